@@ -20,7 +20,7 @@ from tb_npu_plugin.report.page import ReportSource, report_html
 from tb_npu_plugin.report.write import write_report
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.choice import choose_run
-from tb_npu_plugin.service.ranks import TRACE_UNREAD
+from tb_npu_plugin.service.ranks import TRACE_UNREAD, fullest_worker
 from tb_npu_plugin.terminal import echo
 from tb_npu_plugin.views.diagnosis import SCHEMA
 from tb_npu_plugin.views.ledger_layout import without_layout
@@ -44,7 +44,10 @@ def _http(ctx: click.Context, param: click.Parameter, url: str) -> str:
 @click.command()
 @click.argument("path", type=PATH)
 @click.option(
-    "--run", "names", multiple=True, help=f"Run by its name; repeatable. Without: the first {MOST_RUNS} runs."
+    "--run",
+    "names",
+    multiple=True,
+    help=f"Run by its name; repeatable. Without: the first {MOST_RUNS} recordings of runs.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/diagnosis.md).")
 @click.option(
@@ -80,14 +83,14 @@ def diagnose(
         service = Service(library, for_page=False, with_traces=not no_trace)
         chosen, left_out = _choose(library.scan(), names, 1 if has_one else MOST_RUNS)
         found = []
-        for run in chosen:
-            answer = wait_for_view(service, "diagnosis", {"run": run.token})
+        for run, label, span in chosen:
+            answer = wait_for_view(service, "diagnosis", {"run": run.token, "span": span})
             if answer["state"] == "ready":
-                found.append(answer["data"])
+                found.append({**answer["data"], "run": label})
             else:
-                left_out.append({"run": run.label, "reason": "no_data"})
-                _explain_missing(run.label, answer)
-        report = _report(service, chosen[0], found[0], path, url) if html and found else ""
+                left_out.append({"run": label, "reason": "no_data"})
+                _explain_missing(label, answer)
+        report = _report(service, chosen[0][0], found[0], path, url) if html and found else ""
     if not found:
         sys.exit(1)
     if html:
@@ -105,11 +108,24 @@ def diagnose(
         exit_by(fail_if, [*(decide_diagnosis(condition, one) for one in found), *undecided])
 
 
-def _choose(scan: Scan, names: Sequence[str], most: int) -> tuple[list[FoundRun], list[dict[str, str]]]:
-    """The named runs, or the first ones; and the others, which are left out."""
-    if names or not scan.runs:
-        return [choose_run(scan, name) for name in names or ("",)], []
-    return list(scan.runs[:most]), [{"run": run.label, "reason": "limit"} for run in scan.runs[most:]]
+def _choose(
+    scan: Scan, names: Sequence[str], most: int
+) -> tuple[list[tuple[FoundRun, str, str]], list[dict[str, str]]]:
+    """The recordings to diagnose, as (run, name, a span of it), and the runs of which some are left out. most: of all runs; all
+    recordings of named runs are chosen, unless it is 1."""
+    runs = [choose_run(scan, name) for name in names or ("",)] if names or not scan.runs else scan.runs
+    every = [one for run in runs for one in _recordings(run)]
+    most = len(every) if names and most > 1 else most
+    left_out = [] if names else list(dict.fromkeys(run.label for run, _, _ in every[most:]))
+    return every[:most], [{"run": label, "reason": "limit"} for label in left_out]
+
+
+def _recordings(run: FoundRun) -> Iterator[tuple[FoundRun, str, str]]:
+    """Each time that a run was recorded: run, name, and a span of it. The first one has the name of the run."""
+    first, *others = fullest_worker(run.workers).spans
+    yield run, run.label, first.token
+    for span in others:
+        yield run, f"{run.label} ▸ {span.label}", span.token
 
 
 def _explain_missing(name: str, answer: Mapping[str, Any]) -> None:

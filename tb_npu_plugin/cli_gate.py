@@ -64,7 +64,7 @@ def diff_condition(text: str) -> Condition:
 def decide_diagnosis(condition: Condition, found: Mapping[str, Any]) -> Decision:
     """Whether a run has a finding of this severity or a higher one, or findings of the rule that cost more than the share.
 
-    Undecided if none is known, and the rule could not run, or unexplained time could make it one.
+    Undecided if none is known, and the rule could not run, a rank could not be read, or unexplained time could make it one.
 
     Args:
         found: A DiagnosisJson.
@@ -72,7 +72,7 @@ def decide_diagnosis(condition: Condition, found: Mapping[str, Any]) -> Decision
     if condition.name in _SEVERITY:
         if _has_severity(condition.name, found):
             return "holds"
-        is_open = found["verdict"]["kind"] in ("unexplained", "unknown")
+        is_open = found["verdict"]["kind"] in ("unexplained", "unknown") or _lacks_ranks(found)
         return "undecided" if is_open or unexplained_share(found, ("waiting", "idle")) >= LEAST_UNEXPLAINED else "fails"
     rules = _RULES_OF.get(condition.name, (condition.name,))
     step = found["mean_step_ms"]
@@ -85,7 +85,7 @@ def decide_diagnosis(condition: Condition, found: Mapping[str, Any]) -> Decision
         return "fails"
     parts = [part for rule in open_rules for part in _UNEXPLAINED.get(_CATEGORY[rule], ())]
     unknown = unexplained_share(found, parts)
-    is_open = all(rule in reasons for rule in open_rules) or not step
+    is_open = all(rule in reasons for rule in open_rules) or not step or _lacks_ranks(found)
     is_open |= unknown >= LEAST_UNEXPLAINED and cost + unknown > condition.share
     return "undecided" if is_open else "fails"
 
@@ -99,19 +99,31 @@ def _has_severity(name: str, found: Mapping[str, Any]) -> bool:
     return is_loss or any(one["severity"] in enough for one in found["findings"])
 
 
+def _lacks_ranks(found: Mapping[str, Any]) -> bool:
+    """Whether ranks could not be read, or nothing is known of their steps."""
+    known = {one["worker"] for one in found["ledgers"]}
+    return any(one["worker"] not in known for one in found["ranks"])
+
+
 def unexplained_share(found: Mapping[str, Any], parts: Collection[str]) -> float:
     """Largest share of the window of a rank that is unexplained. parts: "idle": idle time without a known cause; "waiting":
-    communication that may be waiting."""
+    communication that may be waiting, and waiting for a rank that more files would name. Time outside the window may be both."""
     return max((_unexplained(ledger, parts) / ledger["window_ns"] for ledger in found["ledgers"]), default=0.0)
 
 
 def _unexplained(ledger: Mapping[str, Any], parts: Collection[str]) -> int:
     whole = {"unexplained": "idle", "communication": "waiting"}
-    return sum(
-        one["ns"] if one["entry"] in whole else one["high_ns"] - one["low_ns"]
+    within: int = sum(
+        one["high_ns"] - (0 if one["entry"] in whole or _is_unnamed(one) else one["low_ns"])
         for one in ledger["entries"]
         if whole.get(one["entry"], one["entry"]) in parts
     )
+    return within + (ledger["outside_ns"] if parts else 0)
+
+
+def _is_unnamed(entry: Mapping[str, Any]) -> bool:
+    """Whether it is waiting, and other files would tell for which rank."""
+    return entry["entry"] == "waiting" and entry["culprit"] is None and bool(entry["needs"])
 
 
 def decide_diff(condition: Condition, pair: Mapping[str, Any]) -> Decision:

@@ -7,7 +7,7 @@ from typing import Literal, Optional, TypedDict
 
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.steps.step_trace import StepTimes
-from tb_npu_plugin.discovery.model import Place
+from tb_npu_plugin.discovery.model import FoundWorker, Place
 from tb_npu_plugin.messages import Message, messages_of
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import FORMATS
@@ -55,14 +55,31 @@ READ_BYTES = 1 << 30
 
 
 def first_spans(places: Sequence[Place], span: str = "") -> list[Place]:
-    """One span per worker: the n-th, if `span` is the n-th span of its worker; else the first. Workers with fewer spans
-    are omitted."""
-    number = next((place.worker.spans.index(place.span) for place in places if place.span.token == span), 0)
-    return [
-        place
-        for place in places
-        if number < len(place.worker.spans) and place.worker.spans[number].token == place.span.token
-    ]
+    """One span per worker: those recorded together with `span`, else the first ones. Workers without such a span are omitted."""
+    if not places:
+        return []
+    fullest = fullest_worker(place.worker for place in places)
+    number = next((_number(place, fullest) for place in places if place.span.token == span), 0)
+    own = {place.worker.token: place for place in places if place.span.token == span}
+    for place in places:
+        if place.worker.token not in own and _number(place, fullest) == number:
+            own[place.worker.token] = place
+    return [place for place in places if own.get(place.worker.token) is place]
+
+
+def fullest_worker(workers: Iterable[FoundWorker]) -> FoundWorker:
+    """The worker with most spans, which has one of each recording of the run, as far as is known."""
+    return max(workers, key=lambda one: len(one.spans))
+
+
+def _number(place: Place, fullest: FoundWorker) -> int:
+    """Which recording of the run a span belongs to. Clocks of hosts may differ, so times count only where spans are missing."""
+    spans, time = place.worker.spans, place.span.identity.time
+    times = [one.identity.time for one in fullest.spans if one.identity.time is not None]
+    if time is not None and len(spans) < len(times) == len(fullest.spans):
+        apart = [abs(one - time) for one in times]
+        return apart.index(min(apart))
+    return spans.index(place.span)
 
 
 def steps(library: Library, run: str) -> list[RankStepJson]:

@@ -339,3 +339,14 @@ def test_a_range_of_the_trace_of_a_database_is_exported(tmp_path: Path) -> None:
     assert run("export-trace", logs, "--out", out, "--start", str(start)).returncode == 0
     assert last["name"] in [one["name"] for one in json.loads(out.read_text())["traceEvents"] if one["ph"] == "X"]
     assert run("export-trace", logs, "--out", out, "--start", str(start), "--end", str(start)).returncode == 2
+
+
+def test_each_recording_of_a_run_is_diagnosed_with_the_ranks_of_its_time(tmp_path: Path) -> None:
+    """Rank 1 has no first recording: its only one must not be mixed with the first of rank 0."""
+    first, second = NAME, NAME.replace("20250109154804", "20250109164804")
+    for name, rank in ((first, 0), (second, 0), (second, 1)):
+        write_result(tmp_path / "logs" / "run" / name.replace("4242", str(rank)), rank=rank, trace=None)
+    found = json.loads(run("diagnose", tmp_path / "logs", "--json").stdout)
+    assert found["left_out"] == []
+    assert [one["run"] for one in found["runs"]] == ["run", "run ▸ 2025-01-09 16:48:04"]
+    assert [[ledger["rank"] for ledger in one["ledgers"]] for one in found["runs"]] == [[0], [0, 1]]

@@ -12,9 +12,11 @@ from tb_npu_plugin.cli_gate import decide_diagnosis, decide_diff, diagnosis_cond
 MS = 1_000_000
 
 
-def entry(kind: str, ms: float, low: float | None = None, high: float | None = None) -> dict[str, Any]:
+def entry(
+    kind: str, ms: float, low: float | None = None, high: float | None = None, culprit: int | None = 1, needs: str = ""
+) -> dict[str, Any]:
     bounds = {"low_ns": (ms if low is None else low) * MS, "high_ns": (ms if high is None else high) * MS}
-    return {"entry": kind, "ns": ms * MS, **bounds}
+    return {"entry": kind, "ns": ms * MS, "culprit": culprit, "needs": needs, **bounds}
 
 
 def finding(rule: str, ms: float, severity: str) -> dict[str, Any]:
@@ -25,20 +27,31 @@ def unchecked(rule: str, reason: str = "not_recorded") -> dict[str, Any]:
     return {"rule": rule, "reason": reason}
 
 
+def unread(worker: str) -> dict[str, Any]:
+    """A rank that was not read, or not completely."""
+    return {"worker": worker}
+
+
 def run(*parts: dict[str, Any], kind: str = "loss", rule: str = "straggler", share: float = 0.0) -> dict[str, Any]:
     """A step of 100 ms of two ranks: one computes only, the other has the entries; also findings and unchecked rules."""
     entries = [part for part in parts if "entry" in part]
-    ledgers = [{"window_ns": 100 * MS, "entries": one} for one in ([entry("computing", 100)], entries)]
+    outside = sum(part["outside"] for part in parts if "outside" in part) * MS
+    ledgers = [
+        {"worker": worker, "window_ns": 100 * MS, "outside_ns": outside, "entries": one}
+        for worker, one in (("a", [entry("computing", 100)]), ("b", entries))
+    ]
     return {
         "mean_step_ms": 100.0,
         "verdict": {"kind": kind, "rule": rule, "share": share},
         "ledgers": ledgers,
         "findings": [part for part in parts if "severity" in part],
         "unchecked": [part for part in parts if "reason" in part],
+        "ranks": [part for part in parts if "worker" in part],
     }
 
 
 IDLE, VAGUE = entry("unexplained", 12), entry("waiting", 10, 0, 20)
+UNNAMED = entry("waiting", 60, 58, 62, culprit=None, needs="trace")
 UNDIVIDED, SLOW = entry("communication", 15), finding("straggler", 7, "high")
 
 
@@ -75,6 +88,16 @@ UNDIVIDED, SLOW = entry("communication", 15), finding("straggler", 7, "high")
         ("wait>5%", run(unchecked("straggler", "not_applicable"), unchecked("unprofiled_rank")), "undecided"),
         ("wait>5%", run(unchecked("straggler")), "fails"),
         ("straggler", run(SLOW), "holds"),
+        ("wait>5%", run(UNNAMED, unchecked("unprofiled_rank")), "undecided"),
+        ("wait>65%", run(UNNAMED, unchecked("unprofiled_rank")), "fails"),
+        ("wait>5%", run(entry("waiting", 60, culprit=None)), "fails"),
+        ("high", run({"outside": 12}), "undecided"),
+        ("host_bound>5%", run({"outside": 12}), "undecided"),
+        ("fusion>5%", run({"outside": 12}), "fails"),
+        ("high", run(unread("a"), kind="healthy"), "fails"),
+        ("high", run(unread("c"), kind="healthy"), "undecided"),
+        ("fusion>5%", run(unread("c"), kind="healthy"), "undecided"),
+        ("high", run(SLOW, unread("c")), "holds"),
     ],
 )
 def test_a_diagnosis_is_decided_or_not(condition: str, found: dict[str, Any], expected: str) -> None:

@@ -12,6 +12,7 @@ from tb_npu_plugin.analysis.findings.model import Finding, Part, Severity, Unche
 from tb_npu_plugin.analysis.findings.pipeline import bubbles_of
 from tb_npu_plugin.analysis.findings.registry import RULES, inapplicable
 from tb_npu_plugin.analysis.findings.run_data import RunData
+from tb_npu_plugin.analysis.findings.text import duration
 from tb_npu_plugin.analysis.findings.verdict import RunVerdict, verdict_of
 from tb_npu_plugin.analysis.ledger.bubble import BubbleParts
 from tb_npu_plugin.analysis.ledger.model import EntryKind, RankLedger
@@ -60,7 +61,8 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
             missing = Unchecked(rule.id, Message("unchecked.defect", error=type(error).__name__), "")
         if missing is not None:
             unchecked.append(missing)
-    found = [capped for one in found if (capped := _capped(one, run)) is not None]
+    found, contradictions = _within_parts(found, run)
+    unchecked += contradictions
     if run.is_simulated:
         found = [replace(one, is_of_simulation=one.part in ("free", "preparing")) for one in found]
     findings = sorted(with_causes(found, run), key=lambda one: (-one.cost_ns, one.rule, one.message))
@@ -93,21 +95,33 @@ _ENTRIES: Mapping[Part, tuple[EntryKind, ...]] = {
 _MOST_EXCESS = 1.1
 
 
-def _capped(finding: Finding, run: RunData) -> Optional[Finding]:
-    """A finding saves at most its part of the step: of its rank, of the longest one where it is about others or several. None if
-    it rests on tables that are cut."""
+def _within_parts(found: Sequence[Finding], run: RunData) -> tuple[list[Finding], list[Unchecked]]:
+    """The findings, each at most as long as its part of the step. The rules of those that rest on tables that are cut are
+    unchecked."""
+    kept: list[Finding] = []
+    unchecked: dict[str, Unchecked] = {}
+    for one in found:
+        most = _longest_part(one, run)
+        if most is None or one.cost_ns <= most:
+            kept.append(one)
+        elif one.part in ("waiting", "free") and one.cost_ns > _MOST_EXCESS * most:
+            figures = {"time": duration(one.cost_ns), "most": duration(most)}
+            unchecked[one.rule] = Unchecked(one.rule, Message("unchecked.contradiction", **figures), "")
+        else:
+            costs = {item: cost * most // one.cost_ns for item, cost in one.costs.items()}
+            kept.append(replace(one, cost_ns=most, costs=costs))
+    return kept, list(unchecked.values())
+
+
+def _longest_part(finding: Finding, run: RunData) -> Optional[int]:
+    """The part of the step that a finding would shorten, ns: of its rank, of the longest one where it is about others or several.
+    None without ledgers."""
     about = [one for one in run.ledgers if one.rank == finding.subject.rank is not None]
     ledgers = about if about and finding.part not in ("waiting", "bubble") else run.ledgers
     if not ledgers:
-        return finding
-    is_outside = finding.part in ("free", "preparing")
-    most = max(one.total(*_ENTRIES[finding.part]) + one.before_ns * is_outside for one in ledgers)
-    if finding.cost_ns <= most:
-        return finding
-    if finding.part in ("waiting", "free") and finding.cost_ns > _MOST_EXCESS * most:
         return None
-    costs = {item: cost * most // finding.cost_ns for item, cost in finding.costs.items()}
-    return replace(finding, cost_ns=most, costs=costs)
+    is_outside = finding.part in ("free", "preparing")
+    return max(one.total(*_ENTRIES[finding.part]) + one.before_ns * is_outside for one in ledgers)
 
 
 def at_stake(findings: Sequence[Finding], run: RunData) -> int:

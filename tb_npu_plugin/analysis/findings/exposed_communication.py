@@ -16,8 +16,8 @@ from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.findings.transfers import is_costly, missing_table
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.analysis.run.communication import computing_times
 from tb_npu_plugin.analysis.run.devices import RankDevice
+from tb_npu_plugin.analysis.run.step_waits import whole_computing
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.communicators import group_hash
@@ -46,7 +46,7 @@ def find(run: RunData) -> list[Finding]:
     """The rank that would save most, if no rank computes beside such collectives."""
     found: list[tuple[int, SpanData]] = []
     for at, line in enumerate(run.communication.lines):
-        computing = computing_times(line)
+        computing = whole_computing(line)
         rows = _of_gradients(run, line)
         if computing is None or not rows:
             continue

@@ -8,11 +8,11 @@ from typing import Optional
 from tb_npu_plugin.analysis.comparison.excess import Excess
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.idle.model import CauseTime
 from tb_npu_plugin.analysis.ledger.judge import Judgement
 from tb_npu_plugin.analysis.ledger.model import Entry, EntryKind, RankLedger
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
 from tb_npu_plugin.schema.registry import file_of
 
@@ -62,7 +62,7 @@ def sentence_of(judgement: Judgement, run: RunData, is_explained: bool) -> Messa
         file = file_of("kernels", ledger.span.format).name
         return Message("verdict.unexplained", what=Message("verdict.unexplained.computing", file=file, **figures))
     if entry.entry == "unexplained":
-        what = _unexplained(entry, ledger, run.ledgers, figures)
+        what = _unexplained(entry, ledger, run, figures)
         return what if judgement.kind == "loss" or is_explained else Message("verdict.unexplained", what=what)
     if entry.entry == "communication" and len(run.ledgers) > 1:
         return Message("verdict.loss.communication_bounded", low=duration(0), high=duration(entry.ns), **figures)
@@ -89,7 +89,7 @@ def _waiting(judgement: Judgement, ledger: RankLedger, run: RunData) -> Message:
         return _unnamed(max(waits, key=lambda one: one.ns), run, figures)
     figures["rank"] = figures["rank"][:1].lower() + figures["rank"][1:]
     names = [f"rank {rank}" for rank in judgement.culprits]
-    if not {one.rank for one in run.ledgers}.issuperset(judgement.culprits):
+    if not run.communication.profiled.issuperset(judgement.culprits):
         return Message("verdict.loss.unprofiled", culprit=", ".join(names), **figures)
     if len(names) > 1:
         return Message("verdict.loss.waiting_two", culprit=", ".join(names), **figures)
@@ -181,32 +181,40 @@ def _part(code: str, share: str, rank: Optional[int], ledger: RankLedger, run: R
 
 def _idle_cause(ledger: RankLedger, run: RunData) -> Optional[str]:
     """The cause of most of the idle time, if it is known."""
-    devices = next((devices for span, devices in run.idle if span is ledger.span), [])
-    device = next((one for one in devices if one.device_id == ledger.device_id), None)
     times: dict[str, int] = {}
-    for one in device.by_cause if device is not None else ():
+    for one in _idle_times(ledger, run):
         times[one.cause] = times.get(one.cause, 0) + one.time_ns
     cause = max(times, key=lambda one: times[one], default="unknown")
     return None if cause == "unknown" or times[cause] < _MOST * sum(times.values()) else cause
 
 
-def _unexplained(entry: Entry, ledger: RankLedger, ledgers: Sequence[RankLedger], figures: dict[str, str]) -> Message:
+def _idle_times(ledger: RankLedger, run: RunData) -> Sequence[CauseTime]:
+    """Idle time of the rank by cause and launch; () without a trace."""
+    devices = next((devices for span, devices in run.idle if span is ledger.span), [])
+    device = next((one for one in devices if one.device_id == ledger.device_id), None)
+    return () if device is None else device.by_cause
+
+
+def _unexplained(entry: Entry, ledger: RankLedger, run: RunData, figures: dict[str, str]) -> Message:
     """The sentence about idle time without a recorded cause. It gives the range over all ranks: no rank stands out."""
     if entry.detail == "outside":
         return Message("verdict.unexplained.outside", **figures)
     if any(one.detail == "gap" for one in ledger.entries):
         return Message("verdict.unexplained.gap", **figures)
-    why = _why(ledger.span)
+    ledgers, why = run.ledgers, _why(ledger, run)
     if len(ledgers) == 1:
         return Message("verdict.unexplained.idle", why=why, **figures)
     shares = _range([one.total("idle", "unexplained") / one.window_ns for one in ledgers])
     return Message("verdict.unexplained.idle_of_ranks", share=shares, count=len(ledgers), why=why)
 
 
-def _why(span: SpanData) -> Message:
+def _why(ledger: RankLedger, run: RunData) -> Message:
     """Why the cause of idle time is unknown: the trace is missing, not read yet, or does not show it."""
+    span, times = ledger.span, _idle_times(ledger, run)
     if span.format == KINETO.id:
-        return Message("verdict.why.gpu")
+        unknown = sum(one.time_ns for one in times if one.launch == "unknown")
+        lacks_launches = unknown >= _MOST * sum(one.time_ns for one in times)
+        return Message("unchecked.no_launches" if lacks_launches else "verdict.why.gpu")
     names = [file.rpartition("/")[2] for file in span.files]
     specs = {name: FORMATS[span.format].file(name) for name in names}
     trace = next((name for name, spec in specs.items() if spec is not None and "trace" in spec.tables), None)

@@ -14,9 +14,9 @@ from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.intervals import Coverage, Intervals
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
 from tb_npu_plugin.analysis.ledger.model import ChainEnd, EndKind, RankLedger
-from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
+from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.fused import FusedWaits
-from tb_npu_plugin.analysis.run.step_waits import Awaited
+from tb_npu_plugin.analysis.run.step_waits import Awaited, whole_computing
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
 from tb_npu_plugin.tables import IntArray, Table, known
 
@@ -93,7 +93,7 @@ class _Line:
 
     def __init__(self, run: RunCommunication, at: int) -> None:
         self.root, self.offset, fused = run.roots.root[at], run.roots.offset[at], run.fused.of_line.get(at)
-        computing = computing_times(run.lines[at]) if fused is None else fused.computing
+        computing = whole_computing(run.lines[at]) if fused is None else fused.computing
         self.is_recorded = computing is not None
         self.computing = intervals.EMPTY if computing is None else computing
         found = [*_waits_of(run, at), *_waits_inside(run, fused)]

@@ -10,10 +10,11 @@ import numpy as np
 
 from tb_npu_plugin.analysis.communication.waiting import PARTS, split_of_rows
 from tb_npu_plugin.analysis.grouping import Groups, known_sum
-from tb_npu_plugin.analysis.intervals import Coverage
+from tb_npu_plugin.analysis.intervals import Coverage, Intervals
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.bounds import bounds_of, exposed_bounds, not_covered, whole_times
 from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
+from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import IntArray, known
@@ -26,6 +27,10 @@ LineWaits = Mapping[Optional[str], Optional["StepWaits"]]
 
 #: Step and device.
 StepPlace = tuple[Optional[str], Optional[int]]
+
+
+#: Least part of the recorded computing that kernels hold, if none is lost. Files differ by less than 0.01 %.
+_LEAST_KERNELS = 0.99
 
 
 class Wait(NamedTuple):
@@ -134,8 +139,16 @@ def _rows_by_step(run: RunCommunication, at: int) -> dict[Optional[str], IntArra
 
 
 def _computing(run: RunCommunication, at: int) -> Optional[Coverage]:
-    computing = computing_times(run.lines[at])
+    computing = whole_computing(run.lines[at])
     return None if computing is None else Coverage(computing)
+
+
+def whole_computing(line: RankDevice) -> Optional[Intervals]:
+    """When the device computes; None also if its kernels hold less computing than its steps: some are lost, and a wait beside
+    them would look exposed."""
+    found = computing_times(line)
+    recorded = sum(step.computing or 0 for step in line.steps)
+    return None if found is None or found.total < _LEAST_KERNELS * recorded else found
 
 
 def _of_step(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +29,7 @@ from tests.oracle.raw import FULL
 from tests.oracle.timelines import timeline
 from tests.support.idle import COMPILE, GC, LOADER, MALLOC, SYNC, US, Slice, idle_span
 from tests.support.mock import rank_folder, written
+from tests.support.reading import open_spans
 from tests.support.span import TestSpan, found_spans
 
 RULES = [rule.RULE for rule in (allocator, garbage_collection, host_bound, input_bound, operator_compile, sync_stream)]
@@ -131,3 +134,33 @@ def test_simulated_faults(name: str) -> None:
         assert diagnosis.findings[0].rule == expected
     else:
         assert {diagnosis.severity(one) for one in diagnosis.findings} <= {"low"}
+
+
+def test_without_launches_nothing_is_said_of_the_host(tmp_path: Path) -> None:
+    """Kernels of 60 us every 100 us; the trace of a GPU without its host."""
+    args = {"device": 0, "stream": 7}
+    events = [
+        {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": at * 100, "dur": 60, "args": args}
+        for at in range(1, 100)
+    ]
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "host_1.1700000000000.pt.trace.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    verdict = diagnose(open_spans(folder, tmp_path / "cache")).verdict
+    assert verdict.kind == "unexplained"
+    assert "no launches of kernels" in str(verdict.conclusion) and "had the work" not in str(verdict.conclusion)
+
+
+def test_idle_time_beyond_that_of_the_step_is_told(tmp_path: Path) -> None:
+    """The trace shows late launches; a cell of step_trace_time.csv says that the step computes all the time."""
+    folder = written(RUNS["small kernels"][0])[0]
+    (file,) = folder.glob("*/ASCEND_PROFILER_OUTPUT/step_trace_time.csv")
+    rows = [line.split(",") for line in file.read_text().splitlines()]
+    for row in rows[1:]:
+        row[rows[0].index("Computing")] = row[rows[0].index("Stage")]
+        row[rows[0].index("Free")] = "0"
+    file.write_text("\n".join(map(",".join, rows)) + "\n")
+    result = diagnose(open_spans(folder, tmp_path))
+    assert "host_bound" not in {one.rule for one in result.findings}
+    (told,) = [one for one in result.unchecked if one.rule == "host_bound"]
+    assert "contradict" in str(told.missing)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tb_npu_plugin.analysis.findings.diagnose import diagnose
@@ -243,3 +244,73 @@ def test_a_rank_without_usable_steps_makes_no_run_healthy() -> None:
         "unexplained",
         "unexplained",
     ]
+
+
+def test_a_profiled_rank_without_step_times_holds_the_others_up() -> None:
+    """Its step file is damaged: there is nothing to profile again."""
+    spans = [rank_of_chain(rank, 100) for rank in range(CHAIN)]
+    rows = [{"step": "1", "start_ns": BASE, "lead_ns": 0}]
+    spans[0].tables["step_trace"] = table_of("step_trace", rows)
+    assert "Rank 0 holds the others up" in str(diagnose(spans).verdict.message)
+
+
+def test_a_wait_beside_lost_kernels_is_uncertain() -> None:
+    """Rank 0 waits 50 ms and computes for 20 ms of them; the row of this kernel is lost."""
+    spans = [waiting_beside(20), waiting_beside(20, is_lost=True)]
+    bounds = []
+    for one in spans:
+        last = rank_between_collectives(1, 60, 60, 0)
+        waits = [entry for entry in RunData([one, last]).ledgers[0].entries if entry.entry == "waiting"]
+        bounds.append((sum(entry.low_ns for entry in waits), sum(entry.high_ns for entry in waits)))
+    (truth, same), (low, high) = bounds
+    assert truth == same == 30 * MS
+    assert low < truth < high
+
+
+def waiting_beside(beside_ms: int, is_lost: bool = False) -> TestSpan:
+    """Rank 0, which computes for 10 ms and for `beside_ms` of its wait."""
+    span = rank_between_collectives(0, 10, 10, beside_ms)
+    kernels = span.tables["kernels"]
+    names = kernels.text("name").tolist()
+    kept = [at for at, name in enumerate(names) if not (is_lost and name == "Beside")]
+    span.tables["kernels"] = kernels.take(np.array(kept))
+    return span
+
+
+def rank_between_collectives(rank: int, computing_ms: int, arrives_ms: int, beside_ms: int) -> TestSpan:
+    """One of two ranks that compute and meet in four collectives, the first of which ends after 61 ms."""
+    ends = [61, 63, 65, 67]
+    starts = [arrives_ms, *(end - 1 for end in ends[1:])]
+    ops = [
+        call(f"hcom_allReduce__99_{at}_1", 99, BASE + start * MS, (end - start) * MS) | {"kind": "collective"}
+        for at, (start, end) in enumerate(zip(starts, ends))
+    ]
+    rows = [
+        kernel("MatMul", BASE, computing_ms * MS),
+        *(kernel(f"Next{end}", BASE + end * MS, MS) for end in ends[:-1]),
+    ]
+    if beside_ms:
+        rows.append(kernel("Beside", BASE + arrives_ms * MS, beside_ms * MS))
+    computing = sum(row["dur_ns"] for row in rows)
+    communication = sum(op["elapse_ns"] for op in ops)
+    rows += [kernel(op["name"], op["start_ns"], op["elapse_ns"], "COMMUNICATION") for op in ops]
+    step = {
+        "step": "1",
+        "computing": computing,
+        "communication_not_overlapped": communication - beside_ms * MS,
+        "overlapped": beside_ms * MS,
+        "communication": communication,
+        "free": 0,
+        "stage": 67 * MS,
+        "bubble": 0,
+        "preparing": 0,
+        "start_ns": BASE,
+        "lead_ns": 0,
+    }
+    tables = {"step_trace": [step], "comm_ops": ops, "kernels": rows}
+    return TestSpan(
+        {name: table_of(name, found) for name, found in tables.items()},
+        Capture(rank=rank, distributed_args={"world_size": 2}),
+        token=f"span-{rank}",
+        worker_label=f"rank {rank}",
+    )

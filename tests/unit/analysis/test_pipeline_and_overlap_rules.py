@@ -122,7 +122,13 @@ def rank(number: int, kernels: tuple[tuple[int, int], ...], role: str = "dp", me
         {"step": "1", "type": "MatMul", "name": "MatMul", "core": "AI_CORE", "start_ns": at * MS, "dur_ns": dur * MS}
         for at, dur in kernels
     ]
-    step = {"computing": 40, "communication_not_overlapped": 30, "overlapped": 0, "free": 0, "bubble": 0}
+    step = {
+        "computing": sum(took for _, took in kernels),
+        "communication_not_overlapped": 30,
+        "overlapped": 0,
+        "free": 0,
+        "bubble": 0,
+    }
     budget = {"step": "1", "device_id": 0} | {key: time * MS for key, time in step.items()}
     sent = [{key: one[key] for key in ("step", "kind", "name", "group")} for one in ops if megabytes]
     sent = [
