@@ -76,10 +76,12 @@ def test_level0_names_the_late_rank_that_was_not_profiled(form: str, tmp_path: P
         assert ns == pytest.approx(ledgers[1][key], rel=0.05, abs=MS // 10), key
 
 
-def test_level0_does_not_call_waits_for_other_servers_transfer(tmp_path: Path) -> None:
-    """A group of two servers waits for its peers on the other one after a first exchange: how long is unknown."""
+def test_level0_knows_that_waits_for_other_servers_follow_a_first_exchange(tmp_path: Path) -> None:
+    """Rank 13 first waits for rank 9, on its server, then for rank 5, which is late."""
     options = Options(memory=False, stack=False, gc_threshold=0.0, export=("text",), level=0)
-    recipe = Recipe("tiny", 16, steps=1, faults=("slow-host:1:40",), options=options, only=(9,))
-    (ledger,) = RunData(open_spans(written(recipe)[0], tmp_path)).ledgers
-    certain = [one.low_ns for one in ledger.entries if one.entry == "transfer"]
-    assert sum(certain) < ledger.window_ns // 2
+    recipe = Recipe("tiny", 16, tp=4, steps=1, faults=("slow-host:5:40",), options=options, only=(13,))
+    run = RunData(open_spans(written(recipe)[0], tmp_path))
+    (waits,) = run.communication.first_waits
+    assert [len(one.tasks) for one in waits or () if one.is_part] == [1]
+    certain = [one.low_ns for one in run.ledgers[0].entries if one.entry == "transfer"]
+    assert sum(certain) < run.ledgers[0].window_ns // 2

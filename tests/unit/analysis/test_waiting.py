@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Optional
 
 import numpy as np
@@ -80,6 +81,8 @@ THREE: Elapsed = [40, 9, 30]
         # One profiled rank: nothing is known without its trace.
         ([ops(THREE)], None, [[None, None, None]]),
         ([ops(THREE)], [[seen(0, 35, 5), seen(2, 25, 5)]], [[(35, "peer 5"), None, (25, "peer 5")]]),
+        # It waits again after a first exchange without a wait.
+        ([ops(THREE)], [[seen(0, 35, 5), replace(seen(2, 0, 5), is_part=True)]], [[(35, "peer 5"), None, None]]),
         # Waits of 0.05 ms count.
         ([ops(THREE)], [[seen(0, 35, 5), seen(1, 0.06, 6), seen(2, 0, 6)]], [[(35, "peer 5"), (0, "peer 6"), 0]]),
         ([ops([40, 9, 31]), ops([40, 9, 30])], None, [[0, 0, (1, 1)], [0, 0, 0]]),
