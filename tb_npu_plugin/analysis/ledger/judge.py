@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import mean, median
 from typing import Literal, Optional
 
@@ -44,7 +44,8 @@ class Judgement:
     Attributes:
         ledger: Ledger of the rank with the loss; if healthy, of the longest step; None without ledgers.
         entry: Loss of that rank; None if healthy or unknown.
-        culprits: Ranks that it waits for, the worst first; () for other losses.
+        culprits: Ranks that it waits for, the worst first; the rank itself, if the others wait while it is idle; () for other
+            losses.
         stage: Pipeline stage that it waits for; None if it is not a whole stage.
     """
 
@@ -79,7 +80,7 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
         if min(held.ends_at(alone.rank), longer) >= _LEAST_AWAITED * held.window_ns:
             own = _largest(alone)
             if own.entry == "idle" and own.ns >= longer:
-                return _of_entry(alone, own, (), None)
+                return replace(_of_entry(alone, own, (), None), culprits=culprits)
             return _of_entry(held, _longest_wait(held), culprits, stage)
     largest = _largest(most)
     is_of_stage = stage is not None and _share(most) - _share(least) >= _LEAST_AWAITED
