@@ -399,8 +399,8 @@ class RunData:
             own, others = ([line for line, of in lines if (of == stage) == is_own] for is_own in (True, False))
         else:
             own = [line for line, _ in lines if line.span.capture.rank in culprits]
-            stages = {of for line, of in lines if line in own}
-            others = [line for line, of in lines if line not in own and of in stages]
+            stages = {of for line, of in lines if line.span.capture.rank in culprits}
+            others = [line for line, of in lines if line.span.capture.rank not in culprits and of in stages]
         return excess_of(own, others) if own and others else None
 
     @cached_property
