@@ -176,11 +176,13 @@ def _culprits(
     is_whole = len(run.profiled) == run.world_size
     for waiting, waits in zip(ranks, chains.of_line):
         for (line, peer, kind), time in (end for ends in waits.values() for end in ends.items()):
-            if kind not in ("computing", "idle", "unknown", "unprofiled"):
+            if kind == "error":
                 continue
             rank = ranks[line] if line >= 0 else peer
             stage = stage_of.get(rank)
             by_stage[_UNKNOWN_STAGE if stage is None else stage] += time
+            if kind == "transfer":  # of the layers of a stage, and nobody's fault
+                continue
             if kind == "unknown" and has_stages:
                 unknown.add(stage)
             # Other stages wait for all ranks of a stage in turn: these compare only if all that wait are profiled.
