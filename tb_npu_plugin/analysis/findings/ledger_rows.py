@@ -203,7 +203,9 @@ def _row_for(finding: Finding, rows: Sequence[Row], ledger: RankLedger) -> Optio
     if finding.cost_ns == 0 or (is_elsewhere and not is_of_ranks):
         return None
     if is_here and is_of_ranks and kinds[0] == "waiting":
-        kinds = ("computing",)  # what the others wait for
+        # What the others wait for: computing, or the idle time that the cause of the finding holds.
+        is_idle = finding.causes and any(row.kind == "idle" and row.ns >= finding.cost_ns for row in rows)
+        kinds = ("idle",) if is_idle else ("computing",)
     fitting = [row for kind in kinds for row in rows if row.kind == kind]
     if is_here or subject.rank is None:
         first = fitting[0] if fitting else None

@@ -123,6 +123,13 @@ def test_a_finding_stands_in_the_row_that_it_shortens(
     assert found(rows_of(LEDGER, [finding("r", part, subject, category, cost=0)])) == []
 
 
+def test_a_straggler_by_its_host_stands_beside_its_idle_time() -> None:
+    ledger = ledger_of(entry("computing", 10), entry("idle", 80, "late"))
+    straggler = replace(finding("straggler", "waiting", Subject(rank=0), "ranks", 70 * MS), causes=("host_bound",))
+    computing, idle, *_ = rows_of(ledger, [straggler])
+    assert (computing.findings, idle.findings) == ([], [0])
+
+
 def test_a_rank_that_is_not_unique_has_the_name_of_its_worker() -> None:
     other = ledger_of()
     object.__setattr__(other, "span", SimpleNamespace(worker_label="v", capture=Capture(rank=0)))
