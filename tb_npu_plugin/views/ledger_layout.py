@@ -53,7 +53,7 @@ class LedgerTableJson(TypedDict):
     name: str
     """ "rank 3"; the worker if its rank is unknown or not unique."""
     rows: list[LedgerRowJson]
-    """In the order of the step; the time outside it comes last."""
+    """Entries in the order of the step, then the time before and after it."""
     needs: list[NeedJson]
     """What to record."""
 

@@ -1076,7 +1076,7 @@ export interface LedgerRowJson {
 export interface LedgerTableJson {
   /** "rank 3"; the worker if its rank is unknown or not unique. */
   name: string;
-  /** In the order of the step; the time outside it comes last. */
+  /** Entries in the order of the step, then the time before and after it. */
   rows: LedgerRowJson[];
   /** What to record. */
   needs: NeedJson[];

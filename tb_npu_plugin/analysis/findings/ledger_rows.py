@@ -28,7 +28,7 @@ SHORTENS: Mapping[Part, tuple[LedgerKind, ...]] = {
 }
 #: Rule -> part of the waiting for other stages that its findings shorten.
 _OF_BUBBLE = {"stage_imbalance": "waiting_uneven", "bubble": "waiting_batches"}
-#: Awaited ranks that have a row of their own, and ends of chains that are named.
+#: Largest number of awaited ranks with a row each, and of chain ends that are named.
 _MOST_RANKS, _MOST_ENDS = 6, 3
 #: Least communication inside computing that has a row, share of the step.
 _LEAST_INSIDE = 0.001

@@ -36,7 +36,7 @@ export function splitRows({ rows }: LedgerTableJson): [LedgerRowJson[], LedgerRo
   return [rows.filter((row) => !isOutside(row)), rows.filter(isOutside)];
 }
 
-/** True for time that the data do not tell apart, or that no fix is known for: it is hatched. */
+/** True if the time is bounded or unexplained, or no fix is known for it: it is hatched. */
 export const isHatched = ({ kind, part }: Pick<LedgerRowJson, "kind" | "part">) =>
   kind === "unexplained" || kind === "communication" || part === "waiting_idle";
 
