@@ -32,7 +32,7 @@ Expected = Literal["C", "K", "U", "."]
 RECORDED = ("all", "some+", "some-", "one+", "one-")
 LEVELS = (0, 1, 2)
 FORMATS = ("text", "db")
-#: Ranks of a server. At Level0 the order of waits names peers inside one alone.
+#: Ranks of a server. Waits name peers inside one alone: a peer on another server may wait in turn inside the same operator.
 SERVER = 8
 
 #: Order of the columns: with trace (text 0 1 2, db 0 1 2), then without trace (text 0 1 2), then analysis.db alone (0 1 2).
@@ -193,5 +193,5 @@ def expected(
     cell = rows[RECORDED.index(recorded)].split()[block][level]
     assert cell in ("C", "K", "U", ".")
     is_unclear = ranks < found.least_ranks or (stages > 1 and recorded in found.unclear)
-    is_unclear |= level == 0 and ranks > SERVER and recorded.endswith("-")
+    is_unclear |= ranks > SERVER and recorded.endswith("-")
     return "K" if cell == "C" and is_unclear else cell

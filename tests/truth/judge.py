@@ -169,7 +169,7 @@ def _missed(part: Part, found: Diagnosis, judgement: Judgement, lost: int) -> li
     problems = ["healthy"] if found.verdict.rule == "healthy" and lost >= HEALTHY_LOSSES * found.step_ns else []
     if part.expected == "K":
         least = max((one.total(*kind) for one in found.ledgers), default=0)  # type: ignore[arg-type]
-        if entry is not None and entry.entry not in kind and entry.ns < least:
+        if entry is not None and entry.entry not in kind and entry.ns < (1 - TENTH) * least:
             problems.append(f"kind: {entry.entry}")
         held = max((_held(one, kind) for one in found.ledgers), default=0)
     else:
