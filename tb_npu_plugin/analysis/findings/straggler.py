@@ -1,4 +1,4 @@
-"""The rank that the others wait for: it computes longer, runs the same kernels slower, or idles meanwhile."""
+"""The rank that the others wait for: it computes longer, runs the same kernels slower, or is idle longer."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def find(run: RunData) -> list[Finding]:
         cost = min(one.cost_ns, _communicate_longer(run, one.line)) if run.ledgers else one.cost_ns
         if not run.ledgers or cost >= _LEAST_HELD * run.step_ns:
             found.setdefault(id(one.line), replace(one, cost_ns=cost))
-    for one in _awaited(run):
+    for one in (*_awaited(run), *_idles_longer(run)):
         found.setdefault(id(one.line), one)
     return [_finding(run, one) for one in found.values()]
 
@@ -123,6 +123,25 @@ def _awaited(run: RunData) -> list[Straggler]:
                 message = Message("finding.straggler.awaited", idle=duration(held.idle), **figures)
                 kind = "host" if held.idle >= _EXPLAINS * held.ns else "arrives"
             out.append(Straggler(line, kind, message, held.ns))
+    return out
+
+
+def _idles_longer(run: RunData) -> list[Straggler]:
+    """Ranks that are idle longer than the others, which communicate that much longer: also where computing hides their waits, which
+    then delay the transfers behind them."""
+    out = []
+    for line in run.lines:
+        own = run.ledger_of(line)
+        idle = [one.total("idle", "unexplained") for one in _peers(run, line)]
+        if own is None or not idle:
+            continue
+        longer = (own.total("idle", "unexplained") - median_of(idle)) / run.repeats
+        communicate = _communicate_longer(run, line)
+        if min(longer, communicate) >= max(_LEAST_HELD_ALONE * run.step_ns, _LEAST_APART_NS):
+            message = Message(
+                "finding.straggler.idles", rank=line.title, time=duration(longer), communicate=duration(communicate)
+            )
+            out.append(Straggler(line, "host", message, min(longer, communicate)))
     return out
 
 
