@@ -10,7 +10,7 @@ from typing import Any, Optional
 import click
 
 from tb_npu_plugin.cli_gate import STEP, decide_diff, diff_condition, exit_by
-from tb_npu_plugin.cli_show import NO_TRACE, PATH, open_library, sides_of, wait_for_view, write_json
+from tb_npu_plugin.cli_show import KERNEL_TABLE, NO_TRACE, PATH, open_library, sides_of, wait_for_view, write_json
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.terminal import echo
 
@@ -53,6 +53,7 @@ def _ms(ns: Optional[int]) -> str:
 @click.option("--step", default="", help="A pair of steps by the baseline's number; the mean without.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON; times in integer ns.")
 @click.option("--fail-if", "fail_if", default="", help="Exit with 3 if a time grows: step>5%, or a class: matmul>10%.")
+@KERNEL_TABLE
 @NO_TRACE
 def diff(
     path: tuple[Path, ...],

@@ -22,9 +22,9 @@ from tb_npu_plugin.views.time_range import WITHIN, check_no_range, time_range
 class KernelJson(TypedDict):
     """Device time by kernel.
 
-    Tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core,
-    calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step and no range is chosen), "all" (all columns of
-    kernel_details.csv). All three have bound, gflops and mfu where known, "all" also least_bytes. Where the recorder wrote
+    Tables: "statistic" (name, without what differs by call; group of collectives, core, meaning, calls, total_ns, min_ns, max_ns,
+    avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no
+    step and no range is chosen), "all" (all columns of kernel_details.csv; meaning, group, and "folded", the name of "statistic"). All three have bound, gflops and mfu where known, "all" also least_bytes. Where the recorder wrote
     sums only (MindSpore up to 2.2): "types", and "statistic" (columns of op_totals) and "all" where known. Parameters:
     `step` ("null": kernels outside steps), `within` (a time range: whole kernels that overlap it; no
     MFU of steps, no other recorded tables),
@@ -53,6 +53,9 @@ class KernelJson(TypedDict):
     """Work of the kernels by what the device could do; null if no kernel has known FLOPs."""
 
 
+#: Columns of kernels by those of the tables about several.
+_OF_NAME = {"name": "folded", "group": "group", "core": "core", "meaning": "meaning"}
+_OF_TYPE = {"type": "type", "core": "core"}
 #: Value of the parameter `step` for kernels outside steps.
 NO_STEP = "null"
 #: Peaks and bandwidths from here on are refused, in the unit of the parameter.
@@ -131,8 +134,8 @@ def _summed_up(span: SpanData, totals: Table | None) -> ViewResult:
 
 def _tables(kernels: Table, by_name: Table, types: Table, peak_flops: Optional[float]) -> dict[str, ViewTable]:
     return {
-        "statistic": ViewTable(with_group_figures(by_name, ("name", "core"), kernels, peak_flops), "total_ns"),
-        "types": ViewTable(with_group_figures(types, ("type", "core"), kernels, peak_flops), "total_ns"),
+        "statistic": ViewTable(with_group_figures(by_name, _OF_NAME, kernels, peak_flops), "total_ns"),
+        "types": ViewTable(with_group_figures(types, _OF_TYPE, kernels, peak_flops), "total_ns"),
         "all": ViewTable(with_mfu(kernels, peak_flops), "start_ns", desc=False),
     }
 

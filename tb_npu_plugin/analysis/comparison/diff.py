@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import group_rows, ratio
 from tb_npu_plugin.analysis.joining import outer_join
-from tb_npu_plugin.analysis.kernels.classes import CLASSES, classes
+from tb_npu_plugin.analysis.kernels.meaning import CLASSES, classes
 from tb_npu_plugin.analysis.operators.statistics import TIME_COLUMNS, TIMES, by_name
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import (

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.kernels.bound import BOUND
-from tb_npu_plugin.analysis.kernels.statistics import is_communication, is_copy
+from tb_npu_plugin.analysis.kernels.kinds import is_computing
 from tb_npu_plugin.analysis.kernels.work import GFLOPS
 from tb_npu_plugin.schema.chips import CHIPS, MACS_PER_CYCLE, chip_of
 from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, StringColumn, Table, known
@@ -198,7 +198,7 @@ def roofline(kernels: Table, found: Device, step_times: Mapping[Optional[str], i
     if not rows.any():
         return None
     dur = np.maximum(kernels.ints("dur_ns"), 0)
-    computing = int(dur[~is_communication(kernels) & ~is_copy(kernels)].sum())
+    computing = int(dur[is_computing(kernels)].sum())
     time = int(dur[rows].sum())
     mfu = _mean_utilisation(utilisation(kernels, found.peak_flops)[rows], dur[rows])
     chosen = kernels.take(rows)
@@ -292,11 +292,11 @@ def with_mfu(kernels: Table, peak_flops: Optional[float]) -> Table:
 
 
 def with_group_figures(
-    groups_table: Table, keys: tuple[str, ...], kernels: Table, peak_flops: Optional[float]
+    groups_table: Table, keys: Mapping[str, str], kernels: Table, peak_flops: Optional[float]
 ) -> Table:
     """A table of groups of kernels with the bound of most of each group's time, its GFLOPs, and its MFU.
 
-    groups_table: One row for each combination of the text columns `keys` of `kernels`.
+    groups_table: One row for each combination of some text columns of `kernels`. keys: its columns by these.
     """
     place = _places(groups_table, keys, kernels)
     rows, count = place >= 0, len(groups_table)
@@ -320,12 +320,12 @@ def with_group_figures(
     return groups_table.with_columns(extra)
 
 
-def _places(groups_table: Table, keys: tuple[str, ...], kernels: Table) -> NDArray[np.int32]:
+def _places(groups_table: Table, keys: Mapping[str, str], kernels: Table) -> NDArray[np.int32]:
     """Row of `groups_table` of each kernel; -1 for none."""
     count = len(groups_table)
     numbers, width = np.zeros(count + len(kernels), dtype=np.int64), 1
-    for key in keys:
-        column = _one_column(groups_table.text(key), kernels.text(key))
+    for key, own in keys.items():
+        column = _one_column(groups_table.text(key), kernels.text(own))
         numbers *= len(column.values) + 1
         numbers += column.codes
         numbers += 1

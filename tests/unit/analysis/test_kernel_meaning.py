@@ -1,0 +1,163 @@
+"""What kernels mean: the order of the lookup, names that mislead, folding, a user's own table, coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing
+from tb_npu_plugin.analysis.kernels.meaning import coverage
+from tb_npu_plugin.analysis.kernels.statistics import by_core, by_name
+from tb_npu_plugin.schema import kernel_meaning
+from tb_npu_plugin.schema.kernel_meaning import USER_TABLE, folded_name, meaning_of_kernel, user_table
+from tests.support.span import table_of
+
+HASH = "0123456789abcdef" * 2
+
+
+def meaning(name: str, kernel_type: str | None = None, is_gpu: bool = False) -> str | None:
+    found = meaning_of_kernel(name, kernel_type, is_gpu)
+    return found and found.meaning
+
+
+def folded(name: str, kernel_type: str | None = None, is_gpu: bool = False) -> str:
+    found = meaning_of_kernel(name, kernel_type, is_gpu)
+    return folded_name(name, found.fold if found else "")
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel_type", "expected"),
+    [
+        ("allreduceAicpuKernel_360", "MatMulV2", "ai_cpu_unfolded_collective"),  # the name's end beats the type
+        ("aclnnA_B_Cast", "MatMulV2", "matmul"),  # the type beats the stem
+        ("Conv2D7", "TransData", "cast_format"),  # names with numbers of graphs say less than the type
+        ("aclnnA_B_Cast", None, "cast_format"),
+        ("aclnnA_B_Cast", "N/A", "cast_format"),
+        ("trans_TransData_3", None, "cast_format"),
+        ("Conv2D12", None, "conv_forward"),
+        (f"Cast_{HASH}_high_performance_4", None, "cast_format"),
+        ("aclnnMm_MatMulCommon_MemSet", None, "copy_memory"),
+        ("Conv2DBackpropFilter1_MemSet", None, "copy_memory"),
+        ("Conv2DBackpropFilter1", None, "conv_backward"),
+        ("aclnnInplaceNormal_DSARandomNormal_DSARandomNormal", "DSARandomNormal", "random_dropout"),
+        ("main_kernel", None, None),
+        ("OurOwn", "OurOwn", None),
+    ],
+)
+def test_name_then_type_then_stem(name: str, kernel_type: str | None, expected: str | None) -> None:
+    assert meaning(name, kernel_type) == expected
+
+
+def test_a_lambda_is_no_optimizer() -> None:
+    assert meaning("void at::native::f<at::native::g(int)::{lambda(float)#1}>(int)", is_gpu=True) == "other"
+    assert meaning("void apex::lamb_stage_1<float>(int)", is_gpu=True) == "optimizer"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_gpu", "expected"),
+    [
+        ("hcom_allReduce__509_15_1", False, "hcom_allReduce"),
+        ("allreduceAicpuKernel_360", False, "allreduceAicpuKernel"),
+        ("trans_TransData_7", False, "trans_TransData"),
+        ("Conv2DBackpropFilter12_MemSet", False, "Conv2DBackpropFilter_MemSet"),
+        (f"MatMulV2_{HASH}_3_mix_aic", False, "MatMulV2"),
+        ("aclnnMatmul_MatMulV3Common_MatMulV3", False, "aclnnMatmul_MatMulV3Common_MatMulV3"),
+        ("void at::f_elementwise<4, at::Add<float>, at::Array<char*, 3ul> >(int, int)", True, "at::f_elementwise<at::Add<float>, at::Array<char*, 3ul> >"),
+        ("void at::(anonymous namespace)::reduce_kernel<512, 1, at::Op{lambda(int)#1}>(at::Op)", True, "at::reduce_kernel<at::Op{lambda(int)#1}>"),
+        ("triton_poi_fused_add_12", True, "triton_poi_fused_add"),
+        ("Cijk_Ailk_BH_MT64x32x16_SE", True, "Cijk_Ailk_BH"),
+    ],
+)  # fmt: skip
+def test_names_of_one_kernel_fold(name: str, is_gpu: bool, expected: str) -> None:
+    assert folded(name, is_gpu=is_gpu) == expected
+
+
+def kernels(*rows: tuple[str, str, str, int]):  # type: ignore[no-untyped-def]
+    keys = ("name", "type", "core", "dur_ns")
+    return table_of("kernels", [dict(zip(keys, row), start_ns=100 * at) for at, row in enumerate(rows)])
+
+
+MATMUL = ("aclnnMm_X_MatMulV2", "MatMulV2", "AI_CORE", 50)
+UNFOLDED = ("allreduceAicpuKernel_1", "allreduceAicpuKernel", "AI_CPU", 30)
+OPERATOR = ("hcom_allReduce__123_0_1", "hcom_allReduce_", "HCCL", 30)
+
+
+def test_the_device_side_of_a_collective_is_not_added_to_it() -> None:
+    table = kernels(MATMUL, UNFOLDED, OPERATOR, ("AivKernel_hcom_x_2", "AivKernel", "AI_VECTOR_CORE", 20))
+    assert is_computing(table).tolist() == [True, False, False, False]
+    assert is_communication(table).tolist() == [False, False, True, False]
+    assert [(one.core, one.total_ns, one.communication) for one in by_core(table)] == [
+        ("AI_CORE", 50, False),
+        ("HCCL", 30, True),
+    ]
+    # In a range that holds the device side alone, it is still the same work.
+    assert not is_communication(table.take(table.text("name").equals(UNFOLDED[0]))).any()
+
+
+def test_without_operators_it_is_the_collective() -> None:
+    table = kernels(MATMUL, UNFOLDED)
+    assert is_computing(table).tolist() == [True, False]
+    assert is_communication(table).tolist() == [False, True]
+
+
+def test_calls_of_a_collective_are_a_row_for_each_group() -> None:
+    calls = [
+        (f"hcom_allReduce__{group}_{number}_1", "hcom_allReduce_", "HCCL", 10)
+        for group in (12, 345)
+        for number in (0, 1)
+    ]
+    rows = by_name(
+        kernels(
+            *calls, ("trans_TransData_1", "TransData", "AI_CORE", 5), ("trans_TransData_2", "TransData", "AI_CORE", 6)
+        )
+    )
+    columns = [rows.text(key).tolist() for key in ("name", "group", "meaning")]
+    assert list(zip(*columns, rows.ints("calls").tolist(), rows.ints("total_ns").tolist())) == [
+        ("hcom_allReduce", "12", "collective", 2, 20),
+        ("hcom_allReduce", "345", "collective", 2, 20),
+        ("trans_TransData", None, "cast_format", 2, 11),
+    ]
+
+
+@pytest.fixture
+def own_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    caches = (user_table, kernel_meaning._rows, kernel_meaning.meaning_of)
+    path = tmp_path / "own.csv"
+    monkeypatch.setenv(USER_TABLE, str(path))
+    for cache in caches:
+        cache.cache_clear()
+    yield path
+    for cache in caches:
+        cache.cache_clear()
+
+
+def test_a_users_table_goes_first_and_a_bad_row_costs_itself(own_table: Path) -> None:
+    own_table.write_text(
+        "where,match,pattern,meaning,waits_inside,fold\n"
+        "kernel_name,exact,main_kernel_3,attention,no,none\n"
+        "kernel_name,regex,((,matmul,no,none\n"
+        "nowhere,exact,X,matmul,no,none\n"
+        "kernel_type,exact,MatMulV2,gemm_of_ours,no,none\n"
+    )
+    assert [meaning("main_kernel_3"), meaning("main_kernel_4"), meaning("x", "MatMulV2")] == [
+        "attention",
+        None,
+        "gemm_of_ours",
+    ]
+    assert meaning("x", "MatMulV3") == "matmul"
+    assert [(one.file, one.where) for one in user_table()[1]] == [("own.csv", "3"), ("own.csv", "4")]
+
+
+def test_a_users_table_that_cannot_be_read_is_told(own_table: Path) -> None:
+    own_table.write_bytes(b"\xff\xfe\x00")
+    assert [(one.code, one.where) for one in user_table()[1]] == [("kernel_table", "")]
+    assert meaning("x", "MatMulV2") == "matmul"
+
+
+def test_coverage_is_a_share_of_the_time() -> None:
+    found = coverage(kernels(MATMUL, ("main_kernel", "main_kernel", "AI_CORE", 150)))
+    assert (found.share, found.unknown) == (0.25, [("main_kernel", 150)])
+    sums = table_of("op_statistic", [{"type": "Cast", "total_ns": 3}, {"type": "Ours", "total_ns": 1}])
+    assert (coverage(sums).share, coverage(sums).unknown) == (0.75, [("Ours", 1)])
