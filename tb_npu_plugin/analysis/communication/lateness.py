@@ -15,7 +15,7 @@ from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_OPS_COLUMNS
 from tb_npu_plugin.tables import IntArray, StringColumn, Table
 
 #: Digits of a group's id in the name of an operator.
-_ID_DIGITS = 3
+ID_DIGITS = 3
 _KEYS = ("step", "kind", "group", "name", "start_ns", "elapse_ns")
 _COLUMNS = tuple(column for column in COMM_OPS_COLUMNS if column.key in _KEYS)
 
@@ -26,8 +26,8 @@ def operators_of(kernels: Table, groups: Iterable[str] = ()) -> Table:
     rows = kernels.take(is_communication(kernels))
     names, is_p2p = rows.text("name"), rows.text(MEANING.key).equals("point_to_point")
     known_ids = [group_hash(group) for group in groups]
-    ends = Counter(id[-_ID_DIGITS:] for id in known_ids)
-    ids = {id[-_ID_DIGITS:]: id for id in known_ids if ends[id[-_ID_DIGITS:]] == 1}
+    ends = Counter(id[-ID_DIGITS:] for id in known_ids)
+    ids = {id[-ID_DIGITS:]: id for id in known_ids if ends[id[-ID_DIGITS:]] == 1}
     ends_of = [group_of_call(name) for name in names.values]
     found = [None if end is None else ids.get(end, end) for end in ends_of] + [None]
     return Table(

@@ -91,18 +91,18 @@ def total_ns(kernels: Table) -> int:
 def by_name(kernels: Table) -> Table:
     """One row per kernel and core, and per group of a collective: calls, total, min, max, avg, share, communication. The calls of a
     kernel have one name."""
-    return _statistic(_kinds(kernels), (NAME, GROUP, CORE, MEANING), share=True)
+    return _statistic(kinds_of(kernels), (NAME, GROUP, CORE, MEANING), share=True)
 
 
 def by_type(kernels: Table) -> Table:
     """One row per type and core of the computing kernels, as in op_statistic.csv, by total time."""
-    table = _statistic(_kinds(kernels), (TYPE, CORE), share=False)
+    table = _statistic(kinds_of(kernels), (TYPE, CORE), share=False)
     return table.take(largest_first(table.ints("total_ns")))
 
 
 def by_core(kernels: Table) -> list[CoreTime]:
     """One entry per accelerator core, by total time. What repeats communication that is counted is left out."""
-    kinds = _kinds(kernels)
+    kinds = kinds_of(kernels)
     kinds = kinds.take(~kinds.text(MEANING.key).equals(SCHEDULING))
     communicates = is_communication(kinds).astype(np.int64)
     groups = Groups([kinds.text("core"), communicates], len(kinds))
@@ -114,15 +114,16 @@ def by_core(kernels: Table) -> list[CoreTime]:
 
 def top_computing(kernels: Table, count: int) -> Table:
     """The `count` largest computing kernels by type and core, or by name and core if types are unknown."""
-    kinds = _kinds(kernels)
+    kinds = kinds_of(kernels)
     typed = bool(((kinds.text("type").codes >= 0) & is_computing(kinds)).any())
     table = _statistic(kinds, (TYPE, CORE) if typed else (NAME, CORE), share=True)
     table = table.take(table.ints("communication") == 0)
     return table.take(largest_first(table.ints("total_ns"))[:count])
 
 
-def _kinds(kernels: Table) -> Table:
-    """One row per folded name, type, core and group: calls and times. `name` is the folded one."""
+def kinds_of(kernels: Table) -> Table:
+    """One row per folded name, type, core, meaning and group, in the order of their first rows: calls and times. `name` is the folded
+    one."""
     found = group_rows(kernels, GroupByQuery(("name", "type", "core"), ranges=("dur_ns",)))
     keys = tuple(_named_as(kernels, key) for key in (NAME, TYPE, CORE))
     figures = {"calls": found.count, "known": found.known["dur_ns"], "total_ns": found.total["dur_ns"]}

@@ -142,7 +142,7 @@ def from_kernels(kernels: Table, figures: Table | None, are_computed: bool) -> S
                 (gap or None) if is_last else gap,
                 fp_bp,
                 tail,
-                step.communication,
+                (one if are_computed else step).communication,
                 step.preparing,
                 step.exposed_preparing,
             )

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tb_npu_plugin.analysis.comparison import diff
 from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing
 from tb_npu_plugin.analysis.kernels.meaning import coverage
 from tb_npu_plugin.analysis.kernels.statistics import by_core, by_name
 from tb_npu_plugin.schema import kernel_meaning
+from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.kernel_meaning import USER_TABLE, folded_name, meaning_of_kernel, user_table
 from tests.support.span import table_of
 
@@ -161,3 +163,42 @@ def test_coverage_is_a_share_of_the_time() -> None:
     assert (found.share, found.unknown) == (0.25, [("main_kernel", 150)])
     sums = table_of("op_statistic", [{"type": "Cast", "total_ns": 3}, {"type": "Ours", "total_ns": 1}])
     assert (coverage(sums).share, coverage(sums).unknown) == (0.75, [("Ours", 1)])
+
+
+def test_diff_pairs_collectives_by_operation_and_group_and_their_calls_by_order() -> None:
+    """Ids of groups and numbers of calls differ in each run."""
+
+    def side(group: str, other: str, first: int, dur: int) -> diff.Side:
+        ends = {"tp": group_hash(group)[-3:], "dp": group_hash(other)[-3:]}
+        calls = [("tp", dur), ("dp", 50), ("tp", dur + 2)]
+        rows = [
+            (f"hcom_allReduce__{ends[role]}_{first + at}_1", "hcom_allReduce_", "HCCL", ns)
+            for at, (role, ns) in enumerate(calls)
+        ]
+        return diff.Side(kernels(*rows, MATMUL), {group: {"group_name": "tp"}, other: {"group_name": "dp"}})
+
+    sides = side("a%1", "a%2", 0, 10), side("b%1", "b%2", 7, 20)
+    found = diff.kernels(*sides)
+    columns = ("name", "group", "class"), ("baseline_ns", "experimental_ns")
+    rows = zip(*(found.text(key).tolist() for key in columns[0]), *(found.ints(key).tolist() for key in columns[1]))
+    assert list(rows) == [
+        ("hcom_allReduce", "tp", "communication", 22, 42),
+        ("hcom_allReduce", "dp", "communication", 50, 50),
+        (MATMUL[0], None, "matmul", 50, 50),
+    ]
+    calls = diff.calls(*sides)
+    assert calls is not None
+    times = zip(calls.text("group").tolist(), *(calls.ints(key).tolist() for key in ("number", *columns[1])))
+    assert list(times) == [("tp", 1, 10, 20), ("dp", 1, 50, 50), ("tp", 2, 12, 22)]
+
+
+def test_groups_without_a_role_are_paired_by_their_ranks_and_their_order() -> None:
+    def labels(groups: dict[str, list[int]], *order: str) -> list[str | None]:
+        rows = [(f"hcom_allReduce__{group_hash(one)[-3:]}_0_1", "hcom_allReduce_", "HCCL", 10) for one in order]
+        found = diff.kernels(
+            *[diff.Side(kernels(*rows), {key: {"global_ranks": ranks} for key, ranks in groups.items()})] * 2
+        )
+        return found.text("group").tolist()
+
+    assert labels({"a": [0, 1], "b": [0, 4], "c": [0, 1, 2, 3]}, "c", "b", "a") == ["×4", "×2", "×2 #2"]
+    assert labels({}, "a", "b") == ["#1", "#2"]
