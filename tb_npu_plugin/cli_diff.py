@@ -25,20 +25,20 @@ def _text(found: Mapping[str, Any]) -> Iterator[str]:
     pair = shown_pair(found)
     for side in ("baseline", "experimental"):
         of = found[side]
-        yield f"{side:14}{of['run']}, {of['worker']}, {of['label']}"
+        yield f"{side:22}{of['run']}, {of['worker']}, {of['label']}"
     yield _line(STEP, pair["baseline_ns"], pair["experimental_ns"])
     for one in sorted(pair["classes"], key=lambda one: -abs(one["difference_ns"])):
         yield _line(one["id"], one["baseline_ns"], one["experimental_ns"])
     for name in pair["unknown"]:
-        yield f"{name:14}unknown: part of communication"
+        yield f"{name:22}unknown: part of communication"
 
 
 def _line(name: str, before: Optional[int], after: Optional[int]) -> str:
     """Times in ms, their difference, and its share of the baseline."""
     if before is None or after is None:
-        return f"{name:14}{_ms(before):>12}  →{_ms(after):>12}"
+        return f"{name:22}{_ms(before):>12}  →{_ms(after):>12}"
     share = f"{(after - before) / before:+10.1%}" if before else ""
-    return f"{name:14}{_ms(before):>12}  →{_ms(after):>12}  {(after - before) / 1e6:+12.3f} ms{share}"
+    return f"{name:22}{_ms(before):>12}  →{_ms(after):>12}  {(after - before) / 1e6:+12.3f} ms{share}"
 
 
 def _ms(ns: Optional[int]) -> str:

@@ -619,7 +619,7 @@ export interface DiagnosisJson {
   ranks: RankStateJson[];
 }
 
-/** Baseline and experimental capture. Tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ), "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio, changed; by type where the formats differ). ratio = difference / baseline. changed: "slower" or "faster" by at least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Class "waiting" is part of "communication" unless it is known in all steps of both sides. Then it holds the waiting for other pipeline stages too. Parameter: `step` (an id of `steps`). */
+/** Baseline and experimental capture. Tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ), "kernels" (class, name, type, core, group, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio, changed; by type where the formats differ), "calls" (each call of a collective: name, group, number, then as "kernels"). ratio = difference / baseline. changed: "slower" or "faster" by at least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Class "waiting" is part of "communication" unless it is known in all steps of both sides. Then it holds the waiting for other pipeline stages too. Parameter: `step` (an id of `steps`). */
 export interface DiffJson {
   /** Baseline. */
   baseline: DiffSideJson;
@@ -1600,7 +1600,7 @@ export interface Roofline {
 
 /** Kernels of one name, with the same shapes and types. */
 export interface RooflinePoint {
-  /** Kernel name. */
+  /** Kernel name, without what differs by call. */
   name: string;
   /** Operator type. */
   type: string | null;

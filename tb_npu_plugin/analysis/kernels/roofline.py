@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.kernels.bound import BOUND
 from tb_npu_plugin.analysis.kernels.kinds import is_computing
+from tb_npu_plugin.analysis.kernels.meaning import FOLDED
 from tb_npu_plugin.analysis.kernels.work import GFLOPS
 from tb_npu_plugin.schema.chips import CHIPS, MACS_PER_CYCLE, chip_of
 from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, StringColumn, Table, known
@@ -152,7 +153,7 @@ class RooflinePoint:
     """Kernels of one name, with the same shapes and types."""
 
     name: str
-    """Kernel name."""
+    """Kernel name, without what differs by call."""
     type: Optional[str]
     """Operator type."""
     input_shapes: Optional[str]
@@ -265,7 +266,7 @@ def _steps(kernels: Table, found: Device, times: Mapping[Optional[str], int]) ->
 
 def _points(kernels: Table, found: Device) -> tuple[list[RooflinePoint], int]:
     kernels = kernels.take(known(kernels.ints("least_bytes")) & (kernels.ints("dur_ns") > 0))
-    keys = [kernels.text(key) for key in ("name", "type", "input_shapes", "input_types")]
+    keys = [kernels.text(key) for key in (FOLDED.key, "type", "input_shapes", "input_types")]
     groups = Groups([*keys, kernels.text("output_shapes")], len(kernels))
     total, count = groups.sum(kernels.ints("dur_ns")), groups.count()
     order = np.argsort(-total, kind="stable")[:MOST_POINTS]

@@ -1,6 +1,6 @@
 import type { DoctorJson, ViewJson } from "../../api/types.gen";
-import { addStyle } from "../../base/style";
 import { duration, percentOfRatio } from "../../base/format";
+import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
 import { SkippedItems } from "../../shell/skipped";
 import { Summaries } from "../../shell/summaries";
