@@ -3,7 +3,7 @@
 Columns of the table:
     where: Text that the pattern is looked for in: "kernel_name", "kernel_type", "gpu_kernel", "task_type", "host_op" or "api".
     match: "exact", "prefix" or "regex" (anywhere in the text).
-    meaning: What the kernel does, such as "matmul". "other" for a name: its type or stem says what it does.
+    meaning: What the kernel does, such as "matmul". "other" for a name that CANN's compilers made: its type or stem says it.
     waits_inside: "yes" if the kernel waits for other ranks.
     fold: Rule that makes the names of its calls equal, see `folded_name`. "kfc" and "dtype_suffix": the kernel is the device side of a
         collective that an operator (hcom_...) stands for.
@@ -69,6 +69,8 @@ _COLUMNS = ("where", "match", "pattern", "meaning")
 #: Numbers of calls at the end of a name: names that differ in nothing else mean the same.
 _CALL = re.compile(r"(?:_+\d+)+$")
 _GROUP = re.compile(r"__(\d{1,3})_\d+_\d+$")
+#: Folds of names that CANN's compilers made of a type.
+_OF_COMPILERS = ("graph_index", "hash")
 #: What CANN's compilers add to the type in a name: "te_" before it, a hash and all after it, numbers of calls or graphs.
 _BEFORE, _AFTER = re.compile(r"^(?:te|trans)_"), re.compile(r"(?:_[0-9a-f]{32,64}.*|__kernel\d+|(?:_\d+)+)$", re.DOTALL)
 _INDEX = re.compile(r"(?<=[A-Za-z])\d+(?=$|_MemSet$)")
@@ -155,20 +157,22 @@ def meaning_of_kernel(name: Optional[str], kernel_type: Optional[str], is_gpu: b
 
     GPU: by the whole name. NPU: by the name, else by the type; where that is unknown, by the type in the name.
     """
-    name = _looked_up(name) if name else ""
-    if is_gpu:
-        return meaning_of(name, "gpu_kernel")
+    name = name or ""
+    if name[-1:].isdigit() and not user_table()[0]:  # a row of the user's may name a call
+        name = _CALL.sub("_0", name)
+    return meaning_of(name, "gpu_kernel") if is_gpu else _meaning_on_npu(name, kernel_type)
+
+
+@lru_cache(maxsize=65_536)
+def _meaning_on_npu(name: str, kernel_type: Optional[str]) -> Optional[KernelMeaning]:
     by_name = meaning_of(name, "kernel_name")
-    if by_name is not None and by_name.meaning != "other":
+    if by_name is not None and not (by_name.meaning == "other" and by_name.fold in _OF_COMPILERS):
         return by_name
     words = [kernel_type] if kernel_type and kernel_type != "N/A" else _types_in(name)
     found = next((one for word in words if (one := meaning_of(word, "kernel_type")) is not None), None)
-    return by_name if found is None else found._replace(fold=by_name.fold if by_name else found.fold)
-
-
-def _looked_up(name: str) -> str:
-    """The name with 0 as the numbers of its call, unless a row of the user's may name them."""
-    return name if user_table()[0] else _CALL.sub("_0", name)
+    if by_name is None:
+        return found
+    return KernelMeaning(found.meaning, found.waits_inside, by_name.fold) if found is not None else None
 
 
 def _types_in(name: str) -> list[str]:
@@ -184,7 +188,7 @@ def folded_name(name: str, fold: str) -> str:
         return _CALL.sub("", name) or name
     if fold == "dtype_suffix":
         return _DTYPE.sub("", _CALL.sub("", name)) or name
-    if fold in ("graph_index", "hash"):
+    if fold in _OF_COMPILERS:
         stem = _AFTER.sub("", _CORE.sub("", name))
         return (_INDEX.sub("", stem) if fold == "graph_index" else stem) or name
     if fold in ("template", "nccl", "library", "triton"):

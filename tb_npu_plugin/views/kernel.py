@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Optional, TypedDict
 
 from tb_npu_plugin.analysis.kernels import statistics as analysis
+from tb_npu_plugin.analysis.kernels.kinds import is_computing
+from tb_npu_plugin.analysis.kernels.meaning import with_meaning
 from tb_npu_plugin.analysis.kernels.roofline import Roofline, device, roofline, with_group_figures, with_mfu
 from tb_npu_plugin.analysis.kernels.statistics import CoreTime
 from tb_npu_plugin.analysis.operators import totals as op_totals
@@ -77,10 +79,12 @@ def build(source: ViewInput) -> ViewResult:
     kernels = analysis.of_step(everything, None if step == NO_STEP else step) if step else everything
     if range_ns is not None:
         kernels = kernels.take(overlaps(kernels.ints("start_ns"), kernels.ints("dur_ns"), *range_ns))
-    by_name = analysis.by_name(kernels)  # before columns are loaded: the groups of many names take the most memory
-    cores = analysis.by_core(kernels)
+    kinds = analysis.kinds_of(kernels)
+    by_name, cores = analysis.by_name(kinds), analysis.by_core(kinds)
     statistic = None if step or range_ns else span.table("op_statistic")
-    types = analysis.by_type(kernels) if statistic is None else statistic
+    if statistic is not None and not is_computing(with_meaning(statistic)).all():
+        statistic = None  # it lists what CANN itself does not count as computing
+    types = analysis.by_type(kinds) if statistic is None else statistic
     found = device(kernels, span.capture.device_name, _figure(source, "peak", 1e12), _figure(source, "bandwidth", 1e9))
     data: KernelJson = {
         "steps": steps,

@@ -68,19 +68,17 @@ _DEVICE_SIDE = ("kfc", "dtype_suffix")
 
 
 class _Found:
-    """The distinct kernels of a table, and what the table of meanings says of each.
+    """The distinct kernels of a table, and what the table of meanings says of each."""
 
-    has_operators: the operators of collectives are among the kernels, so that their device sides are the same work; None: look.
-    """
-
-    def __init__(self, kernels: Table, has_operators: Optional[bool] = None) -> None:
+    def __init__(self, kernels: Table) -> None:
         columns = [kernels.text(key) for key in ("name", "type", "core")]
         self._groups = Groups(columns, len(kernels))
         self._kernels = list(zip(*(column.take(self._groups.first).tolist() for column in columns)))
         self._meanings = [_meaning(*one) for one in self._kernels]
-        self._has_operators = self._finds_operators() if has_operators is None else has_operators
 
-    def _finds_operators(self) -> bool:
+    @cached_property
+    def has_operators(self) -> bool:
+        """Whether the operators of collectives are among the kernels: then their device sides are the same work."""
         return any(
             core in COMMUNICATION_CORES or (found is not None and found.fold == "hcom")
             for (_, _, core), found in zip(self._kernels, self._meanings)
@@ -95,7 +93,7 @@ class _Found:
     def _meaning(self, name: Optional[str], found: Optional[KernelMeaning]) -> Optional[str]:
         if found is None:
             return None
-        return SCHEDULING if self._has_operators and found.fold in _DEVICE_SIDE else found.meaning
+        return SCHEDULING if found.fold in _DEVICE_SIDE and self.has_operators else found.meaning
 
     def _folded(self, name: Optional[str], found: Optional[KernelMeaning]) -> Optional[str]:
         return name if name is None or found is None else folded_name(name, found.fold)
@@ -150,13 +148,6 @@ def with_meaning(kernels: Table) -> Table:
     return kernels.with_columns([(column, added[column.key]) for column in columns])
 
 
-def meaning_of_groups(groups: Table, kernels: Table) -> Table:
-    """One row a name, type and core of `kernels`, with MEANING, FOLDED and GROUP."""
-    of_all = kernels.text(MEANING.key).values if kernels.has(MEANING.key) else None
-    found = _Found(groups, None if of_all is None else SCHEDULING in of_all)
-    return groups.with_columns([(column, found.column(column.key)) for column in (MEANING, FOLDED, GROUP)])
-
-
 def is_fused(kernels: Table) -> NDArray[np.bool_]:
     """Mask of the kernels that compute and communicate; they wait for other ranks inside."""
     if not kernels.text(MEANING.key).isin(FUSED).any():
@@ -178,7 +169,7 @@ def coverage(kernels: Table) -> Coverage:
     """Coverage of kernels with MEANING, "folded" and "dur_ns", or of sums with "type" and "total_ns"."""
     if not kernels.has("dur_ns"):
         timed = kernels.with_columns([(Column("dur_ns", Kind.DURATION), kernels.ints("total_ns"))])
-        kernels = meaning_of_groups(timed, kernels)
+        kernels = with_meaning(timed)
     times, names = np.maximum(kernels.ints("dur_ns"), 0), kernels.text(FOLDED.key)
     names = names if (names.codes >= 0).any() else kernels.text("type")
     is_unknown = kernels.text(MEANING.key).codes < 0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups, divide_half_even, group_rows, known_sum, largest_first, text_key
 from tb_npu_plugin.analysis.kernels.kinds import MEANING, is_communication, is_computing, is_copy
-from tb_npu_plugin.analysis.kernels.meaning import FOLDED, GROUP, meaning_of_groups
+from tb_npu_plugin.analysis.kernels.meaning import FOLDED, GROUP
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.kernel_meaning import SCHEDULING
 from tb_npu_plugin.tables import (
@@ -88,21 +88,20 @@ def total_ns(kernels: Table) -> int:
     return known_sum(group_rows(kernels, GroupByQuery((), ("dur_ns",))).total["dur_ns"]) or 0
 
 
-def by_name(kernels: Table) -> Table:
+def by_name(kinds: Table) -> Table:
     """One row per kernel and core, and per group of a collective: calls, total, min, max, avg, share, communication. The calls of a
     kernel have one name."""
-    return _statistic(kinds_of(kernels), (NAME, GROUP, CORE, MEANING), share=True)
+    return _statistic(kinds, (NAME, GROUP, CORE, MEANING), share=True)
 
 
-def by_type(kernels: Table) -> Table:
+def by_type(kinds: Table) -> Table:
     """One row per type and core of the computing kernels, as in op_statistic.csv, by total time."""
-    table = _statistic(kinds_of(kernels), (TYPE, CORE), share=False)
+    table = _statistic(kinds, (TYPE, CORE), share=False)
     return table.take(largest_first(table.ints("total_ns")))
 
 
-def by_core(kernels: Table) -> list[CoreTime]:
+def by_core(kinds: Table) -> list[CoreTime]:
     """One entry per accelerator core, by total time. What repeats communication that is counted is left out."""
-    kinds = kinds_of(kernels)
     kinds = kinds.take(~kinds.text(MEANING.key).equals(SCHEDULING))
     communicates = is_communication(kinds).astype(np.int64)
     groups = Groups([kinds.text("core"), communicates], len(kinds))
@@ -124,18 +123,16 @@ def top_computing(kernels: Table, count: int) -> Table:
 def kinds_of(kernels: Table) -> Table:
     """One row per folded name, type, core, meaning and group, in the order of their first rows: calls and times. `name` is the folded
     one."""
-    found = group_rows(kernels, GroupByQuery(("name", "type", "core"), ranges=("dur_ns",)))
-    keys = tuple(_named_as(kernels, key) for key in (NAME, TYPE, CORE))
-    figures = {"calls": found.count, "known": found.known["dur_ns"], "total_ns": found.total["dur_ns"]}
-    figures |= {"min_ns": found.least["dur_ns"], "max_ns": found.most["dur_ns"]}
-    named = meaning_of_groups(Table(keys, {key.key: text_key(found, key.key) for key in keys}), kernels)
-    texts = {**{key: named.text(key) for key in ("type", "core", "meaning", "group")}, "name": named.text(FOLDED.key)}
-    groups = Groups(list(texts.values()), len(named))
-    columns = (*keys, MEANING, GROUP, CALLS, _KNOWN, TOTAL, MIN, MAX)
-    return Table(columns, {**_summed(groups, figures), **{key: text.take(groups.first) for key, text in texts.items()}})
+    keys = tuple(_named_as(kernels, key) for key in (TYPE, CORE, MEANING, GROUP))
+    texts = {"name": kernels.text(FOLDED.key), **{key.key: kernels.text(key.key) for key in keys}}
+    rows = Table((NAME, *keys, _TIME), {**texts, _TIME.key: kernels.ints(_TIME.key)})
+    found = group_rows(rows, GroupByQuery(tuple(texts), ranges=(_TIME.key,)))
+    figures = (found.count, *(of[_TIME.key] for of in (found.known, found.total, found.least, found.most)))
+    columns = (CALLS, _KNOWN, TOTAL, MIN, MAX)
+    return Table((NAME, *keys, *columns), {**found.keys, **{one.key: data for one, data in zip(columns, figures)}})
 
 
-_KNOWN = Column("known", Kind.INT)
+_KNOWN, _TIME = Column("known", Kind.INT), Column("dur_ns", Kind.DURATION)
 
 
 def _summed(groups: Groups, figures: Mapping[str, IntArray]) -> dict[str, IntArray]:

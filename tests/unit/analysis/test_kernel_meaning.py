@@ -10,7 +10,7 @@ import pytest
 from tb_npu_plugin.analysis.comparison import diff
 from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing
 from tb_npu_plugin.analysis.kernels.meaning import coverage
-from tb_npu_plugin.analysis.kernels.statistics import by_core, by_name
+from tb_npu_plugin.analysis.kernels.statistics import by_core, by_name, kinds_of
 from tb_npu_plugin.schema import kernel_meaning
 from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.kernel_meaning import USER_TABLE, folded_name, meaning_of_kernel, user_table
@@ -90,7 +90,7 @@ def test_the_device_side_of_a_collective_is_not_added_to_it() -> None:
     table = kernels(MATMUL, UNFOLDED, OPERATOR, ("AivKernel_hcom_x_2", "AivKernel", "AI_VECTOR_CORE", 20))
     assert is_computing(table).tolist() == [True, False, False, False]
     assert is_communication(table).tolist() == [False, False, True, False]
-    assert [(one.core, one.total_ns, one.communication) for one in by_core(table)] == [
+    assert [(one.core, one.total_ns, one.communication) for one in by_core(kinds_of(table))] == [
         ("AI_CORE", 50, False),
         ("HCCL", 30, True),
     ]
@@ -110,11 +110,8 @@ def test_calls_of_a_collective_are_a_row_for_each_group() -> None:
         for group in (12, 345)
         for number in (0, 1)
     ]
-    rows = by_name(
-        kernels(
-            *calls, ("trans_TransData_1", "TransData", "AI_CORE", 5), ("trans_TransData_2", "TransData", "AI_CORE", 6)
-        )
-    )
+    formats = [(f"trans_TransData_{number}", "TransData", "AI_CORE", 5 + number) for number in (0, 1)]
+    rows = by_name(kinds_of(kernels(*calls, *formats)))
     columns = [rows.text(key).tolist() for key in ("name", "group", "meaning")]
     assert list(zip(*columns, rows.ints("calls").tolist(), rows.ints("total_ns").tolist())) == [
         ("hcom_allReduce", "12", "collective", 2, 20),
@@ -125,7 +122,7 @@ def test_calls_of_a_collective_are_a_row_for_each_group() -> None:
 
 @pytest.fixture
 def own_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    caches = (user_table, kernel_meaning._rows, kernel_meaning.meaning_of)
+    caches = (user_table, kernel_meaning._rows, kernel_meaning.meaning_of, kernel_meaning._meaning_on_npu)
     path = tmp_path / "own.csv"
     monkeypatch.setenv(USER_TABLE, str(path))
     for cache in caches:
