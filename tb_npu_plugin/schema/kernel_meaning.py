@@ -27,6 +27,8 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 
 Where = Literal["kernel_name", "kernel_type", "gpu_kernel", "task_type", "host_op", "api"]
+#: Categories of slices in a trace: kernels of a GPU; what is not work of its own.
+KERNEL_CATEGORY, NO_WORK = "kernel", ("python_function", "user_annotation")
 #: Environment variable with the path of a user's own table.
 USER_TABLE = "TB_NPU_KERNEL_TABLE"
 #: Meanings of kernels that compute and communicate: their time counts as computing.
@@ -157,10 +159,27 @@ def meaning_of_kernel(name: Optional[str], kernel_type: Optional[str], is_gpu: b
 
     GPU: by the whole name. NPU: by the name, else by the type; where that is unknown, by the type in the name.
     """
-    name = name or ""
-    if name[-1:].isdigit() and not user_table()[0]:  # a row of the user's may name a call
-        name = _CALL.sub("_0", name)
+    name = _without_call(name or "")
     return meaning_of(name, "gpu_kernel") if is_gpu else _meaning_on_npu(name, kernel_type)
+
+
+def meaning_of_slice(name: str, category: str) -> str:
+    """Meaning of a slice of a timeline, a task, a kernel or an operator of the host; "" if it is not known by name."""
+    return "" if category in NO_WORK else _meaning_of_slice(_without_call(name), category == KERNEL_CATEGORY)
+
+
+@lru_cache(maxsize=65_536)
+def _meaning_of_slice(name: str, is_gpu: bool) -> str:
+    if is_gpu:
+        found = meaning_of(name, "gpu_kernel")
+    else:
+        found = meaning_of(name, "task_type") or meaning_of(name, "host_op") or _meaning_on_npu(name, None)
+    return found.meaning if found is not None else ""
+
+
+def _without_call(name: str) -> str:
+    """The name with 0 as the numbers of its call, unless a row of the user's may name a call."""
+    return _CALL.sub("_0", name) if name[-1:].isdigit() and not user_table()[0] else name
 
 
 @lru_cache(maxsize=65_536)
