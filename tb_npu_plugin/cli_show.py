@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from tb_npu_plugin.discovery.model import Place, Scan
 from tb_npu_plugin.discovery.watch import scan_once
 from tb_npu_plugin.errors import NpuPluginError
 from tb_npu_plugin.json_encoding import encode_json
-from tb_npu_plugin.schema.kernel_meaning import USER_TABLE, user_table
+from tb_npu_plugin.schema.kernel_meaning import USER_TABLE, use_user_table, user_table
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.catalog import catalog, job_progress
 from tb_npu_plugin.service.choice import OPENS, choose_place, choose_run
@@ -43,8 +42,7 @@ NO_TRACE = click.option(
 def _use_kernel_table(ctx: click.Context, param: click.Parameter, path: Optional[Path]) -> None:
     """Look kernels up in this table first; print what is wrong with it."""
     if path is not None:
-        os.environ[USER_TABLE] = str(path)
-        user_table.cache_clear()
+        use_user_table(str(path))
     for problem in user_table()[1]:
         echo(f"{problem.file}, line {problem.where or '–'}: {problem.found}. {problem.lost}", err=True)
 

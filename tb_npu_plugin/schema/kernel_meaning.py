@@ -218,6 +218,13 @@ def folded_name(name: str, fold: str) -> str:
     return name
 
 
+def use_user_table(path: str) -> None:
+    """Look kernels up in this table first; "" for none."""
+    os.environ[USER_TABLE] = path
+    for cached in (user_table, _rows, meaning_of, _meaning_on_npu, _meaning_of_slice):
+        cached.cache_clear()
+
+
 def group_of_call(name: str) -> Optional[str]:
     """Group of a call of HCCL, the end of its id: hcom_allReduce__509_15_1 -> 509."""
     found = _GROUP.search(name)

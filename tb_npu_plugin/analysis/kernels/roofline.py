@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.kernels.bound import BOUND
 from tb_npu_plugin.analysis.kernels.kinds import is_computing
-from tb_npu_plugin.analysis.kernels.meaning import FOLDED
+from tb_npu_plugin.analysis.kernels.meaning import FOLDED, is_fused
 from tb_npu_plugin.analysis.kernels.work import GFLOPS
 from tb_npu_plugin.schema.chips import CHIPS, MACS_PER_CYCLE, chip_of
 from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, StringColumn, Table, known
@@ -193,9 +193,10 @@ class Roofline:
 
 
 def roofline(kernels: Table, found: Device, step_times: Mapping[Optional[str], int]) -> Optional[Roofline]:
-    """The roofline of a span. step_times: step time by step, ns. None if no kernel has known FLOPs."""
+    """The roofline of a span, without kernels that wait for other ranks inside. step_times: step time by step, ns. None if no kernel
+    has known FLOPs."""
     flops = kernels.floats("gflops")
-    rows = ~np.isnan(flops)
+    rows = ~np.isnan(flops) & ~is_fused(kernels)
     if not rows.any():
         return None
     dur = np.maximum(kernels.ints("dur_ns"), 0)
@@ -229,6 +230,7 @@ def distance_of(kernels: Table, found: Device) -> Optional[RooflineDistance]:
     """Distance of computing kernels from the roofline. None if the FLOPs of all of them, or the peak, are unknown."""
     dur = np.maximum(kernels.ints("dur_ns"), 0)
     mfu = utilisation(kernels, found.peak_flops)
+    mfu[is_fused(kernels)] = np.nan  # these wait for other ranks
     rows = ~np.isnan(mfu)
     mean, computing = _mean_utilisation(mfu, dur), int(dur.sum())
     if mean is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,11 +11,15 @@ import pytest
 from tb_npu_plugin.analysis.comparison import diff
 from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing
 from tb_npu_plugin.analysis.kernels.meaning import coverage
+from tb_npu_plugin.analysis.kernels.same_kernels import SameKernels, same_kernels
 from tb_npu_plugin.analysis.kernels.statistics import by_core, by_name, kinds_of
 from tb_npu_plugin.schema import kernel_meaning
 from tb_npu_plugin.schema.communicators import group_hash
-from tb_npu_plugin.schema.kernel_meaning import USER_TABLE, folded_name, meaning_of_kernel, user_table
+from tb_npu_plugin.schema.kernel_meaning import USER_TABLE, folded_name, meaning_of_kernel, use_user_table, user_table
+from tb_npu_plugin.tables import Table
+from tests.support.cli import run
 from tests.support.span import table_of
+from tests.unit.store.results import NAME, write_result
 
 HASH = "0123456789abcdef" * 2
 
@@ -76,6 +81,11 @@ def test_names_of_one_kernel_fold(name: str, is_gpu: bool, expected: str) -> Non
     assert folded(name, is_gpu=is_gpu) == expected
 
 
+def test_every_row_of_our_table_is_sound() -> None:
+    with (Path(kernel_meaning.__file__).parent / "kernel_meaning.csv").open(encoding="utf-8", newline="") as file:
+        assert [row for row in kernel_meaning._rows_of(csv.DictReader(file)) if isinstance(row, str)] == []
+
+
 def kernels(*rows: tuple[str, str, str, int]):  # type: ignore[no-untyped-def]
     keys = ("name", "type", "core", "dur_ns")
     return table_of("kernels", [dict(zip(keys, row), start_ns=100 * at) for at, row in enumerate(rows)])
@@ -122,14 +132,11 @@ def test_calls_of_a_collective_are_a_row_for_each_group() -> None:
 
 @pytest.fixture
 def own_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    caches = (user_table, kernel_meaning._rows, kernel_meaning.meaning_of, kernel_meaning._meaning_on_npu)
     path = tmp_path / "own.csv"
-    monkeypatch.setenv(USER_TABLE, str(path))
-    for cache in caches:
-        cache.cache_clear()
+    monkeypatch.setenv(USER_TABLE, "")  # restored in the end
+    use_user_table(str(path))
     yield path
-    for cache in caches:
-        cache.cache_clear()
+    use_user_table("")
 
 
 def test_a_users_table_goes_first_and_a_bad_row_costs_itself(own_table: Path) -> None:
@@ -199,3 +206,36 @@ def test_groups_without_a_role_are_paired_by_their_ranks_and_their_order() -> No
 
     assert labels({"a": [0, 1], "b": [0, 4], "c": [0, 1, 2, 3]}, "c", "b", "a") == ["×4", "×2", "×2 #2"]
     assert labels({}, "a", "b") == ["#1", "#2"]
+
+
+def test_a_command_takes_a_users_table_and_tells_its_bad_rows(own_table: Path, tmp_path: Path) -> None:
+    header = "Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us)\n"
+    rows = "1,main_kernel,main_kernel,AI_CORE,100,30\n1,aclnnCast_X_Cast,Cast,AI_CORE,130,10\n"
+    write_result(tmp_path / "logs" / NAME, trace=None, files={"kernel_details.csv": header + rows})
+    own_table.write_text("where,match,pattern,meaning\nkernel_name,exact,main_kernel,attention\nkernel_name,,x,y\n")
+    before = run("doctor", tmp_path / "logs")
+    assert "others: main_kernel 0.030 ms" not in before.stdout  # the environment variable holds
+    use_user_table("")
+    assert (
+        "25.0 % of device time in kernels known by name; others: main_kernel 0.030 ms"
+        in run("doctor", tmp_path / "logs").stdout
+    )
+    after = run("doctor", tmp_path / "logs", "--kernel-table", own_table)
+    assert "100.0 % of device time in kernels known by name" in after.stdout
+    assert "own.csv, line 3" in after.stderr
+
+
+def test_kernels_that_wait_inside_are_not_compared_between_ranks() -> None:
+    """A rank that waits in them is not slow."""
+
+    def rank(waits: int) -> Table:
+        rows = [("MoeDistributeDispatchV2", waits), ("MatMulV2", 100)]
+        return table_of(
+            "kernels",
+            [
+                {"name": one, "type": one, "core": "AI_CORE", "step": "1", "input_shapes": "8,8", "dur_ns": ns}
+                for one, ns in rows
+            ],
+        )
+
+    assert same_kernels([rank(10), rank(900)]) == [{"1": SameKernels(100, 100)}] * 2
