@@ -13,7 +13,7 @@ import click
 
 from tb_npu_plugin import __version__
 from tb_npu_plugin.cli_gate import Decision, decide_diagnosis, diagnosis_condition, exit_by
-from tb_npu_plugin.cli_show import NO_TRACE, PATH, open_library, wait_for_data, wait_for_view, write_json
+from tb_npu_plugin.cli_show import KERNEL_TABLE, NO_TRACE, PATH, open_library, wait_for_data, wait_for_view, write_json
 from tb_npu_plugin.discovery.model import FoundRun, Scan
 from tb_npu_plugin.json_encoding import to_plain
 from tb_npu_plugin.report.page import ReportSource, report_html
@@ -57,6 +57,7 @@ def _http(ctx: click.Context, param: click.Parameter, url: str) -> str:
 @click.option("--fail-if", "fail_if", default="", help="Exit with 3 if this holds: high, medium, low, or RULE>N%.")
 @click.option("--html", "html", default="", metavar="FILE", help="Also write a report of one run; - prints only it.")
 @click.option("--url", default="http://localhost:6006", callback=_http, help="TensorBoard that the report links to.")
+@KERNEL_TABLE
 @NO_TRACE
 def diagnose(
     path: Path,

@@ -10,7 +10,7 @@ from typing import Any, Optional
 import click
 
 from tb_npu_plugin.cli_gate import STEP, decide_diff, diff_condition, exit_by
-from tb_npu_plugin.cli_show import NO_TRACE, PATH, open_library, sides_of, wait_for_view, write_json
+from tb_npu_plugin.cli_show import KERNEL_TABLE, NO_TRACE, PATH, open_library, sides_of, wait_for_view, write_json
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.terminal import echo
 
@@ -25,20 +25,20 @@ def _text(found: Mapping[str, Any]) -> Iterator[str]:
     pair = shown_pair(found)
     for side in ("baseline", "experimental"):
         of = found[side]
-        yield f"{side:14}{of['run']}, {of['worker']}, {of['label']}"
+        yield f"{side:22}{of['run']}, {of['worker']}, {of['label']}"
     yield _line(STEP, pair["baseline_ns"], pair["experimental_ns"])
     for one in sorted(pair["classes"], key=lambda one: -abs(one["difference_ns"])):
         yield _line(one["id"], one["baseline_ns"], one["experimental_ns"])
     for name in pair["unknown"]:
-        yield f"{name:14}unknown: part of communication"
+        yield f"{name:22}unknown: part of communication"
 
 
 def _line(name: str, before: Optional[int], after: Optional[int]) -> str:
     """Times in ms, their difference, and its share of the baseline."""
     if before is None or after is None:
-        return f"{name:14}{_ms(before):>12}  →{_ms(after):>12}"
+        return f"{name:22}{_ms(before):>12}  →{_ms(after):>12}"
     share = f"{(after - before) / before:+10.1%}" if before else ""
-    return f"{name:14}{_ms(before):>12}  →{_ms(after):>12}  {(after - before) / 1e6:+12.3f} ms{share}"
+    return f"{name:22}{_ms(before):>12}  →{_ms(after):>12}  {(after - before) / 1e6:+12.3f} ms{share}"
 
 
 def _ms(ns: Optional[int]) -> str:
@@ -53,6 +53,7 @@ def _ms(ns: Optional[int]) -> str:
 @click.option("--step", default="", help="A pair of steps by the baseline's number; the mean without.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON; times in integer ns.")
 @click.option("--fail-if", "fail_if", default="", help="Exit with 3 if a time grows: step>5%, or a class: matmul>10%.")
+@KERNEL_TABLE
 @NO_TRACE
 def diff(
     path: tuple[Path, ...],

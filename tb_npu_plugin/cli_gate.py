@@ -13,7 +13,7 @@ from tb_npu_plugin.analysis.comparison.step_classes import BUBBLE, COMMUNICATION
 from tb_npu_plugin.analysis.findings.model import SEVERITIES, SHORT_STEP_NS, Severity
 from tb_npu_plugin.analysis.findings.registry import RULES
 from tb_npu_plugin.analysis.findings.verdict import AWAITED
-from tb_npu_plugin.analysis.kernels.classes import CLASSES
+from tb_npu_plugin.analysis.kernels.meaning import CLASSES
 from tb_npu_plugin.terminal import echo
 
 Decision = Literal["holds", "fails", "undecided"]

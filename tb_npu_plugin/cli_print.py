@@ -61,6 +61,8 @@ def doctor(listed: Mapping[str, Any]) -> None:
             console.print(f"  {STATES['unread']:12} and {span['more']:,} more files")
         for cost in span["costs"]:
             console.print(f"  {_stage_cost(cost)}")
+        if span["kernels"] is not None:
+            console.print(f"  {escape(_coverage(span['kernels']))}")
         problems(console, span["problems"])
         for item in span["missing"]:
             record = f" To record it, set {item['option']}." if item["option"] else ""
@@ -76,6 +78,13 @@ def doctor(listed: Mapping[str, Any]) -> None:
         console.print(f"[yellow]{escape(defect)}[/yellow]")
     total = sum(span["count"] for span in listed["spans"])
     console.print(f"{len(listed['spans'])} taken, {len(listed['skipped'])} not taken, {_problems(total)}")
+
+
+def _coverage(found: Mapping[str, Any]) -> str:
+    """ "98.0 % of device time in kernels known by name; others: main_kernel 1.200 ms"."""
+    others = ", ".join(f"{one['name'] or '–'} {one['total_ns'] / 1e6:.3f} ms" for one in found["unknown"])
+    known = f"{100 * found['known_share']:.1f} % of device time in kernels known by name"
+    return f"{known}; others: {others}" if others else known
 
 
 def _seen(counts: Sequence[Mapping[str, Any]]) -> str:

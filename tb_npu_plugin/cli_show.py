@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import click
 import msgspec
@@ -16,12 +16,14 @@ from tb_npu_plugin.discovery.model import Place, Scan
 from tb_npu_plugin.discovery.watch import scan_once
 from tb_npu_plugin.errors import NpuPluginError
 from tb_npu_plugin.json_encoding import encode_json
+from tb_npu_plugin.schema.kernel_meaning import USER_TABLE, use_user_table, user_table
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.catalog import catalog, job_progress
 from tb_npu_plugin.service.choice import OPENS, choose_place, choose_run
 from tb_npu_plugin.service.resolve import TRACE_ONLY
 from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.stages import STAGES
+from tb_npu_plugin.terminal import echo
 from tb_npu_plugin.views import doctor as doctor_view
 from tb_npu_plugin.views.availability import facts_of_span, missing_data
 from tb_npu_plugin.views.base import ViewInput, ViewJson, ViewResult
@@ -34,6 +36,23 @@ NO_TRACE = click.option(
     "--no-trace",
     is_flag=True,
     help="Answer from tables alone, also where the trace was read before. Faster; more stays unknown.",
+)
+
+
+def _use_kernel_table(ctx: click.Context, param: click.Parameter, path: Optional[Path]) -> None:
+    """Look kernels up in this table first; print what is wrong with it."""
+    if path is not None:
+        use_user_table(str(path))
+    for problem in user_table()[1]:
+        echo(f"{problem.file}, line {problem.where or '–'}: {problem.found}. {problem.lost}", err=True)
+
+
+KERNEL_TABLE = click.option(
+    "--kernel-table",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    callback=_use_kernel_table,
+    expose_value=False,
+    help=f"CSV of kernels and their meanings, before the product's own; also ${USER_TABLE}.",
 )
 VIEW_IDS = [view.id for view in VIEWS if view.is_listed]
 
@@ -54,6 +73,7 @@ class NoResultsError(NpuPluginError):
 @click.option("--experimental", default="", help="diff: worker of the last PATH.")
 @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A parameter of the view; repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON; times in integer ns.")
+@KERNEL_TABLE
 @NO_TRACE
 def show(
     view: str,
@@ -113,6 +133,7 @@ def ingest(path: Path) -> None:
 @click.command()
 @click.argument("path", type=PATH)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@KERNEL_TABLE
 def doctor(path: Path, as_json: bool) -> None:
     """List what was found below PATH, what was not taken, and every problem. Reads everything."""
     with open_library((path,)) as library:
@@ -216,6 +237,7 @@ def _doctor_report(library: Library, place: Place, seen: Sequence[StageStatus]) 
         "files": found["files"],
         "costs": found["costs"],
         "more": found["more"],
+        "kernels": found["kernels"],
         "missing": missing_data(facts_of_span(span)),
         "problems": problems,
         "count": sum(problem["count"] for problem in problems if problem["severity"] != "info"),

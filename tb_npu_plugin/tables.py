@@ -290,6 +290,11 @@ class ExtendedColumns(StoredColumns):
         """See StoredColumns."""
         return None if key in self._extra else self._base.first(key, desc, count)
 
+    def sums(self, query: GroupByQuery) -> GroupByResult | None:
+        """See StoredColumns."""
+        used = (*query.keys, *query.totals, *query.ranges, *query.distinct, *query.complete)
+        return None if any(key in self._extra for key in used) else self._base.sums(query)
+
 
 def _take_rows(data: Data, rows: NDArray[Any]) -> Data:
     return data.take(rows) if isinstance(data, StringColumn) else data[rows]

@@ -118,14 +118,12 @@ ALLOCATOR = "PyTorch"
 ACTIVITY = "Activity"
 
 STEP = Column("step", T, "Step", "Step that launched it, by the host time of the launch.", "identity")
+TYPE = Column("type", T, "Type", "What it does, by its name; unknown where that does not tell.", "identity")
 KERNEL_COLUMNS = (
     STEP,
     DEVICE_ID,
     Column("stream_id", I, "Stream ID", "Stream that ran it.", "identity"),
     Column("name", T, "Name", "Kernel or copy.", "identity", required=True),
-    Column(
-        "type", T, "Type", "Kind of computation, by the kernel's name; unknown where that does not tell.", "identity"
-    ),
     Column("core", T, ACTIVITY, "KERNEL, MEMCPY, MEMSET, or COMMUNICATION: kernels of NCCL.", "identity"),
     Column("start_ns", TIME, "Start", "Start on the GPU.", "time", required=True),
     Column("dur_ns", DUR, "Duration", "Time on the GPU.", "time", required=True),

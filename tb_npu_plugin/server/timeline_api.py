@@ -11,6 +11,7 @@ import numpy as np
 
 from tb_npu_plugin.errors import BadRequest, check_choice
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.schema.kernel_meaning import meaning_of_slice
 from tb_npu_plugin.server import timeline_params as read
 from tb_npu_plugin.server.timeline_binary import Scale, encode
 from tb_npu_plugin.server.timeline_params import Params
@@ -132,6 +133,7 @@ def slices(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False, 
         "unit": scale.unit,
         "names": names,
         "categories": categories,
+        "meanings": [meaning_of_slice(*one) for one in zip(names, categories)],
         "rows": found.parts,
         "bin": found.bin,
         "far": scale.far(found.start, found.end),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import msgspec
 
+from tb_npu_plugin.analysis.kernels.meaning import with_meaning
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture, StageCost
@@ -155,9 +156,13 @@ class Span:
         if entry is self._trace and not entry.meta["stored"]:  # only the timeline holds it
             timeline = self.timeline
             return None if timeline is None else timeline.operators()
-        if entry.meta["rows"][table] <= SHORT_ROWS:
-            return read_short(entry.folder / SHORT_FILE, table)
-        return read_table(entry.folder / TABLES_FILE, table, self._memory)
+        is_short = entry.meta["rows"][table] <= SHORT_ROWS
+        found = (
+            read_short(entry.folder / SHORT_FILE, table)
+            if is_short
+            else read_table(entry.folder / TABLES_FILE, table, self._memory)
+        )
+        return with_meaning(found) if found is not None and table == "kernels" else found
 
     @property
     def damaged(self) -> bool:

@@ -78,8 +78,8 @@ class DiffJson(TypedDict):
 
     Tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self,
     host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ),
-    "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns,
-    ratio, changed; by type where the formats differ). ratio = difference / baseline. changed: "slower" or "faster" by at
+    "kernels" (class, name, type, core, group, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns,
+    ratio, changed; by type where the formats differ), "calls" (each call of a collective: name, group, number, then as "kernels"). ratio = difference / baseline. changed: "slower" or "faster" by at
     least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Class "waiting" is
     part of "communication" unless it is known in all steps of both sides. Then it holds the waiting for other pipeline stages too.
     Parameter: `step` (an id of `steps`).
@@ -268,14 +268,18 @@ def _window(step: Step) -> tuple[int, int]:
 def _tables(before: _Side, after: _Side, shown: _Comparison) -> dict[str, ViewTable]:
     tables = {}
     frameworks = {FORMATS[side.span.format].framework for side in (before, after)}
-    first, second = (side.span.table("operators") for side in (before, after))
-    if first is not None and second is not None and len(frameworks) == 1:
+    own, other = (side.span.table("operators") for side in (before, after))
+    if own is not None and other is not None and len(frameworks) == 1:
         counts = (len(before.names), len(after.names))
-        tables["operators"] = _operators(first, second, counts if all(counts) else analysis.SUMS)
+        tables["operators"] = _operators(own, other, counts if all(counts) else analysis.SUMS)
     if before.kernels is not None:
         chosen = [side.kernels_of(rows) for side, rows in zip((before, after), shown.rows)]
         by_type = before.span.format != after.span.format  # kernel names differ between profilers and devices
-        tables["kernels"] = ViewTable(analysis.kernels(chosen[0], chosen[1], by_type, shown.by), "difference_ns")
+        first, second = (analysis.Side(one, side.span.capture.groups) for one, side in zip(chosen, (before, after)))
+        tables["kernels"] = ViewTable(analysis.kernels(first, second, by_type, shown.by), "difference_ns")
+        calls = None if by_type else analysis.calls(first, second, shown.by)
+        if calls is not None:
+            tables["calls"] = ViewTable(calls, "difference_ns")
     return tables
 
 

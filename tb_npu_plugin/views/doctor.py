@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Optional, TypedDict, cast
 
+from tb_npu_plugin.analysis.kernels.meaning import coverage
 from tb_npu_plugin.model import Cost, SpanData, StageCost
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.schema.kernel_meaning import user_table
 from tb_npu_plugin.schema.other_files import other_title
 from tb_npu_plugin.views.base import ProblemJson, View, ViewInput, ViewResult
 from tb_npu_plugin.views.capture import CaptureJson, capture_json
@@ -97,6 +99,24 @@ class DoctorFileJson(TypedDict):
     """What reading it cost; None: unknown, or it was not read."""
 
 
+class UnknownKernelJson(TypedDict):
+    """A kernel that the table of meanings does not know."""
+
+    name: str
+    """Name, without what differs by call."""
+    total_ns: int
+    """Sum of its durations."""
+
+
+class KernelCoverageJson(TypedDict):
+    """Device time by whether the table of meanings knows the kernel."""
+
+    known_share: float
+    """Share of the time in kernels that it knows, 0 to 1."""
+    unknown: list[UnknownKernelJson]
+    """The largest of the others."""
+
+
 class DoctorJson(TypedDict):
     """A result folder and the state of each of its files. ViewJson.missing has what is missing."""
 
@@ -110,6 +130,8 @@ class DoctorJson(TypedDict):
     """What reading the stages cost."""
     more: int
     """Number of unread files that `files` leaves out."""
+    kernels: Optional[KernelCoverageJson]
+    """How much of the device time is known by name; null without kernels."""
     others: list[ProblemJson]
     """Problems of no single file."""
 
@@ -126,9 +148,26 @@ def build(source: ViewInput) -> ViewResult:
         "files": [*(_file(span, file) for file in span.files), *(_unused_file(*file) for file in span.unread.files)],
         "costs": [_stage_cost(cost) for cost in span.costs],
         "more": span.unread.more,
-        "others": [_json(problem) for problem in span.problems if not _of_any(problem, span.files)],
+        "kernels": _coverage(span),
+        "others": [
+            *(_json(problem) for problem in span.problems if not _of_any(problem, span.files)),
+            *(_json(problem) for problem in user_table()[1]),
+        ],
     }
     return ViewResult(data, {}, span.base_ns)
+
+
+def _coverage(span: SpanData) -> Optional[KernelCoverageJson]:
+    kernels = span.table("kernels")
+    if kernels is None or span.rows("op_totals"):
+        kernels = span.table("op_statistic")
+    if kernels is None:
+        return None
+    found = coverage(kernels)
+    return {
+        "known_share": found.share,
+        "unknown": [{"name": name, "total_ns": total} for name, total in found.unknown],
+    }
 
 
 def _file(span: SpanData, file: str) -> DoctorFileJson:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Optional, TypedDict
 
 from tb_npu_plugin.analysis.kernels import statistics as analysis
+from tb_npu_plugin.analysis.kernels.kinds import is_computing
+from tb_npu_plugin.analysis.kernels.meaning import with_meaning
 from tb_npu_plugin.analysis.kernels.roofline import Roofline, device, roofline, with_group_figures, with_mfu
 from tb_npu_plugin.analysis.kernels.statistics import CoreTime
 from tb_npu_plugin.analysis.operators import totals as op_totals
@@ -22,9 +24,9 @@ from tb_npu_plugin.views.time_range import WITHIN, check_no_range, time_range
 class KernelJson(TypedDict):
     """Device time by kernel.
 
-    Tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core,
-    calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step and no range is chosen), "all" (all columns of
-    kernel_details.csv). All three have bound, gflops and mfu where known, "all" also least_bytes. Where the recorder wrote
+    Tables: "statistic" (name, without what differs by call; group of collectives, core, meaning, calls, total_ns, min_ns, max_ns,
+    avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no
+    step and no range is chosen), "all" (all columns of kernel_details.csv; meaning, group, and "folded", the name of "statistic"). All three have bound, gflops and mfu where known, "all" also least_bytes. Where the recorder wrote
     sums only (MindSpore up to 2.2): "types", and "statistic" (columns of op_totals) and "all" where known. Parameters:
     `step` ("null": kernels outside steps), `within` (a time range: whole kernels that overlap it; no
     MFU of steps, no other recorded tables),
@@ -53,6 +55,9 @@ class KernelJson(TypedDict):
     """Work of the kernels by what the device could do; null if no kernel has known FLOPs."""
 
 
+#: Columns of kernels by those of the tables about several.
+_OF_NAME = {"name": "folded", "group": "group", "core": "core", "meaning": "meaning"}
+_OF_TYPE = {"type": "type", "core": "core"}
 #: Value of the parameter `step` for kernels outside steps.
 NO_STEP = "null"
 #: Peaks and bandwidths from here on are refused, in the unit of the parameter.
@@ -74,10 +79,12 @@ def build(source: ViewInput) -> ViewResult:
     kernels = analysis.of_step(everything, None if step == NO_STEP else step) if step else everything
     if range_ns is not None:
         kernels = kernels.take(overlaps(kernels.ints("start_ns"), kernels.ints("dur_ns"), *range_ns))
-    by_name = analysis.by_name(kernels)  # before columns are loaded: the groups of many names take the most memory
-    cores = analysis.by_core(kernels)
+    kinds = analysis.kinds_of(kernels)
+    by_name, cores = analysis.by_name(kinds), analysis.by_core(kinds)
     statistic = None if step or range_ns else span.table("op_statistic")
-    types = analysis.by_type(kernels) if statistic is None else statistic
+    if statistic is not None and not is_computing(with_meaning(statistic)).all():
+        statistic = None  # it lists what CANN itself does not count as computing
+    types = analysis.by_type(kinds) if statistic is None else statistic
     found = device(kernels, span.capture.device_name, _figure(source, "peak", 1e12), _figure(source, "bandwidth", 1e9))
     data: KernelJson = {
         "steps": steps,
@@ -131,8 +138,8 @@ def _summed_up(span: SpanData, totals: Table | None) -> ViewResult:
 
 def _tables(kernels: Table, by_name: Table, types: Table, peak_flops: Optional[float]) -> dict[str, ViewTable]:
     return {
-        "statistic": ViewTable(with_group_figures(by_name, ("name", "core"), kernels, peak_flops), "total_ns"),
-        "types": ViewTable(with_group_figures(types, ("type", "core"), kernels, peak_flops), "total_ns"),
+        "statistic": ViewTable(with_group_figures(by_name, _OF_NAME, kernels, peak_flops), "total_ns"),
+        "types": ViewTable(with_group_figures(types, _OF_TYPE, kernels, peak_flops), "total_ns"),
         "all": ViewTable(with_mfu(kernels, peak_flops), "start_ns", desc=False),
     }
 

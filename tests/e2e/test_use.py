@@ -129,6 +129,23 @@ def test_kernel_by_name_leads_to_its_calls_with_their_shapes(open_plugin: Open, 
     expect(grid.locator(".cell", has_text=shapes).first).to_be_visible()
 
 
+def test_collectives_fold_and_unfold(open_plugin: Open, demo_server: str) -> None:
+    with TRACE.with_name("kernel_details.csv").open(newline="", encoding="utf-8") as file:
+        calls = [row for row in csv.DictReader(file) if row["Name"].startswith("hcom_allReduce__")]
+    group = calls[0]["Name"].partition("__")[2].partition("_")[0]
+    own = [row for row in calls if f"__{group}_" in row["Name"]]
+    plugin = open_plugin(demo_server)
+    plugin.open("kernel")
+    plugin.rows("kernel.statistic").filter(has_text="hcom_allReduce").filter(has_text=group).click()
+    plugin.frame.get_by_role("button", name=f"The {len(own)} calls").click()
+    grid = plugin.frame.locator('[role="grid"][data-table="kernel.all"]')
+    expect(grid).to_have_attribute("aria-rowcount", str(len(own) + 1))
+    plugin.open("diff", **{"x.tab": "kernels"})
+    plugin.rows("diff.kernels").filter(has_text="hcom_allReduce").first.click()
+    plugin.frame.get_by_role("button", name="Its calls").click()
+    expect(plugin.rows("diff.calls").first).to_contain_text("hcom_allReduce")
+
+
 def test_filters_that_leave_no_row_are_listed_and_can_be_cleared(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server)
     plugin.open("diff")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 import sys
 from collections import defaultdict
 from dataclasses import dataclass
@@ -189,3 +190,11 @@ def every_result(*needs: str) -> list[Any]:
         pytest.param(path, id=name, marks=(*marks_of(path), *(() if path in quick else (FULL,))))
         for path, name in found.items()
     ]
+
+
+def folded(name: str) -> tuple[str, ...]:
+    """hcom_allReduce__509_0_1 -> hcom_allReduce, 509; trans_TransData_3 -> trans_TransData; Conv2D12 -> Conv2D."""
+    operation, of_call, numbers = name.partition("__")
+    if of_call and operation.startswith("hcom_"):
+        return operation, numbers.partition("_")[0]
+    return (re.sub(r"^(trans_TransData)_\d+$|^((?:Conv2D|ReduceSum)[A-Za-z]*)\d+(?=$|_MemSet$)", r"\1\2", name),)

@@ -17,7 +17,7 @@ from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.registry import VIEWS
-from tests.oracle.raw import us, whole
+from tests.oracle.raw import folded, us, whole
 from tests.oracle.shown import rows_of
 from tests.support.span import found_spans
 
@@ -45,9 +45,12 @@ def shown(fixture: str, view: str) -> Any:
 def test_kernels_by_the_last_part_of_their_names(fixture: str) -> None:
     sums: dict[str, list[int]] = defaultdict(list)
     for row in rows(fixture, "kernel_details.csv"):
-        sums[row["Name"].split("/")[-1]].append(us(row["Duration(us)"]) or 0)
+        sums[" ".join(folded(row["Name"].split("/")[-1]))].append(us(row["Duration(us)"]) or 0)
     result = shown(fixture, "kernel")
-    found = {row["name"]: (row["calls"], row["total_ns"]) for row in rows_of(result.tables["statistic"].table)}
+    found = {
+        " ".join(filter(None, (row["name"], row.get("group")))): (row["calls"], row["total_ns"])
+        for row in rows_of(result.tables["statistic"].table)
+    }
     assert found == {name: (len(durations), sum(durations)) for name, durations in sums.items()}
     computing = [
         r for r in rows(fixture, "kernel_details.csv") if r["Accelerator Core"] not in ("HCCL", "COMMUNICATION")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tb_npu_plugin.analysis.kernels.meaning import with_meaning
 from tb_npu_plugin.model import NO_UNREAD, Capture, StageCost, Unread
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
@@ -68,7 +69,8 @@ class TestSpan:
         return {} if rows is None else self.parts.get(table) or {self.source(table): rows}
 
     def table(self, table: str) -> Table | None:
-        return self.tables.get(table)
+        found = self.tables.get(table)
+        return with_meaning(found) if table == "kernels" and found is not None and not found.has("meaning") else found
 
 
 def span_of(folder: Path) -> TestSpan:
@@ -133,4 +135,5 @@ def tables_of_trace(path: Path, log: ProblemLog) -> dict[str, Table]:
 def table_of(name: str, rows: list[dict[str, Any]], *more: Column) -> Table:
     """A logical table from rows; what a row lacks is unknown. Columns that no row has are absent, as in a file."""
     columns = [column for column in (*TABLES[name], *more) if any(column.key in row for row in rows)]
-    return from_lists(columns, {column.key: [row.get(column.key) for row in rows] for column in columns})
+    table = from_lists(columns, {column.key: [row.get(column.key) for row in rows] for column in columns})
+    return with_meaning(table) if name == "kernels" else table

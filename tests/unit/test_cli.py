@@ -291,7 +291,7 @@ def test_diagnose_prints_each_run_and_names_those_it_leaves_out(tmp_path: Path) 
 def test_diff_says_what_changed_and_sets_the_exit_code() -> None:
     sides = [str(FIXTURES / "demo" / name) for name in ("transformer_910b_tuned", "transformer_910b")]
     slower = run("diff", *sides, "--fail-if", "step>5%")
-    assert (slower.returncode, "step             89.993 ms" in slower.stdout, "+19.2%" in slower.stdout) == (
+    assert (slower.returncode, "step                     89.993 ms" in slower.stdout, "+19.2%" in slower.stdout) == (
         3,
         True,
         True,

@@ -241,7 +241,7 @@ export interface ChainLinkJson {
 
 /** Time of one operator class on both sides. Every instant counts once; communication only counts while nothing computes. */
 export interface ClassDifference {
-  /** Id of analysis.kernels.classes. "idle": free time, without calls. "computing": computing time without known kernels. */
+  /** Id of analysis.kernels.meaning. "idle": free time, without calls. "computing": computing time without known kernels. */
   id: string;
   /** Calls per step. */
   baseline_calls: number;
@@ -619,7 +619,7 @@ export interface DiagnosisJson {
   ranks: RankStateJson[];
 }
 
-/** Baseline and experimental capture. Tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ), "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio, changed; by type where the formats differ). ratio = difference / baseline. changed: "slower" or "faster" by at least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Class "waiting" is part of "communication" unless it is known in all steps of both sides. Then it holds the waiting for other pipeline stages too. Parameter: `step` (an id of `steps`). */
+/** Baseline and experimental capture. Tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ), "kernels" (class, name, type, core, group, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio, changed; by type where the formats differ), "calls" (each call of a collective: name, group, number, then as "kernels"). ratio = difference / baseline. changed: "slower" or "faster" by at least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Class "waiting" is part of "communication" unless it is known in all steps of both sides. Then it holds the waiting for other pipeline stages too. Parameter: `step` (an id of `steps`). */
 export interface DiffJson {
   /** Baseline. */
   baseline: DiffSideJson;
@@ -729,6 +729,8 @@ export interface DoctorJson {
   costs: StageCostJson[];
   /** Number of unread files that `files` leaves out. */
   more: number;
+  /** How much of the device time is known by name; null without kernels. */
+  kernels: KernelCoverageJson | null;
   /** Problems of no single file. */
   others: ProblemJson[];
 }
@@ -884,6 +886,14 @@ export interface InputBoundSteps {
   of: number;
 }
 
+/** Device time by whether the table of meanings knows the kernel. */
+export interface KernelCoverageJson {
+  /** Share of the time in kernels that it knows, 0 to 1. */
+  known_share: number;
+  /** The largest of the others. */
+  unknown: UnknownKernelJson[];
+}
+
 /** Kernels of one type and shapes in the mean step, or collectives of one operation and group. */
 export interface KernelExcess {
   /** Type of the kernel, or operation; null if unknown. */
@@ -934,7 +944,7 @@ export interface KernelFactsJson {
   bound: string | null;
 }
 
-/** Device time by kernel. Tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step and no range is chosen), "all" (all columns of kernel_details.csv). All three have bound, gflops and mfu where known, "all" also least_bytes. Where the recorder wrote sums only (MindSpore up to 2.2): "types", and "statistic" (columns of op_totals) and "all" where known. Parameters: `step` ("null": kernels outside steps), `within` (a time range: whole kernels that overlap it; no MFU of steps, no other recorded tables), `peak` and `bandwidth` for the roofline. */
+/** Device time by kernel. Tables: "statistic" (name, without what differs by call; group of collectives, core, meaning, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step and no range is chosen), "all" (all columns of kernel_details.csv; meaning, group, and "folded", the name of "statistic"). All three have bound, gflops and mfu where known, "all" also least_bytes. Where the recorder wrote sums only (MindSpore up to 2.2): "types", and "statistic" (columns of op_totals) and "all" where known. Parameters: `step` ("null": kernels outside steps), `within` (a time range: whole kernels that overlap it; no MFU of steps, no other recorded tables), `peak` and `bandwidth` for the roofline. */
 export interface KernelJson {
   /** Steps of the kernels; null: outside steps. */
   steps: (string | null)[];
@@ -1590,7 +1600,7 @@ export interface Roofline {
 
 /** Kernels of one name, with the same shapes and types. */
 export interface RooflinePoint {
-  /** Kernel name. */
+  /** Kernel name, without what differs by call. */
   name: string;
   /** Operator type. */
   type: string | null;
@@ -2134,6 +2144,14 @@ export interface UncheckedJson {
   option: string;
   /** Code and parameters of `title` and `missing`. */
   texts: Record<string, MessageJson>;
+}
+
+/** A kernel that the table of meanings does not know. */
+export interface UnknownKernelJson {
+  /** Name, without what differs by call. */
+  name: string;
+  /** Sum of its durations. */
+  total_ns: number;
 }
 
 /** One sentence for the run. */

@@ -31,8 +31,8 @@ const OVERLAP_NAMES: Record<string, (typeof MEANINGS)[number]> = {
 /** Codes of the digits. */
 const [ZERO, NINE] = [48, 57];
 
-/** Names of waits, on any row. */
-const WAITS = /^(EVENT|NOTIFY)[ _]WAIT/i;
+/** Meaning of waits and of what others wait for, on any row. */
+const WAITS = "sync_event";
 
 /** Hash of a name. Digits that only number an instance ("hcom_allReduce__586_0_1") do not change it: each number counts as 0. */
 function familyHash(name: string): number {
@@ -53,13 +53,13 @@ export function meaningOf(token: string): ColourIndex {
   return index >= 0 ? index : MEANINGS.indexOf("--c-free");
 }
 
-/** Colour of a slice. `process`: name of its process, which gives Overlap Analysis rows their meaning. */
-export function colourOf(name: string, process: string): ColourIndex {
+/** Colour of a slice. `process`: name of its process, which gives Overlap Analysis rows their meaning; `does`: its own meaning. */
+export function colourOf(name: string, process: string, does = ""): ColourIndex {
   if (process === "Overlap Analysis") {
     const meaning = OVERLAP_NAMES[name.toLowerCase()];
     if (meaning) return MEANINGS.indexOf(meaning);
   }
-  if (WAITS.test(name)) return MEANINGS.indexOf("--c-free");
+  if (does === WAITS) return MEANINGS.indexOf("--c-free");
   return MEANINGS.length + (familyHash(name) % (HUES.length * TONES));
 }
 

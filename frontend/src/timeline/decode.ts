@@ -14,6 +14,7 @@ interface FrameHeader {
   columns: Record<string, [string, number, number, string[]?]>;
   names?: string[];
   categories?: string[];
+  meanings?: string[];
   series?: string[];
   /** Width of a bin, ns: slices that start in the same bin form one bar. */
   bin?: number;
@@ -46,6 +47,8 @@ export interface SliceRow {
   names: readonly string[];
   /** Category of the slices of this name ("": none); a name with several categories is there several times. */
   categories: readonly string[];
+  /** What the slices of this name do; "" where that is not known. */
+  meanings: readonly string[];
   start: Uint32Array;
   /** Duration of the longest slice of the bar. */
   dur: Uint32Array;
@@ -173,6 +176,7 @@ export function decodeSlices(
   };
   const names = header.names ?? fail("no names");
   const categories = header.categories ?? fail("no categories");
+  const meanings = header.meanings ?? fail("no meanings");
   const rows = header.rows ?? fail("no rows");
   const origin = originOf(header.base, spanBase) + lane.time;
   const unit = header.unit ?? 1;
@@ -187,6 +191,7 @@ export function decodeSlices(
       bin: header.bin ?? 1,
       names,
       categories,
+      meanings,
       start: part(columns.start),
       dur: part(columns.dur),
       end: part(columns.end),
@@ -241,7 +246,18 @@ export function decodeArrows(buffer: ArrayBuffer, spanBase: string): ArrowSet {
 export function emptyRow(row: number): SliceRow {
   const none = new Uint32Array(0);
   const columns = { name: none, start: none, dur: none, end: none, id: none, count: none, busy: none };
-  return { row, origin: 0, unit: 1, bin: 1, names: [], categories: [], ...columns, firstId: 0, far: new Map() };
+  return {
+    row,
+    origin: 0,
+    unit: 1,
+    bin: 1,
+    names: [],
+    categories: [],
+    meanings: [],
+    ...columns,
+    firstId: 0,
+    far: new Map(),
+  };
 }
 
 export function startOf(row: SliceRow, index: number): number {

@@ -2,10 +2,10 @@
 
 import { longestOf, type SliceRow } from "./decode";
 
-export const COLOUR_MODES = ["name", "category", "rank", "duration"] as const;
+export const COLOUR_MODES = ["name", "category", "meaning", "rank", "duration"] as const;
 /**
  * "name": by name, with fixed colours for names with a meaning. "category": by the category in the trace, else by process.
- * "rank": one colour for each rank. "duration": by the longest slice of the bar.
+ * "meaning": by what they do, else by process. "rank": one colour for each rank. "duration": by the longest slice of the bar.
  */
 export type ColourMode = (typeof COLOUR_MODES)[number];
 

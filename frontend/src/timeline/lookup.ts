@@ -10,7 +10,7 @@ import type { Scene } from "./scene";
 import type { Theme } from "./theme";
 
 /** What the bars of an answer refer to. */
-type Used = Pick<SliceRow, "names" | "categories">;
+type Used = Pick<SliceRow, "names" | "categories" | "meanings">;
 
 /** What the colours need of the process of a row. */
 type Owner = Pick<RowProcess, "name" | "rankPlace">;
@@ -63,7 +63,10 @@ export class Lookups {
   }
 
   private numbersOf(used: Used, process: string, labels: SliceLabels, colouring: Colouring): Uint8Array {
-    const variant = colouring === "category" || process === OVERLAP ? `${colouring} ${process}` : colouring;
+    const variant =
+      colouring === "category" || colouring === "meaning" || process === OVERLAP
+        ? `${colouring} ${process}`
+        : colouring;
     const known = this.numbers.get(used.names) ?? new Map<string, Uint8Array>();
     this.numbers.set(used.names, known);
     let numbers = known.get(variant);
@@ -76,13 +79,22 @@ export class Lookups {
 }
 
 /** Colour numbers by name index. */
-function makeNumbers({ names, categories }: Used, process: string, labels: SliceLabels, colouring: Colouring) {
+function makeNumbers(
+  { names, categories, meanings }: Used,
+  process: string,
+  labels: SliceLabels,
+  colouring: Colouring,
+) {
   const numbers = new Uint8Array(names.length);
+  const textOfColour = (name: string, at: number) => {
+    if (process === OVERLAP) return name;
+    if (colouring === "category") return categories[at] || process;
+    return colouring === "meaning" ? meanings[at] || process : name;
+  };
   for (const [at, name] of names.entries()) {
     const label = colouring === "label" ? labels.get(name) : undefined;
     if (label) numbers[at] = meaningOf(label.color);
-    else if (colouring === "category" && process !== OVERLAP) numbers[at] = colourOf(categories[at] || process, "");
-    else numbers[at] = colourOf(name, process);
+    else numbers[at] = colourOf(textOfColour(name, at), process, meanings[at]);
   }
   return numbers;
 }

@@ -10,9 +10,10 @@ export { Donut } from "./donut";
 export { type Part, partsCsv } from "./donut_parts";
 export { HBar } from "./hbar";
 export { type HeatCell, HeatMap } from "./heat_map";
+export { meaningName } from "./meaning";
 export { Pages } from "./pages";
 export { PartBars } from "./part_bars";
-export { formatPick, PickChips, parsePick, pickFilters, pickWhere } from "./pick";
+export { formatPick, type Pick, PickChips, parsePick, pickFilters, pickWhere } from "./pick";
 export { Popover } from "./popover";
 export { ProblemList } from "./problem_list";
 export {

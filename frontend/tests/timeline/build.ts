@@ -49,6 +49,7 @@ export function row(bars: BarTuple[], names = ["a", "b", "c"], bin = 1): SliceRo
     bin,
     names,
     categories: names.map(() => ""),
+    meanings: [],
     start: column((bar) => bar[0]),
     end: column((bar) => bar[1]),
     dur: column((bar) => bar[5] ?? bar[4] ?? bar[1] - bar[0]),

@@ -13,6 +13,7 @@ function slices(start: number[], far: number[][] = [], base = "17364092841234577
       far,
       names: ["Add", "矩阵"],
       categories: ["cpu_op", ""],
+      meanings: ["", ""],
       rows: [
         [4096, 0, 2],
         [4097, 2, 1],
@@ -94,7 +95,7 @@ test("what is no timeline answer is refused with a reason", () => {
   expect(() => decodeSlices(new ArrayBuffer(64), BASE)).toThrow("magic");
   const cut = slices([10, 20, 30]);
   expect(() => decodeSlices(cut.slice(0, cut.byteLength - 16), BASE)).toThrow("runs past the end");
-  expect(() => decodeSlices(frame({ base: BASE, rows: [], names: [], categories: [] }, {}), BASE)).toThrow(
-    "no column start",
-  );
+  expect(() =>
+    decodeSlices(frame({ base: BASE, rows: [], names: [], categories: [], meanings: [] }, {}), BASE),
+  ).toThrow("no column start");
 });

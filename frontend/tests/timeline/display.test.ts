@@ -24,7 +24,7 @@ test("a row is drawn in the colours of the numbers of its bars", () => {
 });
 
 test("by category, slices have the colour of their category, else of their process", () => {
-  const used = { names: ["a", "b", "a"], categories: ["cpu_op", "cpu_op", ""] };
+  const used = { names: ["a", "b", "a"], categories: ["cpu_op", "cpu_op", ""], meanings: ["", "", ""] };
   const slices = Array.from({ length: 64 }, (_, index): [number, number, number] => [index, 2 * index, 3 * index]);
   const theme = { surface: [0, 0, 0], slices, muted: "" } as unknown as Theme;
   const scene = { theme, labels: new Map() } as unknown as Scene;
@@ -42,11 +42,23 @@ test("by category, slices have the colour of their category, else of their proce
   expect([first === second, first === third]).toEqual([false, true]);
 });
 
+test("by meaning, kernels that do the same have one colour; waits are grey by name, too", () => {
+  const names = ["MatMulV2", "MatMulV3", "Cast", "EVENT_WAIT"];
+  const used = { names, categories: ["", "", "", ""], meanings: ["matmul", "matmul", "cast_format", "sync_event"] };
+  const scene = { theme: { surface: [0, 0, 0], slices: [], muted: "" }, labels: new Map() } as unknown as Scene;
+  const colours = (mode: ColourMode) => [
+    ...(new Lookups().get(used, { name: "NPU" }, scene, false, mode).numbers as Uint8Array),
+  ];
+  const [first, second, cast, wait] = colours("meaning");
+  expect([first === second, first === cast]).toEqual([true, false]);
+  expect([wait, colours("name")[3]]).toEqual([4, 4]);
+});
+
 test("by rank, all slices of a rank have one colour, that of another rank differs", () => {
   const slices = Array.from({ length: 64 }, (_, index): [number, number, number] => [index, 2 * index, 3 * index]);
   const theme = { surface: [0, 0, 0], slices, muted: "" } as unknown as Theme;
   const scene = { theme, labels: new Map() } as unknown as Scene;
-  const bars = { ...row([[0, 1_000, 1]]), names: ["a", "b"], categories: ["", ""] };
+  const bars = { ...row([[0, 1_000, 1]]), names: ["a", "b"], categories: ["", ""], meanings: ["", ""] };
   const lookups = new Lookups();
   const pixel = (rankPlace: number, name: number) => {
     const { fill, numbers } = lookups.get(bars, { name: "Python", rankPlace }, scene, false, "rank");
@@ -61,7 +73,7 @@ test("by rank, all slices of a rank have one colour, that of another rank differ
 test("derived slices have the colours of their labels, slices of the trace with the same name do not", () => {
   const slices = Array.from({ length: 64 }, (_, index): [number, number, number] => [index, 2 * index, 3 * index]);
   const theme = { surface: [0, 0, 0], slices, muted: "" } as unknown as Theme;
-  const used = { names: ["a"], categories: [""] };
+  const used = { names: ["a"], categories: [""], meanings: [""] };
   const lookups = new Lookups();
   const number = (color: string, colouring: Colouring) => {
     const scene = { theme, labels: new Map([["a", { text: "A", color }]]) } as unknown as Scene;

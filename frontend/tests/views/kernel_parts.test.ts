@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { TableJson } from "../../src/api/types.gen";
-import { callsOf, kernelParts } from "../../src/views/kernel/parts";
+import { callsOf, communicationCores, kernelParts, pickOfCalls } from "../../src/views/kernel/parts";
 
 function table(
   rows: [name: string | null, type: string | null, core: string | null, total: number | null][],
@@ -59,7 +59,32 @@ test("what a long table did not send is the rest of the computing time", () => {
 test("a row leads to the calls on its own core, by name, else by type; unknown is a choice too", () => {
   const row = (cells: Record<string, string | null>) => ({ index: 0, get: (key: string) => cells[key] ?? null });
   const calls = (cells: Record<string, string | null>) => Object.values(callsOf(row(cells)));
-  expect(calls({ name: "a1", type: "Add", core: "AI_CORE" })).toEqual(["name:a1", "core:AI_CORE"]);
-  expect(calls({ type: "Add", core: "AI_VECTOR_CORE" })).toEqual(["type:Add", "core:AI_VECTOR_CORE"]);
-  expect(calls({ type: null, core: null })).toEqual(["type:", "core:"]);
+  expect(calls({ name: "a1", type: "Add", core: "AI_CORE" })).toEqual(["name:a1", "core:AI_CORE", null]);
+  expect(calls({ type: "Add", core: "AI_VECTOR_CORE" })).toEqual(["type:Add", "core:AI_VECTOR_CORE", null]);
+  expect(calls({ type: null, core: null })).toEqual(["type:", "core:", null]);
+});
+
+test("a collective's row leads to the calls of its group; single calls hold the folded name in another column", () => {
+  const cells: Record<string, string> = { name: "hcom_allReduce", core: "HCCL", group: "509" };
+  expect(callsOf({ index: 0, get: (key) => cells[key] ?? null })["kernel.group"]).toBe("group:509");
+  const pick = { column: "name", value: "hcom_allReduce" };
+  const calls = { ...ROWS, columns: [{ key: "folded", title: "", kind: "text", doc: "", group: "" }] } as TableJson;
+  expect(pickOfCalls(calls, pick)).toEqual({ ...pick, column: "folded" });
+  expect(pickOfCalls(ROWS, pick)).toEqual(pick);
+});
+
+test("a core that computes, too, is not apart; the rows say which of them communicate", () => {
+  const time = { calls: 1, total_ns: 5 };
+  const cores = [
+    { core: "AI_CPU", communication: true, ...time },
+    { core: "AI_CPU", communication: false, ...time },
+    { core: "HCCL", communication: true, ...time },
+  ];
+  expect([...communicationCores(cores)]).toEqual(["HCCL"]);
+  const rows = table([
+    ["m", "Unique2", "AI_CPU", 4],
+    ["allreduceAicpuKernel", "x", "AI_CPU", 9],
+  ]);
+  rows.data.communication = [0, 1];
+  expect(sizes(kernelParts(rows, "name", MEANT).parts)).toEqual({ m: 4 });
 });

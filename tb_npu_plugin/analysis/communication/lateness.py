@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from tb_npu_plugin.analysis.kernels.statistics import is_communication
-from tb_npu_plugin.schema.cluster import POINT_TO_POINT
+from tb_npu_plugin.analysis.kernels.kinds import MEANING, is_communication
 from tb_npu_plugin.schema.communicators import group_hash
+from tb_npu_plugin.schema.kernel_meaning import group_of_call
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_OPS_COLUMNS
 from tb_npu_plugin.tables import IntArray, StringColumn, Table
 
-#: End of the name of an operator: end of the group's id, number of the call, graph.
-_CALL, _ID_DIGITS = re.compile(r"__(\d{1,3})_\d+_\d+$"), 3
+#: Digits of a group's id in the name of an operator.
+ID_DIGITS = 3
 _KEYS = ("step", "kind", "group", "name", "start_ns", "elapse_ns")
 _COLUMNS = tuple(column for column in COMM_OPS_COLUMNS if column.key in _KEYS)
 
@@ -25,20 +24,18 @@ def operators_of(kernels: Table, groups: Iterable[str] = ()) -> Table:
     """Communication operators from kernels, for results without communication files: CANN's kernel names hold the end of the
     group's id, and the call. groups: names of the groups of the rank."""
     rows = kernels.take(is_communication(kernels))
-    names = rows.text("name")
+    names, is_p2p = rows.text("name"), rows.text(MEANING.key).equals("point_to_point")
     known_ids = [group_hash(group) for group in groups]
-    ends = Counter(id[-_ID_DIGITS:] for id in known_ids)
-    ids = {id[-_ID_DIGITS:]: id for id in known_ids if ends[id[-_ID_DIGITS:]] == 1}
-    calls = [_CALL.search(name) for name in names.values]
-    found = ["" if call is None else ids.get(call.group(1), call.group(1)) for call in calls] + [""]
+    ends = Counter(id[-ID_DIGITS:] for id in known_ids)
+    ids = {id[-ID_DIGITS:]: id for id in known_ids if ends[id[-ID_DIGITS:]] == 1}
+    ends_of = [group_of_call(name) for name in names.values]
+    found = [None if end is None else ids.get(end, end) for end in ends_of] + [None]
     return Table(
         _COLUMNS,
         {
             "step": rows.text("step"),
-            "kind": StringColumn(
-                np.where(names.matching(POINT_TO_POINT.search), 0, 1).astype(np.int32), list(COMM_KINDS)
-            ),
-            "group": StringColumn.of([found[code] or None for code in names.codes.tolist()]),
+            "kind": StringColumn(np.where(is_p2p, 0, 1).astype(np.int32), list(COMM_KINDS)),
+            "group": StringColumn.of([found[code] for code in names.codes.tolist()]),
             "name": names,
             "start_ns": rows.ints("start_ns"),
             "elapse_ns": rows.ints("dur_ns"),

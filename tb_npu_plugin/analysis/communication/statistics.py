@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +11,10 @@ import numpy as np
 
 from tb_npu_plugin.analysis.grouping import Groups, known_sum, ratio
 from tb_npu_plugin.analysis.ranks.world import WorldRanks
+from tb_npu_plugin.schema.kernel_meaning import folded_name
 from tb_npu_plugin.schema.torch_npu_json import TOTAL
 from tb_npu_plugin.tables import NULL_INT, Column, FloatArray, IntArray, Kind, StringColumn, Table, known
 
-#: "hcom_allReduce__586_0_1" -> "hcom_allReduce": the numbers identify the communicator, the call and the stream.
-_NUMBERS = re.compile(r"_*(_\d+)+$")
 #: Prefix of operator names; link names lack it.
 _PREFIX = "hcom_"
 
@@ -138,7 +136,7 @@ class Link:
 
 def base_name(name: str) -> str:
     """Name of a communication operator without the numbers of the call."""
-    return _NUMBERS.sub("", name) or name
+    return folded_name(name, "hcom")
 
 
 def time_parts(ops: Table) -> dict[str, IntArray]:

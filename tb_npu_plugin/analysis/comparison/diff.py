@@ -3,22 +3,28 @@ baseline."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.grouping import group_rows, ratio
+from tb_npu_plugin.analysis.communication.lateness import ID_DIGITS
+from tb_npu_plugin.analysis.grouping import Groups, Key, ratio
 from tb_npu_plugin.analysis.joining import outer_join
-from tb_npu_plugin.analysis.kernels.classes import CLASSES, classes
+from tb_npu_plugin.analysis.kernels.kinds import MEANING, is_communication
+from tb_npu_plugin.analysis.kernels.meaning import CLASSES, FOLDED, GROUP, classes
+from tb_npu_plugin.analysis.kernels.statistics import CALLS, TOTAL, kinds_of
 from tb_npu_plugin.analysis.operators.statistics import TIME_COLUMNS, TIMES, by_name
+from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import (
     NULL_INT,
     Column,
     Data,
     FloatArray,
-    GroupByQuery,
     IntArray,
     Kind,
     StringColumn,
@@ -26,11 +32,20 @@ from tb_npu_plugin.tables import (
     known,
 )
 
-_CLASS = Column("class", Kind.TEXT, "Class", "Kind of work, from core and type of the kernel.", "identity")
+_CLASS = Column("class", Kind.TEXT, "Class", "What the kernel does: its meaning, or what its core tells.", "identity")
+_GROUP = Column(
+    "group",
+    Kind.TEXT,
+    "Group",
+    "Group of a collective: its role, else its ranks, else its place among the groups.",
+    "identity",
+)
+_NUMBER = Column("number", Kind.INT, "Call", "Which call of the operation and group in the step.", "identity")
 _KEYS = (
-    Column("name", Kind.TEXT, "Name", "Kernel name.", "identity"),
+    Column("name", Kind.TEXT, "Name", "Kernel name, without what differs by call.", "identity"),
     Column("type", Kind.TEXT, "Type", "Operator type; unknown at level 0.", "identity"),
     Column("core", Kind.TEXT, "Core", "Accelerator core that ran it; unknown at level 0.", "identity"),
+    _GROUP,
 )
 _CALLS = (
     Column("baseline_calls", Kind.INT, "Baseline calls", "Calls in the baseline.", ""),
@@ -66,49 +81,114 @@ def operators(baseline: Table, experimental: Table, by: Divisors = SUMS) -> Tabl
     return Table(tuple(columns), data)
 
 
-def kernels(baseline: Table, experimental: Table, by_type: bool = False, by: Divisors = SUMS) -> Table:
-    """One row per kernel name, type and core, with its class. by_type: name kernels by their known type and unify
+class Side(NamedTuple):
+    """Kernels of a side, and the groups of its rank: name -> role and ranks."""
+
+    kernels: Table
+    groups: Mapping[str, Mapping[str, Any]]
+
+
+def kernels(baseline: Side, experimental: Side, by_type: bool = False, by: Divisors = SUMS) -> Table:
+    """One row per kernel, type, core and group, with its class. by_type: name kernels by their known type and unify
     spellings of the communication core, to compare different frameworks. by: divisors of calls and times."""
-    sides = [_kernel_sums(table, by_type) for table in (baseline, experimental)]
+    sides = [_kernel_sums(side, by_type) for side in (baseline, experimental)]
     keys = [[side.text(column.key) for column in _KEYS] for side in sides]
     rows = outer_join(*keys)
-    times = [
-        _values_or_zero(_times(side.ints("dur_ns"), steps), picked) for side, picked, steps in zip(sides, rows, by)
-    ]
-    calls = [_calls(side.ints("calls"), picked, by, steps) for side, picked, steps in zip(sides, rows, by)]
     labels = [_keys_of_either(before, after, rows) for before, after in zip(*keys)]
-    named = Table(_KEYS, {column.key: label for column, label in zip(_KEYS, labels)})
-    added = _difference_columns("", "")
-    return Table(
-        (_CLASS, *_KEYS, *_calls_columns(by), *added),
-        {
-            "class": StringColumn(classes(named).astype(np.int32), list(CLASSES)),
-            **named.data,
-            "baseline_calls": calls[0],
-            "experimental_calls": calls[1],
-            **dict(zip((entry.key for entry in added), _differences(*times))),
-        },
-    )
+    meanings = _keys_of_either(sides[0].text(MEANING.key), sides[1].text(MEANING.key), rows)
+    named = Table((*_KEYS, MEANING), {**dict(zip((key.key for key in _KEYS), labels)), MEANING.key: meanings})
+    columns, data = _compared(sides, rows, by)
+    data = {"class": StringColumn(classes(named).astype(np.int32), list(CLASSES)), **named.data, **data}
+    return Table((_CLASS, *(key for key in _KEYS if _is_known(named, key)), *columns), data)
 
 
-def _kernel_sums(kernels: Table, by_type: bool) -> Table:
-    keys = tuple(column.key for column in _KEYS)
-    found = group_rows(kernels, GroupByQuery(keys, ("dur_ns",)))
+def calls(baseline: Side, experimental: Side, by: Divisors = SUMS) -> Optional[Table]:
+    """One row per call of a collective: the n-th of its operation and group in the step. None without collectives."""
+    sides = [_numbered(side) for side in (baseline, experimental)]
+    if not any(map(len, sides)):
+        return None
+    keys = [[side.text("name"), side.text("group"), _as_text(side.ints("number"))] for side in sides]
+    rows = outer_join(*keys)
+    names, groups, numbers = (_keys_of_either(before, after, rows) for before, after in zip(*keys))
+    columns, data = _compared(sides, rows, by)
+    named: dict[str, Data] = {
+        "name": names,
+        "group": groups,
+        "number": np.array([int(text or 0) for text in numbers.tolist()], dtype=np.int64),
+    }
+    return Table((_KEYS[0], _GROUP, _NUMBER, *columns), {**named, **data})
+
+
+def _compared(
+    sides: Sequence[Table], rows: tuple[IntArray, IntArray], by: Divisors
+) -> tuple[list[Column], dict[str, Data]]:
+    """Calls and times of joined rows of tables with "calls" and "dur_ns"."""
+    both = list(zip(sides, rows, by))
+    times = [_values_or_zero(_times(side.ints("dur_ns"), steps), picked) for side, picked, steps in both]
+    counts = [_calls(side.ints("calls"), picked, by, steps) for side, picked, steps in both]
+    columns, added = _calls_columns(by), _difference_columns("", "")
+    keys = (column.key for column in (*columns, *added))
+    return [*columns, *added], dict(zip(keys, (*counts, *_differences(*times))))
+
+
+def _kernel_sums(side: Side, by_type: bool) -> Table:
+    kinds = kinds_of(side.kernels)
+    names, cores = kinds.text("name"), kinds.text("core")
+    groups = _labelled(kinds.text("group"), side.groups)
     if by_type:
-        named = Table(_KEYS, found.keys)
-        types = named.text("type").tolist()
-        names = (name if type_ is None else type_ for name, type_ in zip(named.text("name").tolist(), types))
-        data: dict[str, Data] = {
-            "name": StringColumn.of(names),
-            "type": named.text("type"),
-            "core": _one_communication_core(named.text("core")),
-            "calls": found.count,
-            "dur_ns": found.total["dur_ns"],
-        }
-        again = group_rows(Table((*_KEYS, *_SUMMED), data), GroupByQuery(keys, ("calls", "dur_ns")))
-        return Table(_KEYS, again.keys).with_columns([(column, again.total[column.key]) for column in _SUMMED])
-    counted = zip(_SUMMED, (found.count, found.total["dur_ns"]))
-    return Table(_KEYS, found.keys).with_columns(list(counted))
+        types = kinds.text("type").tolist()
+        names = StringColumn.of(name if type_ is None else type_ for name, type_ in zip(names.tolist(), types))
+        cores, groups = _one_communication_core(cores), StringColumn.of([None] * len(kinds))
+    return _summed({"name": names, "type": kinds.text("type"), "core": cores, "group": groups}, kinds)
+
+
+def _numbered(side: Side) -> Table:
+    """Calls of collectives by operation, group and number in the step."""
+    kernels = side.kernels.take(is_communication(side.kernels) & known(side.kernels.ints("start_ns")))
+    kernels = kernels.take(np.argsort(kernels.ints("start_ns"), kind="stable"))
+    names, groups = kernels.text(FOLDED.key), _labelled(kernels.text(GROUP.key), side.groups)
+    numbers = np.zeros(len(kernels), dtype=np.int64)
+    for rows in Groups([kernels.text("step"), names, groups], len(kernels)).rows():
+        numbers[rows] = np.arange(1, len(rows) + 1)
+    timed = {"calls": np.ones(len(kernels), dtype=np.int64), "total_ns": kernels.ints("dur_ns")}
+    figures = Table((CALLS, TOTAL, MEANING), {**timed, MEANING.key: kernels.text(MEANING.key)})
+    return _summed({"name": names, "group": groups, "number": numbers}, figures)
+
+
+def _summed(keys: Mapping[str, Key], figures: Table) -> Table:
+    """One row per combination of keys, with its meaning, calls and time."""
+    groups = Groups(list(keys.values()), len(figures))
+    columns = [*(column for column in (*_KEYS, _NUMBER) if column.key in keys), MEANING, *_SUMMED]
+    texts = {**keys, MEANING.key: figures.text(MEANING.key)}
+    firsts = {
+        key: one.take(groups.first) if isinstance(one, StringColumn) else one[groups.first]
+        for key, one in texts.items()
+    }
+    sums = groups.sum(figures.ints("calls")), groups.sum(figures.ints("total_ns"))
+    return Table(tuple(columns), {**firsts, **dict(zip(("calls", "dur_ns"), sums))})
+
+
+def _labelled(ends: StringColumn, groups: Mapping[str, Mapping[str, Any]]) -> StringColumn:
+    """Groups by what they are in any run: role, else number of ranks, then the order of their first call. ends: of their ids."""
+    by_end = {group_hash(name)[-ID_DIGITS:]: group for name, group in groups.items()}
+    labels: dict[Optional[str], Optional[str]] = {None: None}
+    taken = Counter[str]()
+    for end in ends.tolist():
+        if end not in labels:
+            group = by_end.get(str(end), {})
+            ranks = group.get("global_ranks")
+            base = str(group.get("group_name") or (f"×{len(ranks)}" if isinstance(ranks, list) else ""))
+            taken[base] += 1
+            labels[end] = base if base and taken[base] == 1 else f"{base} #{taken[base]}".strip()
+    return StringColumn.of(labels[end] for end in ends.tolist())
+
+
+def _is_known(table: Table, key: Column) -> bool:
+    return key is not _GROUP or bool((table.text(key.key).codes >= 0).any())
+
+
+def _as_text(values: IntArray) -> StringColumn:
+    return StringColumn.of(map(str, values.tolist()))
 
 
 def _one_communication_core(cores: StringColumn) -> StringColumn:

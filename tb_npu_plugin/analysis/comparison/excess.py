@@ -13,7 +13,8 @@ import numpy as np
 
 from tb_npu_plugin.analysis.communication.statistics import base_names
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.analysis.kernels.statistics import is_communication, is_copy, is_fused
+from tb_npu_plugin.analysis.kernels.kinds import is_computing
+from tb_npu_plugin.analysis.kernels.meaning import FOLDED, is_fused
 from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
 from tb_npu_plugin.tables import IntArray, StringColumn, Table, known
@@ -130,10 +131,10 @@ def _kinds_of(line: RankDevice) -> Optional[dict[_Key, tuple[float, float]]]:
     steps = {step.step for step in averaged_of_span(line.span, line.steps)}
     if kernels is None or not len(kernels):
         return None
-    kernels = _of_steps(kernels.take(~is_communication(kernels) & ~is_copy(kernels)), steps)
+    kernels = _of_steps(kernels.take(is_computing(kernels)), steps)
     fused = is_fused(kernels)
     inside, kernels = kernels.take(fused), kernels.take(~fused)
-    label = "type" if (kernels.text("type").codes >= 0).any() else "name"
+    label = "type" if (kernels.text("type").codes >= 0).any() else FOLDED.key
     out = _sums(kernels.text(label), kernels.text("input_shapes"), kernels.ints("dur_ns"), False, len(steps))
     out.update(_sums(inside.text("type"), inside.text("input_shapes"), inside.ints("dur_ns"), True, len(steps)))
     if collectives is not None:

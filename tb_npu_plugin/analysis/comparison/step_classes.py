@@ -10,8 +10,8 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.kernels.classes import CLASSES, classes
-from tb_npu_plugin.analysis.kernels.statistics import is_communication
+from tb_npu_plugin.analysis.kernels.kinds import is_computing, is_copy
+from tb_npu_plugin.analysis.kernels.meaning import CLASSES, classes
 from tb_npu_plugin.analysis.steps.mean import divide_rounded
 from tb_npu_plugin.tables import IntArray, Table, known
 
@@ -39,7 +39,7 @@ class ClassDifference:
     computes."""
 
     id: str
-    """Id of analysis.kernels.classes. "idle": free time, without calls. "computing": computing time without known
+    """Id of analysis.kernels.meaning. "idle": free time, without calls. "computing": computing time without known
     kernels."""
     baseline_calls: float
     """Calls per step."""
@@ -130,7 +130,9 @@ def _computing(
     own = classes(kernels)
     called = own if window is None else own[starts_in(kernels, window)]
     calls = {CLASSES[kind]: float(count) for kind, count in enumerate(np.bincount(called).tolist()) if count}
-    chosen = known(kernels.ints("start_ns")) & known(kernels.ints("dur_ns")) & ~is_communication(kernels)
+    chosen = (
+        known(kernels.ints("start_ns")) & known(kernels.ints("dur_ns")) & (is_computing(kernels) | is_copy(kernels))
+    )
     if has_copying:
         chosen &= own != CLASSES.index(COPYING)
     start, dur = kernels.ints("start_ns")[chosen], kernels.ints("dur_ns")[chosen]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Optional
 
 import numpy as np
@@ -24,10 +23,6 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import FloatArray
 
 _CORE = "AI_CPU"
-#: Tasks of collective communication on the AI CPU compute nothing.
-_COMMUNICATION = re.compile(
-    r"hccl|hcom|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast_?aicpu", re.IGNORECASE
-)
 #: Data types that operators run with on the AI Core; others are left to the AI CPU.
 _SUPPORTED = frozenset(
     "FLOAT FLOAT32 FLOAT16 BF16 BOOL INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64".split()  # noqa: SIM905
@@ -67,8 +62,6 @@ def _times(rank: RankKernels) -> FloatArray:
     """Time of each kernel on the AI CPU of a type that takes long enough."""
     table, dur, types = rank.table, rank.table.ints("dur_ns"), labels(rank.table)
     rows = np.flatnonzero(table.text("core").equals(_CORE))
-    for texts in (types, table.text("name")):
-        rows = rows[~texts.take(rows).matching(_COMMUNICATION.search)]
     long = types.codes[rows[dur[rows] >= LEAST_KERNEL_NS]]
     rows = rows[np.isin(types.codes[rows], long)]
     out = np.zeros(len(dur))

@@ -19,7 +19,7 @@ from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
 from tb_npu_plugin.analysis.findings.text import duration
 from tb_npu_plugin.analysis.kernels.bound import LABELS
-from tb_npu_plugin.analysis.kernels.classes import CLASSES
+from tb_npu_plugin.analysis.kernels.meaning import MOVES
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import FloatArray
 
@@ -65,7 +65,7 @@ def lost_time(rank: RankKernels) -> FloatArray:
     nothing, and kernels that wait for memory do not: more cores would wait, too."""
     blocks, count = rank.table.ints("block_dim").astype(np.float64), cores(rank)
     dur = rank.table.ints("dur_ns")
-    waits = rank.table.text("bound").isin(_MEMORY) | (rank.classes == CLASSES.index("data_movement"))
+    waits = rank.table.text("bound").isin(_MEMORY) | rank.are(MOVES)
     rows = (blocks > 0) & ~np.isnan(count) & (dur >= LEAST_KERNEL_NS) & ~waits
     out = np.zeros(len(dur))
     rounds = np.ceil(blocks[rows] / count[rows])

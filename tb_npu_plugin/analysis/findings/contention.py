@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin.analysis.communication.statistics import base_names
 from tb_npu_plugin.analysis.findings.byte_alignment import LEAST_UNALIGNED, share_of_unaligned
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
@@ -16,17 +16,15 @@ from tb_npu_plugin.analysis.findings.text import duration, speed
 from tb_npu_plugin.analysis.findings.transfers import EXPECTED, exposed_time, is_costly, missing_table, transfer_finding
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.intervals import Intervals
-from tb_npu_plugin.analysis.kernels.classes import CLASSES, classes
+from tb_npu_plugin.analysis.kernels.meaning import CLASSES, PRODUCTS, classes
 from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import FloatArray, IntArray, Table, known
 
-_MATMUL = CLASSES.index("matmul")
+_MATMUL = [CLASSES.index(name) for name in PRODUCTS]
 _SDMA = ("HCCS", "SIO", "PCIE")
 #: Expected bandwidth of SDMA, 1e9 bytes per second.
 _LEAST_BANDWIDTH = EXPECTED["HCCS"]
-#: What follows the type in the name of an operator: hcom_allReduce__509_0_1.
-_NUMBER = re.compile(r"_*\d")
 #: Largest bandwidth of a slow operator, relative to those that run alone.
 _SLOW = 0.8
 
@@ -67,11 +65,10 @@ def _limits(ops: Table, packets: Optional[Table], found: FloatArray, alone: NDAr
     usual one, unless packets are not aligned: that slows them, too. 0 if unknown."""
     alone = alone & (found > 0)
     limits = np.zeros(len(ops))
-    names = ops.text("name")
-    types = np.array([_NUMBER.split(name)[0] for name in names.values] + [""])[names.codes]
-    for kind in np.unique(types).tolist():
-        own = found[alone & (types == kind)]
-        limits[types == kind] = min(_LEAST_BANDWIDTH, median_of(own.tolist())) if len(own) else 0.0
+    names = base_names(ops.text("name"))
+    for kind in np.unique(names.codes).tolist():
+        own = found[alone & (names.codes == kind)]
+        limits[names.codes == kind] = min(_LEAST_BANDWIDTH, median_of(own.tolist())) if len(own) else 0.0
     if not alone.any() and (packets is None or share_of_unaligned(packets, "HCCS") < LEAST_UNALIGNED):
         limits[:] = _LEAST_BANDWIDTH
     return limits
@@ -82,7 +79,7 @@ def _matmul(line: RankDevice) -> Optional[Intervals]:
     if kernels is None:
         return None
     kernels = kernels.take(known(kernels.ints("start_ns")) & known(kernels.ints("dur_ns")))
-    kernels = kernels.take(classes(kernels) == _MATMUL)
+    kernels = kernels.take(np.isin(classes(kernels), _MATMUL))
     start: IntArray = kernels.ints("start_ns")
     return intervals.union(start, start + kernels.ints("dur_ns"))
 

@@ -14,7 +14,7 @@ from tb_npu_plugin.analysis.findings.kernel_groups import KernelGroup, groups_of
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
-from tb_npu_plugin.analysis.kernels.classes import CLASSES
+from tb_npu_plugin.analysis.kernels.meaning import PRODUCTS
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import FloatArray
 
@@ -93,7 +93,7 @@ def _are_logits(group: KernelGroup) -> bool:
     if size < _LEAST_VOCABULARY:
         return False
     table = group.rank.table
-    products = table.take(group.rank.classes == CLASSES.index("matmul")).text("input_shapes")
+    products = table.take(group.rank.are(PRODUCTS)).text("input_shapes")
     counts = np.bincount(products.codes[products.codes >= 0], minlength=len(products.values))
     has_size = np.array([str(size) in re.split("[,;]", shapes) for shapes in products.values], dtype=bool)
     own = int(counts[has_size].max(initial=0))

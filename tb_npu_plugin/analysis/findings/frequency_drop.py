@@ -10,6 +10,7 @@ from tb_npu_plugin.analysis.findings.kernel_costs import LEAST_KERNEL_NS, costs,
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData, median_of
 from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.kernels.meaning import is_fused
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.chips import chip_of
 from tb_npu_plugin.tables import FloatArray
@@ -50,8 +51,9 @@ def excess_of(run: RunData, rank: Optional[int]) -> float:
 
 
 def _clocks(rank: RankKernels) -> FloatArray:
-    """Clock during each kernel that is long enough to measure it, MHz; NaN for others."""
-    return np.where(rank.table.ints("dur_ns") >= LEAST_KERNEL_NS, rank.clocks, np.nan)
+    """Clock during each kernel that is long enough to measure it and does not wait for other ranks, MHz; NaN for others."""
+    rows = (rank.table.ints("dur_ns") >= LEAST_KERNEL_NS) & ~is_fused(rank.table)
+    return np.where(rows, rank.clocks, np.nan)
 
 
 def _full_clock(rank: RankKernels) -> float:

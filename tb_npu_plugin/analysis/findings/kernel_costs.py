@@ -13,6 +13,7 @@ from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding,
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
 from tb_npu_plugin.analysis.findings.text import duration
 from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.analysis.kernels.meaning import FOLDED
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import StringColumn, Table
 
@@ -56,9 +57,9 @@ class Costs:
 
 
 def labels(kernels: Table) -> StringColumn:
-    """Type of each kernel; its name where no type is known."""
+    """Type of each kernel; its name, without what differs by call, where no type is known."""
     types = kernels.text("type")
-    return types if (types.codes >= 0).any() else kernels.text("name")
+    return types if (types.codes >= 0).any() else kernels.text(FOLDED.key)
 
 
 def costs(

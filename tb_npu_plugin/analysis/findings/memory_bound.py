@@ -13,7 +13,7 @@ from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
 from tb_npu_plugin.analysis.findings.text import duration
 from tb_npu_plugin.analysis.kernels.bound import COUNTERS, LABELS
-from tb_npu_plugin.analysis.kernels.classes import CLASSES
+from tb_npu_plugin.analysis.kernels.meaning import PRODUCTS
 from tb_npu_plugin.analysis.kernels.work import SIZES, tensors
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import FloatArray
@@ -47,7 +47,7 @@ def find(run: RunData) -> list[Finding]:
 
 def _times(rank: RankKernels) -> FloatArray:
     table = rank.table
-    rows = table.text("bound").equals(LABELS["mte2"]) & (rank.classes == CLASSES.index("matmul"))
+    rows = table.text("bound").equals(LABELS["mte2"]) & rank.are(PRODUCTS)
     shapes, types = table.text("input_shapes"), table.text("input_types")
     for row in np.unique(np.stack([shapes.codes, types.codes])[:, rows], axis=1).T.tolist():
         if is_aligned(shapes.values[row[0]] if row[0] >= 0 else None, types.values[row[1]] if row[1] >= 0 else None):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Optional
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.findings.kernel_costs import costs, kernel_finding
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
@@ -50,17 +51,19 @@ def find(run: RunData) -> list[Finding]:
 def _optimizers(rank: RankKernels) -> list[str]:
     """Optimizers of a rank that have a fused form and do not use it."""
     operators = rank.span.table("operators")
-    types = rank.table.text("type")
-    if operators is None or any(
-        types.values[code].startswith(_APPLY) for code in np.unique(types.codes[types.codes >= 0])
-    ):
+    if operators is None or _kernels(rank, _APPLY).any():
         return []
     found = (_STEP.match(name) for name in operators.text("name").values)
     return [one["name"] for one in found if one and one["name"] in _FUSED]
 
 
+def _kernels(rank: RankKernels, form: str) -> NDArray[np.bool_]:
+    """Mask of the kernels of optimizers of this form."""
+    return rank.are(["optimizer"]) & rank.table.text("type").matching(lambda type: type.startswith(form))
+
+
 def _times(rank: RankKernels) -> FloatArray:
-    rows = rank.table.text("type").matching(lambda type: type.startswith(_FOREACH))
+    rows = _kernels(rank, _FOREACH)
     if not _optimizers(rank):
         rows &= False
     return np.where(rows, rank.table.ints("dur_ns"), 0).astype(np.float64)

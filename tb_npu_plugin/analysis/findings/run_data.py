@@ -17,9 +17,9 @@ from tb_npu_plugin.analysis.comparison.excess import Excess, excess_of
 from tb_npu_plugin.analysis.findings.late_launches import idle_items
 from tb_npu_plugin.analysis.idle.model import DeviceIdle
 from tb_npu_plugin.analysis.idle.of_span import idle_of
-from tb_npu_plugin.analysis.kernels.classes import classes
+from tb_npu_plugin.analysis.kernels.kinds import is_computing
+from tb_npu_plugin.analysis.kernels.meaning import CLASSES, classes
 from tb_npu_plugin.analysis.kernels.roofline import Device, clocks, device
-from tb_npu_plugin.analysis.kernels.statistics import is_communication
 from tb_npu_plugin.analysis.ledger.chains import Chains, chains_of, with_chains
 from tb_npu_plugin.analysis.ledger.judge import Judgement, judge
 from tb_npu_plugin.analysis.ledger.model import RankLedger
@@ -104,9 +104,12 @@ class RankKernels:
         """Clock of the cores during each kernel, MHz; NaN if unknown."""
         return clocks(self.table)
 
+    def are(self, names: Sequence[str]) -> NDArray[np.bool_]:
+        """Mask of the kernels of these classes."""
+        return np.isin(self._classes, [CLASSES.index(name) for name in names])
+
     @cached_property
-    def classes(self) -> IntArray:
-        """Index into CLASSES of each kernel."""
+    def _classes(self) -> IntArray:
         return classes(self.table)
 
 
@@ -196,7 +199,7 @@ class RunData:
             table = span.table("kernels")
             if table is None or device_kind_of(span) != "NPU":
                 continue
-            rows = ~is_communication(table) & known(table.ints("dur_ns"))
+            rows = is_computing(table) & known(table.ints("dur_ns"))
             chosen = np.flatnonzero(rows & self.is_averaged(table))
             if len(chosen):
                 out.append(RankKernels(span, table.take(chosen), table.take(rows & (table.text("step").codes >= 0))))

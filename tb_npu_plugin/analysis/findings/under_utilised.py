@@ -13,7 +13,7 @@ from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.kernels.bound import COUNTERS, NO_BOUND, bounds
-from tb_npu_plugin.analysis.kernels.classes import CLASSES
+from tb_npu_plugin.analysis.kernels.meaning import PRODUCTS
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import FloatArray
 
@@ -25,7 +25,7 @@ _ALIGN, _MORE_ROWS, _TILING = (
 #: Dimensions of matrices that suit the matrix unit are multiples of this; with so many rows, more do not help.
 _ALIGNMENT, _MANY_ROWS = 128, 4096
 #: Classes of kernels that should keep the matrix unit busy.
-MATRIX = [CLASSES.index(name) for name in ("matmul", "conv_forward", "conv_backward", "attention")]
+MATRIX = (*PRODUCTS, "conv_forward", "conv_backward", "attention")
 
 
 def find(run: RunData) -> list[Finding]:
@@ -52,7 +52,7 @@ def find(run: RunData) -> list[Finding]:
 def _fix(run: RunData, group: KernelGroup) -> tuple[Message, ...]:
     """What to do about the kernels that lose most, by their shapes."""
     first = group.inputs[:1]
-    axes = 2 if group.rank.classes[group.rows[0]] == CLASSES.index("matmul") else 1
+    axes = 2 if group.rank.are(PRODUCTS)[group.rows[0]] else 1
     padded = list(dict.fromkeys(text for tensor in group.inputs[:2] for text in unaligned(tensor, axes, _ALIGNMENT)))
     if padded:
         return _ALIGN.of(run, kernels=group.text, dims=", ".join(padded))
@@ -65,7 +65,7 @@ def _lost_time(rank: RankKernels) -> FloatArray:
     table, dur = rank.table, rank.table.ints("dur_ns")
     if not table.has("bound"):
         return np.zeros(len(dur))
-    rows = table.text("bound").equals(NO_BOUND) & np.isin(rank.classes, MATRIX) & (dur >= LEAST_KERNEL_NS)
+    rows = table.text("bound").equals(NO_BOUND) & rank.are(MATRIX) & (dur >= LEAST_KERNEL_NS)
     out = np.zeros(len(dur))
     out[rows] = dur[rows] * (1 - np.nan_to_num(bounds(table.take(rows)).busy, nan=1.0))
     return out

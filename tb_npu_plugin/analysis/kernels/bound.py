@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.kernels.classes import CLASSES, classes
-from tb_npu_plugin.analysis.kernels.statistics import is_communication
+from tb_npu_plugin.analysis.kernels.kinds import is_communication
+from tb_npu_plugin.analysis.kernels.work import multiplies
 from tb_npu_plugin.tables import Column, FloatArray, Kind, StringColumn, Table
 
 BOUND = Column(
@@ -136,11 +136,9 @@ def _busy(kernels: Table) -> FloatArray:
 def _kinds(kernels: Table) -> NDArray[np.int64]:
     """Index into _KINDS of each kernel."""
     cores, types = kernels.text("core"), kernels.text("type")
-    class_ids = classes(kernels)
     is_split = kernels.has("aic_total_cycles") or kernels.has("aiv_total_cycles")
     out = np.full(len(kernels), _KINDS.index("general"), dtype=np.int64)
-    dense = np.isin(class_ids, [CLASSES.index(name) for name in ("matmul", "conv_forward", "conv_backward")])
-    out[dense] = _KINDS.index("cube")
+    out[types.matching(multiplies)] = _KINDS.index("cube")
     if is_split:
         out[cores.isin(_CUBE_CORES)] = _KINDS.index("cube")
         out[cores.isin(_VECTOR_CORES)] = _KINDS.index("vector")

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.kernels.bound import BOUND
-from tb_npu_plugin.analysis.kernels.statistics import is_communication, is_copy
+from tb_npu_plugin.analysis.kernels.kinds import is_computing
+from tb_npu_plugin.analysis.kernels.meaning import FOLDED, is_fused
 from tb_npu_plugin.analysis.kernels.work import GFLOPS
 from tb_npu_plugin.schema.chips import CHIPS, MACS_PER_CYCLE, chip_of
 from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, StringColumn, Table, known
@@ -152,7 +153,7 @@ class RooflinePoint:
     """Kernels of one name, with the same shapes and types."""
 
     name: str
-    """Kernel name."""
+    """Kernel name, without what differs by call."""
     type: Optional[str]
     """Operator type."""
     input_shapes: Optional[str]
@@ -192,13 +193,14 @@ class Roofline:
 
 
 def roofline(kernels: Table, found: Device, step_times: Mapping[Optional[str], int]) -> Optional[Roofline]:
-    """The roofline of a span. step_times: step time by step, ns. None if no kernel has known FLOPs."""
+    """The roofline of a span, without kernels that wait for other ranks inside. step_times: step time by step, ns. None if no kernel
+    has known FLOPs."""
     flops = kernels.floats("gflops")
-    rows = ~np.isnan(flops)
+    rows = ~np.isnan(flops) & ~is_fused(kernels)
     if not rows.any():
         return None
     dur = np.maximum(kernels.ints("dur_ns"), 0)
-    computing = int(dur[~is_communication(kernels) & ~is_copy(kernels)].sum())
+    computing = int(dur[is_computing(kernels)].sum())
     time = int(dur[rows].sum())
     mfu = _mean_utilisation(utilisation(kernels, found.peak_flops)[rows], dur[rows])
     chosen = kernels.take(rows)
@@ -228,6 +230,7 @@ def distance_of(kernels: Table, found: Device) -> Optional[RooflineDistance]:
     """Distance of computing kernels from the roofline. None if the FLOPs of all of them, or the peak, are unknown."""
     dur = np.maximum(kernels.ints("dur_ns"), 0)
     mfu = utilisation(kernels, found.peak_flops)
+    mfu[is_fused(kernels)] = np.nan  # these wait for other ranks
     rows = ~np.isnan(mfu)
     mean, computing = _mean_utilisation(mfu, dur), int(dur.sum())
     if mean is None:
@@ -265,7 +268,7 @@ def _steps(kernels: Table, found: Device, times: Mapping[Optional[str], int]) ->
 
 def _points(kernels: Table, found: Device) -> tuple[list[RooflinePoint], int]:
     kernels = kernels.take(known(kernels.ints("least_bytes")) & (kernels.ints("dur_ns") > 0))
-    keys = [kernels.text(key) for key in ("name", "type", "input_shapes", "input_types")]
+    keys = [kernels.text(key) for key in (FOLDED.key, "type", "input_shapes", "input_types")]
     groups = Groups([*keys, kernels.text("output_shapes")], len(kernels))
     total, count = groups.sum(kernels.ints("dur_ns")), groups.count()
     order = np.argsort(-total, kind="stable")[:MOST_POINTS]
@@ -292,11 +295,11 @@ def with_mfu(kernels: Table, peak_flops: Optional[float]) -> Table:
 
 
 def with_group_figures(
-    groups_table: Table, keys: tuple[str, ...], kernels: Table, peak_flops: Optional[float]
+    groups_table: Table, keys: Mapping[str, str], kernels: Table, peak_flops: Optional[float]
 ) -> Table:
     """A table of groups of kernels with the bound of most of each group's time, its GFLOPs, and its MFU.
 
-    groups_table: One row for each combination of the text columns `keys` of `kernels`.
+    groups_table: One row for each combination of some text columns of `kernels`. keys: its columns by these.
     """
     place = _places(groups_table, keys, kernels)
     rows, count = place >= 0, len(groups_table)
@@ -320,12 +323,12 @@ def with_group_figures(
     return groups_table.with_columns(extra)
 
 
-def _places(groups_table: Table, keys: tuple[str, ...], kernels: Table) -> NDArray[np.int32]:
+def _places(groups_table: Table, keys: Mapping[str, str], kernels: Table) -> NDArray[np.int32]:
     """Row of `groups_table` of each kernel; -1 for none."""
     count = len(groups_table)
     numbers, width = np.zeros(count + len(kernels), dtype=np.int64), 1
-    for key in keys:
-        column = _one_column(groups_table.text(key), kernels.text(key))
+    for key, own in keys.items():
+        column = _one_column(groups_table.text(key), kernels.text(own))
         numbers *= len(column.values) + 1
         numbers += column.codes
         numbers += 1

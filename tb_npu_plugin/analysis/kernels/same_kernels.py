@@ -10,9 +10,10 @@ import numpy as np
 
 from tb_npu_plugin.analysis.grouping import Groups, group_rows, text_key
 from tb_npu_plugin.analysis.joining import concat
+from tb_npu_plugin.analysis.kernels.kinds import is_computing
+from tb_npu_plugin.analysis.kernels.meaning import is_fused
 from tb_npu_plugin.analysis.kernels.statistics import CALLS, TOTAL
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS
-from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import FloatArray, GroupByQuery, Table
 
 #: Kernels are the same if all of these are equal. Names are not used: graphs number theirs.
@@ -60,9 +61,10 @@ def same_kernels(ranks: Sequence[Optional[Table]]) -> list[dict[Optional[str], S
 
 def _kinds(kernels: Table) -> Table:
     """One row per step and kind of computing kernel."""
+    kernels = kernels.take(is_computing(kernels) & ~is_fused(kernels))  # these wait for other ranks
     found = group_rows(kernels, GroupByQuery(_KEYS, ranges=("dur_ns",)))
     texts = {key: text_key(found, key) for key in _KEYS}
-    rows = ~texts["core"].isin(COMMUNICATION_CORES) & (found.known["dur_ns"] > 0)
+    rows = found.known["dur_ns"] > 0
     for key in _NEEDED:
         rows &= texts[key].codes >= 0
     return Table(_COLUMNS, {**texts, CALLS.key: found.known["dur_ns"], TOTAL.key: found.total["dur_ns"]}).take(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Optional
 
@@ -9,22 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups, divide_half_even, group_rows, known_sum, largest_first, text_key
+from tb_npu_plugin.analysis.kernels.kinds import MEANING, is_communication, is_computing, is_copy
+from tb_npu_plugin.analysis.kernels.meaning import FOLDED, GROUP
 from tb_npu_plugin.schema import kineto
-from tb_npu_plugin.schema.kernel_meaning import meaning_of_kernel
-from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
+from tb_npu_plugin.schema.kernel_meaning import SCHEDULING
 from tb_npu_plugin.tables import (
     Column,
+    Data,
     FloatArray,
     GroupByQuery,
-    GroupByResult,
     IntArray,
     Kind,
-    StringColumn,
     Table,
     known,
 )
 
-NAME = Column("name", Kind.TEXT, "Name", "Kernel name.", "identity")
+NAME = Column("name", Kind.TEXT, "Name", "Kernel name, without what differs by call.", "identity")
 TYPE = Column("type", Kind.TEXT, "Type", "Operator type; unknown at level 0.", "identity")
 CORE = Column(
     "core",
@@ -50,9 +51,6 @@ SHARE = Column(
 )
 RATIO = Column("ratio", Kind.PERCENT, "Share of computing", "Share of the computing kernels' time, 0 to 100.", "")
 
-#: Values of `core` for copies and memory sets in GPU traces; these compute nothing.
-COPIES = (kineto.MEMCPY_KIND, kineto.MEMSET_KIND)
-
 
 @dataclass(frozen=True)
 class CoreTime:
@@ -66,23 +64,6 @@ class CoreTime:
     """Sum of their durations."""
     communication: bool
     """HCCL or COMMUNICATION."""
-
-
-def is_communication(kernels: Table) -> NDArray[np.bool_]:
-    """Mask of the communication rows, by accelerator core (HCCL, COMMUNICATION)."""
-    return kernels.text("core").isin(COMMUNICATION_CORES)
-
-
-def is_fused(kernels: Table) -> NDArray[np.bool_]:
-    """Mask of the kernels that compute and communicate; they wait for other ranks inside."""
-    types = kernels.text("type")
-    meanings = ((text, meaning_of_kernel(None, text)) for text in types.values)
-    return types.isin([text for text, meaning in meanings if meaning is not None and meaning.is_fused])
-
-
-def is_copy(kernels: Table) -> NDArray[np.bool_]:
-    """Mask of the copies and memory sets, which GPU traces list among the kernels."""
-    return kernels.text("core").isin(COPIES)
 
 
 def steps_of(table: Table) -> list[str | None]:
@@ -107,54 +88,78 @@ def total_ns(kernels: Table) -> int:
     return known_sum(group_rows(kernels, GroupByQuery((), ("dur_ns",))).total["dur_ns"]) or 0
 
 
-def by_name(kernels: Table) -> Table:
-    """One row per name and core: calls, total, min, max, avg, share, communication."""
-    return _statistic(kernels, (NAME, CORE), share=True)
+def by_name(kinds: Table) -> Table:
+    """One row per kernel and core, and per group of a collective: calls, total, min, max, avg, share, communication. The calls of a
+    kernel have one name."""
+    return _statistic(kinds, (NAME, GROUP, CORE, MEANING), share=True)
 
 
-def by_type(kernels: Table) -> Table:
+def by_type(kinds: Table) -> Table:
     """One row per type and core of the computing kernels, as in op_statistic.csv, by total time."""
-    table = _statistic(kernels, (TYPE, CORE), share=False)
+    table = _statistic(kinds, (TYPE, CORE), share=False)
     return table.take(largest_first(table.ints("total_ns")))
 
 
-def by_core(kernels: Table) -> list[CoreTime]:
-    """One entry per accelerator core, by total time."""
-    found = group_rows(kernels, GroupByQuery(("core",), ("dur_ns",)))
-    cores = text_key(found, "core")
-    columns = cores.tolist(), found.count.tolist(), found.total["dur_ns"].tolist(), _communicates(found).tolist()
-    entries = [CoreTime(core, calls, max(total, 0), communicates) for core, calls, total, communicates in zip(*columns)]
+def by_core(kinds: Table) -> list[CoreTime]:
+    """One entry per accelerator core, by total time. What repeats communication that is counted is left out."""
+    kinds = kinds.take(~kinds.text(MEANING.key).equals(SCHEDULING))
+    communicates = is_communication(kinds).astype(np.int64)
+    groups = Groups([kinds.text("core"), communicates], len(kinds))
+    columns = kinds.text("core").take(groups.first).tolist(), groups.sum(kinds.ints("calls")).tolist()
+    figures = groups.sum(kinds.ints("total_ns")).tolist(), (communicates[groups.first] > 0).tolist()
+    entries = [CoreTime(core, calls, max(total, 0), comm) for core, calls, total, comm in zip(*columns, *figures)]
     return sorted(entries, key=lambda entry: -entry.total_ns)
 
 
 def top_computing(kernels: Table, count: int) -> Table:
     """The `count` largest computing kernels by type and core, or by name and core if types are unknown."""
-    found = group_rows(kernels, GroupByQuery(("type", "core")))
-    typed = bool(((text_key(found, "type").codes >= 0) & ~_communicates(found)).any())
-    table = by_name(kernels) if not typed else _statistic(kernels, (TYPE, CORE), share=True)
+    kinds = kinds_of(kernels)
+    typed = bool(((kinds.text("type").codes >= 0) & is_computing(kinds)).any())
+    table = _statistic(kinds, (TYPE, CORE) if typed else (NAME, CORE), share=True)
     table = table.take(table.ints("communication") == 0)
     return table.take(largest_first(table.ints("total_ns"))[:count])
 
 
-def _statistic(kernels: Table, keys: tuple[Column, ...], share: bool) -> Table:
+def kinds_of(kernels: Table) -> Table:
+    """One row per folded name, type, core, meaning and group, in the order of their first rows: calls and times. `name` is the folded
+    one."""
+    keys = tuple(_named_as(kernels, key) for key in (TYPE, CORE, MEANING, GROUP))
+    texts = {"name": kernels.text(FOLDED.key), **{key.key: kernels.text(key.key) for key in keys}}
+    rows = Table((NAME, *keys, _TIME), {**texts, _TIME.key: kernels.ints(_TIME.key)})
+    found = group_rows(rows, GroupByQuery(tuple(texts), ranges=(_TIME.key,)))
+    figures = (found.count, *(of[_TIME.key] for of in (found.known, found.total, found.least, found.most)))
+    columns = (CALLS, _KNOWN, TOTAL, MIN, MAX)
+    return Table((NAME, *keys, *columns), {**found.keys, **{one.key: data for one, data in zip(columns, figures)}})
+
+
+_KNOWN, _TIME = Column("known", Kind.INT), Column("dur_ns", Kind.DURATION)
+
+
+def _summed(groups: Groups, figures: Mapping[str, IntArray]) -> dict[str, IntArray]:
+    how = {"min_ns": groups.min, "max_ns": groups.max}
+    return {key: how.get(key, groups.sum)(values) for key, values in figures.items()}
+
+
+def _statistic(kinds: Table, keys: tuple[Column, ...], share: bool) -> Table:
     """One row per key; with `share` of all kernels, else of the computing kernels."""
-    keys = tuple(_named_as(kernels, key) for key in keys)
-    found = group_rows(kernels, GroupByQuery(tuple(key.key for key in keys), ranges=("dur_ns",)))
-    total, communicates = found.total["dur_ns"], _communicates(found)
-    data: dict[str, StringColumn | IntArray | FloatArray] = {
-        **{key.key: text_key(found, key.key) for key in keys},
-        "calls": found.count,
-        "total_ns": total,
-        "min_ns": found.least["dur_ns"],
-        "max_ns": found.most["dur_ns"],
-        "avg_ns": divide_half_even(total, found.known["dur_ns"]),
-    }
-    shares = _share_of_sum(total, ~communicates & ~text_key(found, "core").isin(COPIES))
+    communicates, computes = ~is_computing(kinds) & ~is_copy(kinds), is_computing(kinds)
     if not share:
-        table = Table((*keys, CALLS, TOTAL, MIN, AVG, MAX), data).take(~communicates)
-        return table.with_columns([(RATIO, 100 * shares[~communicates])])
+        kinds, computes = kinds.take(~communicates), computes[~communicates]
+        communicates = communicates[~communicates]
+    keys = tuple(kinds.column(key.key) for key in keys if key is not GROUP or (kinds.text("group").codes >= 0).any())
+    groups = Groups([*(kinds.text(key.key) for key in keys), communicates.astype(np.int64)], len(kinds))
+    figures = _summed(groups, {key: kinds.ints(key) for key in ("calls", "known", "total_ns", "min_ns", "max_ns")})
+    total = figures["total_ns"]
+    data: dict[str, Data] = {
+        **{key.key: kinds.text(key.key).take(groups.first) for key in keys},
+        **{key: values for key, values in figures.items() if key != "known"},
+        "avg_ns": divide_half_even(total, figures["known"]),
+    }
+    shares = _share_of_sum(total, computes[groups.first])
+    if not share:
+        return Table((*keys, CALLS, TOTAL, MIN, AVG, MAX), data).with_columns([(RATIO, 100 * shares)])
     data["share"] = shares
-    data["communication"] = communicates.astype(np.int64)
+    data["communication"] = communicates[groups.first].astype(np.int64)
     return Table((*keys, CALLS, TOTAL, MIN, MAX, AVG, SHARE, COMMUNICATION), data)
 
 
@@ -162,11 +167,6 @@ def _named_as(kernels: Table, key: Column) -> Column:
     """The key column with the table's title, which differs on a GPU."""
     own = kernels.column(key.key) if kernels.has(key.key) else key
     return own if own.title == kineto.ACTIVITY else key
-
-
-def _communicates(found: GroupByResult) -> NDArray[np.bool_]:
-    """Mask of the groups of communication rows; the core is one of the keys."""
-    return text_key(found, "core").isin(COMMUNICATION_CORES)
 
 
 def _share_of_sum(total: IntArray, rows: NDArray[np.bool_]) -> FloatArray:

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.analysis.kernels.kinds import is_communication
 from tb_npu_plugin.analysis.kernels.matmuls import Side, matmul_operations
 from tb_npu_plugin.analysis.kernels.shapes import MOST_DIGITS, MOST_ELEMENTS, pack_texts, parse_shapes
-from tb_npu_plugin.analysis.kernels.statistics import is_communication
 from tb_npu_plugin.tables import NULL_INT, Column, Data, FloatArray, IntArray, Kind, StringColumn, Table, known
 
 GFLOPS = Column(
@@ -172,6 +172,11 @@ def operations(type: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -
 @lru_cache(maxsize=1024)
 def _formula(type: str) -> Optional[Formula]:
     return next((formula for pattern, formula in _FORMULAS if pattern.search(type)), None)
+
+
+def multiplies(type: str) -> bool:
+    """Whether kernels of a type are matrix products or convolutions."""
+    return _formula(type) in (_matmul, _convolution)
 
 
 def _matmul(type: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Optional[int]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.intervals import Coverage, Intervals
-from tb_npu_plugin.analysis.kernels.statistics import is_communication
+from tb_npu_plugin.analysis.kernels.kinds import is_communication
 from tb_npu_plugin.analysis.ledger.model import ChainEnd, EndKind, RankLedger
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.fused import FusedWaits

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Optional
 
@@ -11,6 +10,8 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups, group_rows, known_sum, ratio, text_key
 from tb_npu_plugin.analysis.operators.nesting import SAME_NAME, SAME_SHAPES
+from tb_npu_plugin.schema.kernel_meaning import COMMUNICATION as MEANS_COMMUNICATION
+from tb_npu_plugin.schema.kernel_meaning import meaning_of
 from tb_npu_plugin.schema.mindspore_cpu import is_collective
 from tb_npu_plugin.schema.torch_npu_csv import NESTED as NESTED_COLUMN
 from tb_npu_plugin.tables import (
@@ -24,10 +25,6 @@ from tb_npu_plugin.tables import (
     Table,
     known,
 )
-
-#: Operators that only communicate, by prefix: HCCL (HcclAllreduce, hcom_allReduce_...), NCCL, torch.distributed
-#: (c10d::allreduce_, record_param_comms). Their device time is that of collectives and would dwarf all others.
-COMMUNICATION_NAME = re.compile(r"hccl|hcom|nccl|record_param_comms|_?c10d(_functional)?::", re.IGNORECASE)
 
 TIMES = ("device_self_ns", "device_total_ns", "host_self_ns", "host_total_ns")
 AICORE = ("device_self_aicore_ns", "device_total_aicore_ns")
@@ -94,9 +91,13 @@ class Totals:
 
 
 def is_communication(operators: Table) -> NDArray[np.bool_]:
-    """Mask of the operators that only communicate, by name (COMMUNICATION_NAME; MindSpore's collectives)."""
-    names = operators.text("name")
-    return names.isin(name for name in names.values if COMMUNICATION_NAME.match(name) or is_collective(name))
+    """Mask of the operators that only communicate, by name. Their device time is that of collectives and would dwarf all others."""
+    return operators.text("name").matching(_communicates)
+
+
+def _communicates(name: str) -> bool:
+    found = meaning_of(name, "host_op")
+    return (found is not None and found.meaning in MEANS_COMMUNICATION) or is_collective(name)
 
 
 def by_name(operators: Table) -> Table:

@@ -16,7 +16,7 @@ from tb_npu_plugin.analysis.communication.first_waits import CollectiveWait, fir
 from tb_npu_plugin.analysis.communication.waiting import Waits, waits_of_ranks
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.intervals import Intervals
-from tb_npu_plugin.analysis.kernels.statistics import is_communication, is_copy
+from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing
 from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size
 from tb_npu_plugin.analysis.run.devices import RankDevice, devices_of, rank_order
 from tb_npu_plugin.analysis.run.fused import RunFusedWaits, fused_waits_of
@@ -310,6 +310,6 @@ def computing_times(line: RankDevice) -> Optional[Intervals]:
     kernels = line.kernels()
     if kernels is None or (line.device_id is None and not line.steps):
         return None
-    kernels = kernels.take(~is_communication(kernels) & ~is_copy(kernels))
+    kernels = kernels.take(is_computing(kernels))
     kernels = kernels.take(known(kernels.ints("start_ns")) & known(kernels.ints("dur_ns")))
     return intervals.union(kernels.ints("start_ns"), kernels.ints("start_ns") + kernels.ints("dur_ns"))

@@ -11,7 +11,8 @@ import numpy as np
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.intervals import Intervals
-from tb_npu_plugin.analysis.kernels.statistics import is_communication, is_copy, is_fused
+from tb_npu_plugin.analysis.kernels.kinds import is_computing
+from tb_npu_plugin.analysis.kernels.meaning import is_fused
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.tables import IntArray, Table, known
@@ -118,7 +119,7 @@ def _computing(line: RankDevice) -> Optional[Table]:
     if kernels is None or (line.device_id is None and not line.steps):
         return None
     rows = known(kernels.ints("start_ns")) & known(kernels.ints("dur_ns"))
-    kernels = kernels.take(rows & ~is_communication(kernels) & ~is_copy(kernels))
+    kernels = kernels.take(rows & is_computing(kernels))
     return kernels.take(np.argsort(kernels.ints("start_ns"), kind="stable"))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.intervals import Coverage, Intervals
-from tb_npu_plugin.analysis.kernels.statistics import is_communication, is_copy
+from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing, is_copy
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.time_range import overlaps
@@ -73,7 +73,7 @@ def device_times(line: RankDevice) -> Optional[DeviceTimes]:
         is_comm, is_copied = is_communication(kernels), is_copy(kernels)
         communicates = _times(kernels.take(is_comm), "dur_ns")
         copies = _times(kernels.take(is_copied), "dur_ns")
-        computes = _times(kernels.take(~is_comm & ~is_copied), "dur_ns")
+        computes = _times(kernels.take(is_computing(kernels)), "dur_ns")
     if not len(communicates.start) and line.comm_ops is not None:
         ops = line.comm_ops
         communicates = _times(ops.take(known(ops.ints("start_ns")) & known(ops.ints("elapse_ns"))), "elapse_ns")
@@ -138,7 +138,7 @@ def kernel_figures(line: RankDevice, start: int, end: int) -> Optional[KernelFig
         return None
     length = kernels.ints("dur_ns")
     inside = known(length) & overlaps(kernels.ints("start_ns"), length, start, end)
-    rows = np.flatnonzero(inside & ~is_communication(kernels) & ~is_copy(kernels))
+    rows = np.flatnonzero(inside & is_computing(kernels))
     if not len(rows):
         return KernelFigures(0, None, None, None)
     length = length[rows]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from tb_npu_plugin.analysis.kernels.kinds import is_communication
 from tb_npu_plugin.analysis.steps import partition
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import KINETO
+from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.schema.trace import STEP_MARK
 
 
@@ -23,13 +26,31 @@ def steps_and_source(span: SpanData) -> tuple[list[Step], str | None]:
     """Step budgets and their file: step_trace_time.csv, else computed from the kernels. Sorted by time on a device."""
     trace = span.table("step_trace")
     if trace is not None and len(trace):
-        return partition.from_step_trace(trace), span.source("step_trace")
+        steps = partition.from_step_trace(trace)
+        return _with_meant_communication(span, steps) if span.format == KINETO.id else steps, span.source("step_trace")
     kernels = span.table("kernels")
     if kernels is None or not len(kernels):
         return [], None
     if span.rows("iterations") and not (kernels.text("step").codes >= 0).any():
         return [], None  # kernels of single steps only: the budget of the steps is unknown
     return partition.from_kernels(kernels), span.source("kernels")
+
+
+def _with_meant_communication(span: SpanData, steps: list[Step]) -> list[Step]:
+    """The budgets with all kernels that mean communication: the reader, which computed them, knows NCCL's."""
+    kernels = span.table("kernels")
+    if kernels is None or (is_communication(kernels) == kernels.text("core").isin(COMMUNICATION_CORES)).all():
+        return steps
+    computed = {(step.step, step.device_id): step for step in partition.from_kernels(kernels)}
+    return [
+        replace(
+            computed[step.step, step.device_id],
+            copying=computed[step.step, step.device_id].copying or 0,
+            preparing=step.preparing,
+            exposed_preparing=step.exposed_preparing,
+        )
+        for step in steps
+    ]
 
 
 def timed_steps(span: SpanData) -> list[tuple[Step, int, int]]:

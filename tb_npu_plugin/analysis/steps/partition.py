@@ -11,7 +11,7 @@ import numpy as np
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.intervals import Intervals
-from tb_npu_plugin.analysis.kernels.statistics import is_communication, is_copy
+from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing, is_copy
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 
 #: Figures of a step, ns. computing + communication_not_overlapped + copying + free = stage + bubble (within 0.5 us in
@@ -192,23 +192,23 @@ def _figures(kernels: Table, bounds: IntArray) -> dict[str, IntArray | None]:
     """Times between neighbouring bounds, ns."""
     start = kernels.ints("start_ns")
     end = start + kernels.ints("dur_ns")
-    communicates, copies = is_communication(kernels), is_copy(kernels)
+    communicates, copies, computes = is_communication(kernels), is_copy(kernels), is_computing(kernels)
 
     def between(found: Intervals) -> IntArray:
         return np.diff(intervals.covered_until(found, bounds))
 
-    computes = ~communicates & ~copies
-    busy = between(intervals.union(start, end))
+    works = communicates | copies | computes
+    busy = between(intervals.union(start[works], end[works]))
     computing = intervals.union(start[computes], end[computes])
     communication = intervals.union(start[communicates], end[communicates])
     overlapped = between(intervals.overlap(communication, computing))
-    works = between(intervals.merge(computing, communication)) if copies.any() else busy
+    without_copies = between(intervals.merge(computing, communication)) if copies.any() else busy
     return {
         "computing": between(computing),
         "communication_not_overlapped": between(communication) - overlapped,
         "overlapped": overlapped,
         "communication": between(communication),
-        "copying": busy - works if copies.any() else None,
+        "copying": busy - without_copies if copies.any() else None,
         "free": np.diff(bounds) - busy,
         "stage": np.diff(bounds),
     }

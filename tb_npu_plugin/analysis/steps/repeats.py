@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.analysis.kernels.statistics import is_communication
+from tb_npu_plugin.analysis.kernels.kinds import is_computing, is_copy
 from tb_npu_plugin.tables import Table, known
 
 #: A type of kernels that occurs more often in a step does not separate the steps.
@@ -34,7 +34,7 @@ def repeats(kernels: Table) -> int:
 
 def _sequence(kernels: Table) -> NDArray[np.int64]:
     """Codes of the types (of the names for unknown types), by start."""
-    rows = kernels.take(~is_communication(kernels) & known(kernels.ints("start_ns")))
+    rows = kernels.take((is_computing(kernels) | is_copy(kernels)) & known(kernels.ints("start_ns")))
     types = rows.text("type")
     words = types if (types.codes >= 0).any() else rows.text("name")
     rows, words = rows.take(words.codes >= 0), words.take(words.codes >= 0)

@@ -15,7 +15,7 @@ import numpy as np
 
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.analysis.kernels.statistics import is_communication, is_copy
+from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing
 from tb_npu_plugin.analysis.steps import partition as budgets
 from tb_npu_plugin.analysis.steps.mean import mean_of
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
@@ -142,7 +142,7 @@ def from_kernels(kernels: Table, figures: Table | None, are_computed: bool) -> S
                 (gap or None) if is_last else gap,
                 fp_bp,
                 tail,
-                step.communication,
+                (one if are_computed else step).communication,
                 step.preparing,
                 step.exposed_preparing,
             )
@@ -156,7 +156,7 @@ def _forward_backward_and_tail(rows: Table, start: int, end: int) -> tuple[int |
     rows = rows.take(known(rows.ints("start_ns")) & known(rows.ints("dur_ns")))
     first = int(np.clip(rows.ints("start_ns").min(initial=end), start, end))
     ends = np.clip(rows.ints("start_ns") + rows.ints("dur_ns"), start, end)
-    computes = ~is_communication(rows) & ~is_copy(rows)
+    computes = is_computing(rows)
     if not computes.any():
         return None, None
     computed = int(ends[computes].max())

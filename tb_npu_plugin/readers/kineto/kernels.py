@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.kernels import gpu as gpu_kernels
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.kineto.lost_args import report_lost_args
 from tb_npu_plugin.readers.kineto.nesting import threads
@@ -33,7 +32,6 @@ def read_kernels(selected: SelectedEvents, steps: Steps, log: ProblemLog) -> tup
     rows = selected.device[order]
     names = selected.names(rows)
     kinds = _kinds(selected, rows, names)
-    types = gpu_kernels.types(names)
     given = Table(_ARGS_COLUMNS, _args(selected, selected.device)).take(order)
     report_lost_args({_FROM_ARGS[key]: data for key, data in given.data.items()}, kinds.codes, rows, log)
     start, dur = events.ts[rows], events.dur[rows]
@@ -44,9 +42,6 @@ def read_kernels(selected: SelectedEvents, steps: Steps, log: ProblemLog) -> tup
         "device_id": devices,
         "step": _steps(selected, steps, given.ints("correlation"), devices, start),
         "name": names,
-        "type": StringColumn(
-            np.where(kinds.equals(kineto.KERNEL_KIND), types.codes, -1).astype(np.int32), types.values
-        ),
         "core": kinds,
         "start_ns": start,
         "dur_ns": dur,

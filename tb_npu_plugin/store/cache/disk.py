@@ -36,7 +36,7 @@ from tb_npu_plugin.store.temporary import remove_abandoned, temporary_root
 from tb_npu_plugin.user_cache import cache_root, open_to_others
 
 #: Sources that decide what a cache entry contains; a test compares them with the imports of readers/ and store/.
-#: messages.json is absent: entries hold codes of messages, see Cache._get.
+#: messages.json is absent: entries hold codes of messages, see Cache._get. So is what a kernel means: no reader uses it.
 _PARTS = (
     "units.py",
     "foreign_sqlite.py",
@@ -55,12 +55,10 @@ _PARTS = (
     "analysis/intervals.py",
     "analysis/joining.py",
     "analysis/kernels/bound.py",
-    "analysis/kernels/classes.py",
-    "analysis/kernels/gpu.py",
+    "analysis/kernels/kinds.py",
     "analysis/kernels/l2_cache.py",
     "analysis/kernels/matmuls.py",
     "analysis/kernels/shapes.py",
-    "analysis/kernels/statistics.py",
     "analysis/kernels/work.py",
     "analysis/native_packing.py",
     "analysis/operators/nesting.py",
@@ -92,10 +90,10 @@ def reader_version() -> str:
 
 def reader_sources(root: Path) -> list[Path]:
     """The files of _PARTS below the package's folder."""
-    found = []
+    found: list[Path] = []
     for path in (path for part in _PARTS for path in sorted(root.glob(part))):
         found += sorted([*path.rglob("*.py"), *path.rglob("*.so")]) if path.is_dir() else [path]
-    return found
+    return [path for path in found if path != root / "schema/kernel_meaning.py"]
 
 
 logger = package_logger(__name__)

@@ -27,11 +27,11 @@ def test_top_computing_goes_by_name_where_no_type_is_known() -> None:
 
 def test_kernels_of_no_duration_and_copies_have_no_share_of_computing() -> None:
     empty = table_of("kernels", [{"name": "k", "core": "AI_CORE", "dur_ns": 0}])
-    assert np.isnan(statistics.by_name(empty).floats("share")).all()
+    assert np.isnan(statistics.by_name(statistics.kinds_of(empty)).floats("share")).all()
     rows = table_of(
         "kernels", [{"name": name, "core": core, "dur_ns": 5} for name, core in (("k", "KERNEL"), ("c", "MEMCPY"))]
     )
-    for table in (statistics.by_name(rows), statistics.top_computing(rows, 9)):
+    for table in (statistics.by_name(statistics.kinds_of(rows)), statistics.top_computing(rows, 9)):
         assert dict(zip(table.text("core").tolist(), table.floats("share").tolist()))["KERNEL"] == 1.0
         assert np.isnan(table.floats("share")).sum() == 1
 

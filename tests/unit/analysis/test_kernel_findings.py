@@ -259,6 +259,7 @@ def test_shapes_are_dynamic_if_they_change_from_step_to_step(
     ("types", "operator", "expected"),
     [
         (["ForeachAddList", "ForeachMulScalar"], "SGD", ["fix.optimizer SGD"]),
+        (["ForeachAddList", "ApplyRotaryPosEmb"], "SGD", ["fix.optimizer SGD"]),  # no optimizer
         (["ForeachAddList", "ApplyAdamWV2"], "AdamW", []),
         (["ForeachAddList"], "NpuFusedSGD", []),
     ],

@@ -22,7 +22,7 @@ from tb_npu_plugin.analysis.kernels.roofline import (
     with_group_figures,
     with_mfu,
 )
-from tb_npu_plugin.analysis.kernels.statistics import CORE, TYPE, by_name
+from tb_npu_plugin.analysis.kernels.statistics import CORE, TYPE, by_name, kinds_of
 from tb_npu_plugin.analysis.kernels.work import GFLOPS as GFLOPS_COLUMN
 from tb_npu_plugin.analysis.kernels.work import LEAST_BYTES, SIZES, least_bytes, operations, tensors, with_work
 from tb_npu_plugin.capture.simulation.chips import CHIPS as SIMULATED
@@ -231,7 +231,7 @@ def test_utilisation_of_kernels_groups_and_steps() -> None:
         ("k", 1, pytest.approx(one)),
         ("q", 1, pytest.approx(one / 2)),
     ]
-    rows = with_group_figures(by_name(table), ("name", "core"), table, PEAK)
+    rows = with_group_figures(by_name(kinds_of(table)), {"name": "folded", "core": "core"}, table, PEAK)
     assert rows.floats("mfu").tolist() == pytest.approx([one, one / 2, np.nan], nan_ok=True)
     assert rows.floats("gflops").tolist() == pytest.approx([GFLOPS, GFLOPS, np.nan], nan_ok=True)
 
@@ -244,7 +244,7 @@ def test_groups_of_a_file_have_the_figures_of_their_kernels(monkeypatch: pytest.
     groups = [("MatMulV3", "AI_CPU"), ("MatMulV3", "AI_CORE"), ("Add", "AI_CORE"), ("MatMulV3", None)]
     columns = (TYPE, CORE)
     data = {column.key: StringColumn.of(texts) for column, texts in zip(columns, zip(*groups))}
-    found = with_group_figures(Table(columns, data), ("type", "core"), table, PEAK)
+    found = with_group_figures(Table(columns, data), {"type": "type", "core": "core"}, table, PEAK)
     assert found.floats("gflops").tolist() == pytest.approx([np.nan, 2 * GFLOPS, np.nan, GFLOPS], nan_ok=True)
 
 

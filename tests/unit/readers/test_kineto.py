@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tb_npu_plugin.analysis.steps.of_span import steps_and_source
 from tb_npu_plugin.analysis.steps.partition import from_step_trace
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.formats import READERS
@@ -294,3 +295,26 @@ def test_mtia_device_is_reported(tmp_path: Path) -> None:
     assert "kernels" not in tables
     assert [(problem.code, problem.found) for problem in problems] == [("other_device", "events of an MTIA device")]
     assert device_kind(TestSpan(tables, format=KINETO.id)) == ""
+
+
+def test_communication_without_nccl_is_no_computing(tmp_path: Path) -> None:
+    """The reader knows NCCL's kernels; what others mean is asked when answering."""
+    name = "void at::native::symm_mem::multimem_all_reduce_kernel<float, 4>(float*)"
+    tables = sound(
+        tmp_path,
+        mark("1", 0, 1000),
+        launch(1, 10),
+        launch(2, 20),
+        launch(3, 30),
+        kernel(1, 100, 50, "gemm"),
+        kernel(2, 150, 100, name),
+        kernel(3, 300, 10, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"),
+    )
+    assert tables["step_trace"].ints("communication").tolist() == [10_000]
+    span = TestSpan(tables, format=KINETO.id)
+    [step] = steps_and_source(span)[0]
+    assert (step.computing, step.communication, step.copying) == (50_000, 110_000, 0)
+    assert step.preparing == from_step_trace(tables["step_trace"])[0].preparing
+    kernels = span.table("kernels")
+    assert kernels is not None
+    assert kernels.text("type").tolist() == ["matmul", "collective", "collective"]

@@ -83,7 +83,7 @@ def test_bars_have_the_category_of_their_longest_slice(tmp_path: Path) -> None:
         header, bars = decode(GET["slices"](timeline, {"rows": "0", "t0": "0", "t1": "1000000", "px": str(px)})[0])
         found = [(header["names"][one], header["categories"][one]) for one in bars["name"].tolist()]
         assert found == [(timeline.brief(one)["name"], timeline.category_of(one)) for one in bars["id"].tolist()]
-    assert len(header["names"]) == len(header["categories"]) == len(set(found)) > 2
+    assert len(header["names"]) == len(header["categories"]) == len(header["meanings"]) == len(set(found)) > 2
     plain, _ = open_trace([event("a", 0, 1), event("a", 5, 1)])
     header, _ = decode(GET["slices"](plain, {"rows": "0", "t0": "0", "t1": "9000", "px": "1"})[0])
     assert (header["names"], header["categories"]) == (["a"], [""])

@@ -91,7 +91,18 @@ export const COLUMN_DOCS = {
   "Inference id.": "推理 id。",
   "Kernel name.": "Kernel 名称。",
   "Kernel.": "Kernel。",
-  "Kind of work, from core and type of the kernel.": "工作类别，由 kernel 的核和类型得出。",
+  "Communication group of a collective, the end of its id; ids differ by run.":
+    "集合通信的通信域：其 id 的末尾；每次运行的 id 不同。",
+  "Group of a collective: its role, else its ranks, else its place among the groups.":
+    "集合通信的通信域：其角色，否则为 rank 数，否则为其次序。",
+  "Its name without what differs by call: numbers, hashes, arguments.":
+    "去掉每次调用不同的部分（编号、哈希、参数）后的名称。",
+  "Kernel name, without what differs by call.": "Kernel 名称，去掉每次调用不同的部分。",
+  "What it does, by its name and type; unknown where these do not tell.":
+    "kernel 的作用，由名称和类型得出；无法得出时为未知。",
+  "What it does, by its name; unknown where that does not tell.": "kernel 的作用，由名称得出；无法得出时为未知。",
+  "What the kernel does: its meaning, or what its core tells.": "kernel 的作用：其含义，或由所在的核得出。",
+  "Which call of the operation and group in the step.": "该操作和通信域在 step 内的第几次调用。",
   "L2 hit rate.": "L2 命中率。",
   "L2 victim rate; may exceed 1.": "L2 victim 率；可能大于 1。",
   "LOCAL, HCCS, PCIE, RDMA, SIO.": "LOCAL、HCCS、PCIE、RDMA、SIO。",

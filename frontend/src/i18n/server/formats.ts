@@ -45,8 +45,6 @@ export const KINETO = {
   "KERNEL, MEMCPY, MEMSET, or COMMUNICATION: kernels of NCCL.":
     "KERNEL、MEMCPY、MEMSET 或 COMMUNICATION（NCCL 的 kernel）。",
   "Kernel or copy.": "kernel 或拷贝。",
-  "Kind of computation, by the kernel's name; unknown where that does not tell.":
-    "计算的种类，由 kernel 名称判断；名称无法判断时未知。",
   "Occupancy that the profiler estimated, 0 to 100.": "采集工具估计的占用率，0 到 100。",
   "Registers of a thread.": "每个线程的寄存器数。",
   "Shared memory of a block.": "每个 block 的共享内存。",

@@ -2,7 +2,7 @@ import type { DiffStepJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t, tOr } from "../../i18n";
-import { Card } from "../../widgets";
+import { Card, meaningName } from "../../widgets";
 import { type ClassRow, classRows, direction, totals, WHOLE } from "./classes";
 
 /** Parts without kernels. */
@@ -148,7 +148,7 @@ function Difference({ row, text }: { row: ClassRow; text: string }) {
 
 /** Class of kernels. */
 export function className(id: string): string {
-  return tOr(`diff.class.${id}`, id);
+  return tOr(`diff.class.${id}`, meaningName(id));
 }
 
 /** Part of a step: only exposed communication counts. */

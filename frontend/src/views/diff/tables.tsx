@@ -22,8 +22,8 @@ import {
   withSign,
 } from "./classes";
 
-type Tab = "operators" | "kernels";
-const TABS: readonly Tab[] = ["operators", "kernels"];
+type Tab = "operators" | "kernels" | "calls";
+const TABS: readonly Tab[] = ["operators", "kernels", "calls"];
 
 interface Props {
   answer: ViewJson;
@@ -46,9 +46,13 @@ export function Tables({ answer, query, chosen, shown }: Props) {
   const tools = (
     <Segments
       label={t("diff.tables")}
-      options={TABS.map((id) => ({ id, label: t(`diff.tab.${id}`), tip: t(`diff.tab.${id}.tip`) }))}
+      options={TABS.filter((id) => id !== "calls" || answer.tables.calls).map((id) => ({
+        id,
+        label: t(`diff.tab.${id}`),
+        tip: t(`diff.tab.${id}.tip`),
+      }))}
       value={tab}
-      onChange={(id) => setParams({ "x.tab": id, "x.class": null })}
+      onChange={(id) => setParams({ "x.tab": id, "x.class": null, "x.name": null, "x.group": null })}
     />
   );
   const filter = (
@@ -74,7 +78,7 @@ export function Tables({ answer, query, chosen, shown }: Props) {
       {tab === "operators" ? (
         <Operators {...shared} shown={shown} />
       ) : (
-        <Kernels {...shared} chosen={chosen} shown={shown} />
+        <Kernels {...shared} tab={tab} chosen={chosen} shown={shown} />
       )}
     </Card>
   );
@@ -136,24 +140,27 @@ function Kernels({
   tools,
   filter,
   change,
+  tab,
   chosen,
   shown,
-}: TableProps & Pick<Props, "chosen" | "shown">) {
-  const where: Where[] = [...changeWhere(change, "changed")];
-  const filters = changeFilters(change);
+}: TableProps & Pick<Props, "chosen" | "shown"> & { tab: "kernels" | "calls" }) {
+  const isCalls = tab === "calls";
+  const where: Where[] = [...changeWhere(change, "changed"), ...(isCalls ? callsWhere() : [])];
+  const filters = [...changeFilters(change), ...(isCalls ? callsFilters() : [])];
   const clear = () => setParams({ "x.class": null });
-  if (chosen) {
+  if (chosen && !isCalls) {
     where.push({ column: "class", value: chosen });
     filters.push({ label: `${t("diff.class")}: ${className(chosen)}`, clear });
   }
   const sorted = useMemo(() => byChange(withTitles(table), "difference_ns"), [table, lang.value]);
   return (
     <DataTable
-      name={t("diff.tab.kernels")}
+      key={tab}
+      name={t(`diff.tab.${tab}`)}
       table={sorted}
       query={query}
       baseNs={answer.base_ns}
-      columns={["name", "class", "core", "baseline_calls", "baseline_ns", "experimental_ns", "difference_ns", "ratio"]}
+      columns={[...(isCalls ? CALL_KEYS : KERNEL_KEYS), "baseline_ns", "experimental_ns", "difference_ns", "ratio"]}
       compared={COMPARED}
       where={where}
       filters={filters}
@@ -168,7 +175,7 @@ function Kernels({
         <>
           {filter}
           {shown === MEAN && <span class="chip">{t("diff.each")}</span>}
-          {chosen && (
+          {chosen && !isCalls && (
             <button type="button" class="chip" aria-label={t("diff.class.clear")} onClick={clear}>
               {className(chosen)} ✕
             </button>
@@ -177,6 +184,24 @@ function Kernels({
       }
     />
   );
+}
+
+/** The columns that say what a row is. */
+const KERNEL_KEYS = ["name", "group", "class", "core", "baseline_calls"];
+const CALL_KEYS = ["name", "group", "number"];
+
+/** The operation and group whose calls are listed, by parameter and column. */
+const OF_CALLS = { "x.name": "name", "x.group": "group" } as const;
+const OF_CALLS_PARAMS = ["x.name", "x.group"] as const;
+
+function callsWhere(): Where[] {
+  return OF_CALLS_PARAMS.flatMap((id) => (param(id) ? [{ column: OF_CALLS[id], value: param(id) }] : []));
+}
+
+function callsFilters(): Filter[] {
+  const clear = () => setParams({ "x.name": null, "x.group": null });
+  const chosen = OF_CALLS_PARAMS.map(param).filter(Boolean).join(" · ");
+  return chosen ? [{ label: chosen, clear }] : [];
 }
 
 /** The text of the condition on the change. */
@@ -197,6 +222,18 @@ function Details({ table, row, answer, query }: DetailsProps) {
   const times = table.columns.filter((column) => column.group === "time");
   return (
     <RowFacts table={{ ...table, columns: times }} row={row} baseNs={answer.base_ns}>
+      {typeof name === "string" && row.get("class") === "communication" && answer.tables.calls && (
+        <button
+          type="button"
+          class="link"
+          onClick={() => {
+            const group = row.get("group");
+            setParams({ "x.tab": "calls", "x.name": name, "x.group": typeof group === "string" ? group : null });
+          }}
+        >
+          {t("diff.calls")} →
+        </button>
+      )}
       {(["baseline", "experimental"] as const).map((side) => {
         const place = places.value.get(String(query[side] ?? ""));
         if (!place || typeof name !== "string" || row.get(`${side}_calls`) === 0) return null;

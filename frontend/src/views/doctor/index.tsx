@@ -1,4 +1,5 @@
 import type { DoctorJson, ViewJson } from "../../api/types.gen";
+import { duration, percentOfRatio } from "../../base/format";
 import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
 import { SkippedItems } from "../../shell/skipped";
@@ -37,6 +38,7 @@ function Doctor({ data, answer, run }: { data: DoctorJson; answer: ViewJson; run
             <ProblemList problems={data.others} />
           </Card>
         )}
+        {data.kernels && <Coverage kernels={data.kernels} />}
         {isFine && <p class="muted">{t("doctor.fine")}</p>}
         {catalog.value?.scanner === "python" && <p class="muted">{t("doctor.scanner.python")}</p>}
       </div>
@@ -61,6 +63,16 @@ function Doctor({ data, answer, run }: { data: DoctorJson; answer: ViewJson; run
         )}
       </div>
     </div>
+  );
+}
+
+/** How much of the device time is known by name. */
+function Coverage({ kernels }: { kernels: NonNullable<DoctorJson["kernels"]> }) {
+  const names = kernels.unknown.map(({ name, total_ns: ns }) => `${name || "–"} (${duration(ns, 2)})`).join(", ");
+  return (
+    <p class="muted" data-tip={t("doctor.kernels.tip")}>
+      {t(names ? "doctor.kernels.others" : "doctor.kernels", { share: percentOfRatio(kernels.known_share), names })}
+    </p>
   );
 }
 

@@ -58,6 +58,9 @@ export const en = {
   "doctor.skipped": "Folders that were not opened",
   "doctor.skipped.none": "None: every folder below the logdir that looks like a result was opened.",
   "doctor.fine": "No problems found",
+  "doctor.kernels": "{share} of the device time are in kernels known by name.",
+  "doctor.kernels.others": "{share} of the device time are in kernels known by name. The largest others: {names}.",
+  "doctor.kernels.tip": "TB_NPU_KERNEL_TABLE names a table of your own kernels, see docs/kernel.md",
 } as const;
 
 export const zh: Record<keyof typeof en, string> = {
@@ -119,4 +122,7 @@ export const zh: Record<keyof typeof en, string> = {
   "doctor.skipped": "未打开的目录",
   "doctor.skipped.none": "无：logdir 下所有像采集结果的目录都已打开。",
   "doctor.fine": "未发现问题",
+  "doctor.kernels": "设备时间的 {share} 属于已知名称的 kernel。",
+  "doctor.kernels.others": "设备时间的 {share} 属于已知名称的 kernel。其余中耗时最多的：{names}。",
+  "doctor.kernels.tip": "可用 TB_NPU_KERNEL_TABLE 指定自己的 kernel 表，见 docs/kernel.md",
 };

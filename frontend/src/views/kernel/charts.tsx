@@ -36,7 +36,7 @@ export function KernelCharts({ data, statistic, types }: Props) {
   const cores = hasCores ? coreParts(data.cores, isIncluded, t("core.unknown")) : [];
   const selectedOf = (column: string) => (pick?.column === column ? pick.value : null);
   const onSelect = (column: string) => (id: string | null) =>
-    setParams({ "kernel.pick": formatPick(column, id), "kernel.core": null });
+    setParams({ "kernel.pick": formatPick(column, id), "kernel.core": null, "kernel.group": null });
   const isGpu = data.device_kind === "GPU";
   return (
     <>
@@ -98,7 +98,12 @@ function ByAndTop({ by, top, canName, isBars }: ChoiceProps) {
           options={(["name", "type"] as const).map((id) => ({ id, label: t(`kernel.by.${id}.option`) }))}
           value={by}
           onChange={(id) =>
-            setParams({ "kernel.by": id === "name" ? null : id, "kernel.pick": null, "kernel.core": null })
+            setParams({
+              "kernel.by": id === "name" ? null : id,
+              "kernel.pick": null,
+              "kernel.core": null,
+              "kernel.group": null,
+            })
           }
         />
       )}

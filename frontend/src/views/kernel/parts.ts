@@ -1,6 +1,6 @@
 import type { CoreTime, TableJson } from "../../api/types.gen";
 import { COMMUNICATION, coreColor } from "../../base/color";
-import { formatPick, type Part, type Row } from "../../widgets";
+import { formatPick, type Part, type Pick, type Row } from "../../widgets";
 
 /** Data of a donut. `unlisted`: size of the rows of a long table that the view did not send. */
 export interface Parts {
@@ -28,9 +28,10 @@ function partsBy(
   return [...sums].map(([id, value]) => ({ id, label: id || unknown, value }));
 }
 
-/** Cores that communicate, by the core column of the other tables. */
+/** Cores that only communicate, by the core column of the other tables. */
 export function communicationCores(cores: readonly CoreTime[]): ReadonlySet<string | null> {
-  return new Set(cores.filter((core) => core.communication).map((core) => core.core));
+  const computing = new Set(cores.filter((core) => !core.communication).map((core) => core.core));
+  return new Set(cores.map((core) => core.core).filter((core) => !computing.has(core)));
 }
 
 /** Content of the left donut. `communication`: its name and time if included. */
@@ -46,7 +47,9 @@ export interface Meant {
 /** Parts of the left donut. For a partial table, the rest of the computing time is unlisted. */
 export function kernelParts(table: TableJson, key: "name" | "type", meant: Meant): Parts {
   const cores = table.data.core ?? [];
-  const isComputing = (row: number) => !meant.cores.has((cores[row] ?? null) as string | null);
+  const communicates = table.data.communication;
+  const isComputing = (row: number) =>
+    communicates ? communicates[row] === 0 : !meant.cores.has((cores[row] ?? null) as string | null);
   const parts = partsBy(table, key, isComputing, meant.unknown);
   const listed = parts.reduce((sum, part) => sum + part.value, 0);
   const count = table.total - table.rows;
@@ -77,8 +80,18 @@ export function coreParts(cores: readonly CoreTime[], hasCommunication: boolean,
 }
 
 /** The condition for the calls behind a row of "Statistic" or "Type and core": its name or type, on its core. */
-export function callsOf(row: Row): Record<"kernel.pick" | "kernel.core", string | null> {
+export function callsOf(row: Row): Record<"kernel.pick" | "kernel.core" | "kernel.group", string | null> {
   const text = (key: string) => String(row.get(key) ?? "");
   const column = typeof row.get("name") === "string" ? "name" : "type";
-  return { "kernel.pick": formatPick(column, text(column)), "kernel.core": formatPick("core", text("core")) };
+  return {
+    "kernel.pick": formatPick(column, text(column)),
+    "kernel.core": formatPick("core", text("core")),
+    "kernel.group": text("group") ? formatPick("group", text("group")) : null,
+  };
+}
+
+/** The pick for a table: single calls have the name of their row in "By name" in a column of its own. */
+export function pickOfCalls(table: TableJson, pick: Pick | null): Pick | null {
+  const isOfName = pick?.column === "name" && table.columns.some((column) => column.key === "folded");
+  return isOfName ? { ...pick, column: "folded" } : pick;
 }

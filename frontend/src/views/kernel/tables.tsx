@@ -8,6 +8,7 @@ import { openSlice } from "../../state/selection";
 import {
   Card,
   DataTable,
+  meaningName,
   PickChips,
   parsePick,
   pickFilters,
@@ -17,7 +18,7 @@ import {
   Segments,
   Select,
 } from "../../widgets";
-import { callsOf, communicationCores } from "./parts";
+import { callsOf, communicationCores, pickOfCalls } from "./parts";
 
 const TABS = ["statistic", "types", "all", "task_time", "communication_statistic", "fusion_op"] as const;
 type Tab = (typeof TABS)[number];
@@ -26,7 +27,9 @@ type Tab = (typeof TABS)[number];
 const COLUMNS: Readonly<Record<Tab, readonly string[]>> = {
   statistic: [
     "name",
+    "group",
     "core",
+    "meaning",
     "calls",
     "total_ns",
     "share",
@@ -78,7 +81,7 @@ const BARS: Readonly<Record<Tab, string>> = {
 };
 
 /** The value chosen by a click on a chart or row, and the row's core. */
-const PICKS = ["kernel.pick", "kernel.core"] as const;
+const PICKS = ["kernel.pick", "kernel.core", "kernel.group"] as const;
 
 interface Props {
   data: KernelJson;
@@ -93,7 +96,7 @@ export function KernelTables({ data, tables, query, baseNs }: Props) {
   const tab = tabs.find((id) => id === param("kernel.tab")) ?? tabs[0] ?? "statistic";
   const table = tables[tab];
   if (!table) return null;
-  const picks = PICKS.map((name) => ({ name, pick: parsePick(param(name)) }));
+  const picks = PICKS.map((name) => ({ name, pick: pickOfCalls(table, parsePick(param(name))) }));
   const filters = picks.flatMap(({ name, pick }) => pickFilters(table, pick, () => setParams({ [name]: null })));
   const apart = param("kernel.comm") === "1" ? new Set() : communicationCores(data.cores);
   return (
@@ -109,8 +112,9 @@ export function KernelTables({ data, tables, query, baseNs }: Props) {
         bar={{
           column: BARS[tab],
           color: (row) => coreColor(row.get("core") as string | null),
-          isApart: (row) => apart.has(row.get("core") as string | null),
+          isApart: (row) => apart.has(row.get("core") as string | null) || row.get("communication") === 1,
         }}
+        cell={{ meaning: (row, text) => (row.get("meaning") === null ? text : meaningName(text)) }}
         where={picks.flatMap(({ pick }) => pickWhere(table, pick))}
         filters={filters}
         details={(row) => (

@@ -23,7 +23,10 @@ function slices(row: number, id: number): Uint32Array {
   const bars = { start: 10, dur: 5, end: 15, id, name: 0, count: 1, busy: 5 };
   const columns = Object.fromEntries(Object.entries(bars).map(([key, value]) => [key, column(value)]));
   return new Uint32Array(
-    frame({ base: "5100", unit: 1, bin: 1, names: ["a"], categories: [""], rows: [[row, 0, 1]] }, columns),
+    frame(
+      { base: "5100", unit: 1, bin: 1, names: ["a"], categories: [""], meanings: [""], rows: [[row, 0, 1]] },
+      columns,
+    ),
   );
 }
 
