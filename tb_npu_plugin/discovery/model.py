@@ -12,10 +12,12 @@ from pathlib import Path
 
 from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.report import Skipped
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import NO_UNREAD, Unread
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import DATABASE_SUFFIX, LOG_SUFFIXES, Stage
 from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU
+from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
 
 
 def token(kind: str, *parts: str) -> str:
@@ -91,6 +93,11 @@ class FoundSpan:
         """Files of the tables by size, databases last."""
         return _small_first(file for file in self.files if "tables" in file.stages)
 
+    @property
+    def metadata(self) -> FoundFile | None:
+        """Its profiler_metadata.json."""
+        return next((file for file in self.files if file.relative == PROFILER_METADATA.name), None)
+
     def has_file(self, file: Path) -> bool:
         """Whether `file` is one of its files."""
         return any(self.folder / own.relative == file for own in self.files)
@@ -119,12 +126,45 @@ class FoundWorker:
 
 
 @dataclass(frozen=True)
+class RunFolder:
+    """A folder with captures, relative to its logdir. token, label: those of a run of this folder alone."""
+
+    token: str
+    label: str
+    spans: tuple[FoundSpan, ...]
+
+
+@dataclass(frozen=True)
 class FoundRun:
-    """A folder with captures, relative to its logdir."""
+    """A job: one folder with captures, or several. basis: what decided that they are one run."""
 
     token: str
     label: str
     workers: tuple[FoundWorker, ...]
+    folders: tuple[RunFolder, ...]
+    basis: Message
+
+    @property
+    def spans(self) -> list[FoundSpan]:
+        """Its captures, by folder."""
+        return [span for folder in self.folders for span in folder.spans]
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The ids of its folders, which old links have, its own among them."""
+        return tuple(folder.token for folder in self.folders)
+
+    def is_named(self, name: str) -> bool:
+        """Whether a user may mean this run: by id or label, its own or that of one of its folders."""
+        return name == self.label or name in self.tokens or any(name == folder.label for folder in self.folders)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Runs, by token, that may be one job; nothing proves it."""
+
+    runs: tuple[str, ...]
+    reason: Message
 
 
 @dataclass(frozen=True)
@@ -139,11 +179,12 @@ class Place:
 @dataclass(frozen=True)
 class Scan:
     """Everything found below the logdirs in one scan. `summaries`: folders with Summary events of MindSpore, by name of
-    the logdir."""
+    the logdir; `offers`: see Offer."""
 
     runs: tuple[FoundRun, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     summaries: tuple[tuple[str, int], ...] = ()
+    offers: tuple[Offer, ...] = ()
 
     def only(self, file: Path) -> Scan:
         """The scan reduced to the spans that read `file`; without such a span `skipped` is kept."""

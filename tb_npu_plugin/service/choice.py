@@ -9,12 +9,12 @@ OPENS = "What opens: *_ascend_pt, *_ascend_ms, PROF_*, results of MindSpore up t
 
 
 def choose_run(scan: Scan, name: str) -> FoundRun:
-    """A run by label or token; without a name, the first. Raises NotFound, BadRequest."""
+    """A run by its label or id or that of one of its folders; without a name, the first. Raises NotFound, BadRequest."""
     if not scan.runs:
         reasons = "; ".join(f"{item.path}: {item.reason}" for item in scan.skipped[:3])
         raise NotFound("no result that can be read", reasons or "tb-npu doctor says more.")
     for run in scan.runs:
-        if not name or name in (run.label, run.token):
+        if not name or run.is_named(name):
             return run
     raise BadRequest(f"no run {name!r}", f"Runs: {', '.join(run.label for run in scan.runs)}.")
 

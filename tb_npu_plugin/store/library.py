@@ -113,8 +113,8 @@ class Library:
         return found
 
     def run_places(self, run: str) -> list[Place]:
-        """All spans of a run. Raises NotFound."""
-        found = [place for place in self.watcher.current().places() if place.run.token == run]
+        """All spans of a run, by its id or that of one of its folders. Raises NotFound."""
+        found = [place for place in self.watcher.current().places() if run in place.run.tokens]
         if not found:
             raise NotFound(Message("error.run"), Message("hint.reload_runs"))
         return found

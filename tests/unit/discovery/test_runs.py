@@ -1,0 +1,135 @@
+"""A run is a job: which folders are joined, and which are only offered as one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.discovery.look_client import Looks
+from tb_npu_plugin.discovery.model import Scan
+from tb_npu_plugin.discovery.scan import scan
+from tb_npu_plugin.service.choice import choose_run
+from tests.unit.store.results import KERNELS
+
+KEY = "10.0.0.1%eth0_60000_0_1749970705123456"
+AT = "20250615070000123"
+
+
+def capture(folder: Path, rank: int | None, world: int = 4, key: str = KEY, at: str = AT, host: str = "host") -> None:
+    """A rank of a job; key "": it tells no communicator."""
+    result = folder / f"{host}_{1000 + (rank or 0)}_{at}_ascend_pt"
+    (result / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
+    (result / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").write_text(KERNELS)
+    info = "profiler_info.json" if rank is None else f"profiler_info_{rank}.json"
+    (result / info).write_text("{}")
+    group = {"group_name": "default_group", "group_rank": rank, "global_ranks": list(range(world))}
+    metadata = {"parallel_group_info": {key: group}, "distributed_args": {"world_size": world}}
+    if key:
+        (result / "profiler_metadata.json").write_text(json.dumps(metadata))
+
+
+def runs(found: Scan) -> dict[str, list[int | None]]:
+    """Ranks by the label of the run."""
+    return {run.label: [worker.rank for worker in run.workers] for run in found.runs}
+
+
+@pytest.mark.parametrize(
+    ("folders", "label", "order"),
+    [
+        (("", "", "", ""), "logs", ["logs"]),
+        (("10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.2"), "10.0.0.1 + 1", ["10.0.0.1", "10.0.0.2"]),
+        (
+            ("w1/profiler", "w1/profiler", "w0/profiler", "w0/profiler"),
+            "w0/profiler + 1",
+            ["w0/profiler", "w1/profiler"],
+        ),
+        (("node10", "a/b", "node9", "a/b"), "a/b + 2", ["a/b", "node9", "node10"]),
+    ],
+)
+def test_folders_of_one_job_are_one_run_and_old_links_lead_to_it(
+    tmp_path: Path, folders: tuple[str, ...], label: str, order: list[str]
+) -> None:
+    logs = tmp_path / "logs"
+    for rank, folder in enumerate(folders):
+        capture(logs / folder, rank)
+    old = {}  # ids of each folder and worker before its job was known
+    for path in logs.rglob("profiler_metadata.json"):
+        path.rename(path.with_name("hidden"))
+    for run in scan({"": logs}).runs:
+        old |= {run.label: run.token, **{worker.label: worker.token for worker in run.workers}}
+    for path in logs.rglob("hidden"):
+        path.rename(path.with_name("profiler_metadata.json"))
+    found = scan({"": logs})
+    assert runs(found) == {label: [0, 1, 2, 3]}
+    (run,) = found.runs
+    assert [folder.label for folder in run.folders] == order
+    for name in order:
+        assert choose_run(found, old[name]) is choose_run(found, name) is run
+    assert [worker.token for worker in run.workers] == [old[worker.label] for worker in run.workers]
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        ({"world": 8}, "another world size"),
+        ({"key": "10.0.0.9%eth0_60000_0_17"}, "another communicator"),
+        ({"at": "20250615080000123"}, "an hour later"),
+    ],
+)
+def test_two_jobs_side_by_side_stay_two(tmp_path: Path, other: dict[str, str], why: str) -> None:
+    for rank in (0, 1):
+        capture(tmp_path / "a", rank)
+        capture(tmp_path / "b", rank + 2, **other)  # type: ignore[arg-type]
+    found = scan({"": tmp_path})
+    assert runs(found) == {"a": [0, 1], "b": [2, 3]}, why
+    assert not found.offers
+
+
+def test_a_folder_that_claims_a_job_but_has_its_ranks_is_not_joined(tmp_path: Path) -> None:
+    for rank in range(4):
+        capture(tmp_path / ("a" if rank < 2 else "b"), rank)
+        capture(tmp_path / "claims", rank, host="other")
+    assert runs(scan({"": tmp_path})) == {"a + 1": [0, 1, 2, 3], "claims": [0, 1, 2, 3]}
+
+
+def test_captures_of_one_job_one_after_another_are_runs_of_their_own(tmp_path: Path) -> None:
+    for step in ("step9", "step10"):
+        for rank in range(4):
+            capture(tmp_path / step / f"n{rank // 2}", rank)
+    assert runs(scan({"": tmp_path})) == {"step9/n0 + 1": [0, 1, 2, 3], "step10/n0 + 1": [0, 1, 2, 3]}
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"parallel_group_info": 3}', '{"parallel_group_info": {"x": [0, 1]}}'])
+def test_damaged_metadata_join_nothing(tmp_path: Path, content: str) -> None:
+    for rank in range(4):
+        capture(tmp_path / f"n{rank // 2}", rank)
+    for path in tmp_path.rglob("profiler_metadata.json"):
+        path.write_text(content)
+    assert runs(scan({"": tmp_path})) == {"n0": [0, 1], "n1": [2, 3]}
+
+
+def test_without_metadata_nodes_are_only_offered_as_one(tmp_path: Path) -> None:
+    for number in range(4):
+        capture(tmp_path / f"node{'AB'[number // 2]}", None, key="", host=f"node{'AB'[number // 2]}{number}")
+    found = scan({"": tmp_path})
+    (offer,) = found.offers
+    assert offer.runs == tuple(run.token for run in found.runs) and offer.reason.code == "run.other_hosts"
+    for path in tmp_path.rglob("profiler_info.json"):
+        path.rename(path.with_name(f"profiler_info_{path.parent.name[5]}.json"))
+    (offer,) = scan({"": tmp_path}).offers
+    assert offer.reason.code == "run.other_ranks"
+    capture(tmp_path / "nodeC", 3, key="", host="nodeC")
+    assert not scan({"": tmp_path}).offers  # a rank that nodeB has
+
+
+def test_one_thousand_folders_take_one_look_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for rank in range(60):
+        capture(tmp_path / f"n{rank // 2}", rank, world=60)
+        capture(tmp_path / f"again{rank}", 0, key=f"other{rank}", at="20250615080000123")  # one rank: cannot be joined
+    asked: list[str] = []
+    real = Looks.ask
+    monkeypatch.setattr(Looks, "ask", lambda self, look, path, *key: asked.append(path) or real(self, look, path, *key))
+    assert runs(scan({"": tmp_path}))["n0 + 29"] == list(range(60))
+    assert len(asked) == len(set(asked)) == 30 and all("/n" in path for path in asked)
