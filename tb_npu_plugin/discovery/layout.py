@@ -29,6 +29,8 @@ PLAIN_FOLDER = "profiler"
 RANK_IN_NAME = re.compile(r"(?:^|_)rank[-_]?(?P<rank>\d{1,9})(?=_|$)", re.IGNORECASE)
 #: A folder that only holds a host number; it becomes part of the worker if rank folders are directly in it.
 NODE_FOLDER = re.compile(r"(?:node|host|server)[-_]?\d+", re.IGNORECASE)
+#: A rank in the name of a database: the profiler writes one of its own, people number the others when they collect them.
+DATABASE_RANK = re.compile(r"(?:ascend_\w+_profiler|analysis|communication_analyzer)[-_]?(?P<rank>\d{1,9})\.db")
 #: `profiler_info_{rank}.json`.
 INFO_NAME = re.compile(r"profiler_info(?:_(?P<rank>\d{1,9}))?\.json")
 

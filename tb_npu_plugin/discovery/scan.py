@@ -75,7 +75,7 @@ def _folders(name: str, logdir: Path, all_found: Sequence[Found]) -> list[RunFol
     for found in _own_runs(all_found):
         by_run[found.run].append(_span(name, found))
     # If the logdir is itself a result, the run is its parent folder.
-    home = logdir if all(found.parts for found in all_found) else all_found[0].folder.parent
+    home = logdir if any(found.parts for found in all_found) or not all_found else all_found[0].folder.parent
     folders = []
     for parts, spans in by_run.items():
         label = "/".join((*((name,) if name else ()), *parts)) or home.name or "/"

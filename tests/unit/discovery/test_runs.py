@@ -133,3 +133,26 @@ def test_one_thousand_folders_take_one_look_each(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(Looks, "ask", lambda self, look, path, *key: asked.append(path) or real(self, look, path, *key))
     assert runs(scan({"": tmp_path}))["n0 + 29"] == list(range(60))
     assert len(asked) == len(set(asked)) == 30 and all("/n" in path for path in asked)
+
+
+@pytest.mark.parametrize(
+    ("names", "workers"),
+    [
+        ("ascend_pytorch_profiler_0.db ascend_pytorch_profiler_1.db", {0: 1, 1: 1}),
+        ("analysis1.db analysis2.db", {1: 1, 2: 1}),
+        ("analysis_1.db ascend_pytorch_profiler_1.db ascend_pytorch_profiler_12.db", {1: 2, 12: 1}),
+        ("ascend_pytorch_profiler_3.db analysis.db", {3: 2}),
+        ("ascend_pytorch_profiler_0.db ascend_pytorch_profiler_1.db analysis.db", {0: 1, 1: 1, None: 1}),
+        ("profiler_info_1.json kernel_details.csv analysis0.db analysis1.db", {0: 1, 1: 3}),
+        ("profiler_info.json analysis0.db analysis1.db", {0: 2, 1: 2}),  # the settings of all
+    ],
+)
+def test_databases_in_one_folder_are_a_worker_each(tmp_path: Path, names: str, workers: dict[int | None, int]) -> None:
+    for name in names.split():
+        (tmp_path / "copied").mkdir(exist_ok=True)
+        (tmp_path / "copied" / name).write_text("{}")
+    (run,) = scan({"": tmp_path}).runs
+    assert {worker.rank: len(worker.spans[0].files) for worker in run.workers} == workers
+    tokens = {place.token for worker in run.workers for place in worker.spans}
+    assert len(tokens) == len(workers)
+    assert run.label == ("copied" if len(workers) > 1 else tmp_path.name)
