@@ -114,7 +114,7 @@ def _small_first(files: Iterable[FoundFile]) -> tuple[FoundFile, ...]:
 
 @dataclass(frozen=True)
 class FoundWorker:
-    """One process or rank."""
+    """One process or rank. role: see Identity."""
 
     token: str
     label: str
@@ -123,14 +123,18 @@ class FoundWorker:
     host: str | None
     pid: int | None
     spans: tuple[FoundSpan, ...]
+    role: str = ""
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A folder with captures, relative to its logdir. token, label: those of a run of this folder alone."""
+    """A folder with captures, relative to its logdir. token, label: those of a run of this folder alone; job_token, job_label: those
+    of the folder of its job, where it is the folder of a role."""
 
     token: str
     label: str
+    job_token: str
+    job_label: str
     spans: tuple[FoundSpan, ...]
 
 
@@ -151,12 +155,17 @@ class FoundRun:
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """The ids of its folders, which old links have, its own among them."""
-        return tuple(folder.token for folder in self.folders)
+        """Its own id, and those of its folders, which old links have."""
+        return (self.token, *(folder.token for folder in self.folders))
 
     def is_named(self, name: str) -> bool:
         """Whether a user may mean this run: by id or label, its own or that of one of its folders."""
         return name == self.label or name in self.tokens or any(name == folder.label for folder in self.folders)
+
+
+def label_of(run: FoundRun, role: str) -> str:
+    """Name of a run, or of one of its roles."""
+    return f"{run.label} · {role}" if role else run.label
 
 
 @dataclass(frozen=True)

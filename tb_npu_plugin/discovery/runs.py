@@ -1,6 +1,6 @@
 """Runs: which folders are one job, what decided it, and the workers of each.
 
-Folders below one logdir are joined if their metadata name the same world size and communicator, their ranks differ and they were
+Folders of the roles of one reinforcement learning job are one run. Other folders below one logdir are joined if their metadata name the same world size and communicator, their ranks differ and they were
 recorded at one time. Without such metadata a folder is a run, and folders that look alike are only offered as one.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Optional, TypeVar
@@ -31,8 +31,14 @@ RESTART_GAP = timedelta(seconds=60)
 
 def group_by_job(folders: Sequence[RunFolder], job_of: JobOf) -> list[list[RunFolder]]:
     """The folders of each run, by name. Asks for jobs only where folders may be joined. Takes linear time, and n log n to sort."""
-    groups: list[list[RunFolder]] = []
-    timed = [(folder, folder.spans) for folder in sorted(folders, key=lambda one: natural_key(one.label))]
+    by_name = sorted(folders, key=lambda one: natural_key(one.label))
+    roles = {folder.job_token for folder in folders if folder.job_token != folder.token}
+    of_roles: dict[str, list[RunFolder]] = defaultdict(list)
+    for folder in by_name:
+        if folder.job_token in roles:
+            of_roles[folder.job_token].append(folder)
+    groups = list(of_roles.values())
+    timed = [(folder, folder.spans) for folder in by_name if folder.job_token not in roles]
     for together in _at_one_time(timed):
         by_job: dict[Job, list[RunFolder]] = defaultdict(list)
         asked = _may_join(together)
@@ -80,7 +86,7 @@ def offers(runs: Sequence[FoundRun], jobs: dict[str, Job]) -> list[Offer]:
     jobs: those that are known, by token of a folder; runs of two jobs are never offered."""
     alike: dict[tuple[str, frozenset[str]], list[tuple[FoundRun, Sequence[FoundSpan]]]] = defaultdict(list)
     for run in runs:
-        parent = run.folders[0].label.rpartition("/")[0]
+        parent = run.label.rpartition("/")[0]
         alike[parent, frozenset(span.format for span in run.spans)].append((run, run.spans))
     found = []
     for own in alike.values():
@@ -124,13 +130,29 @@ def _at_one_time(items: Iterable[tuple[T, Sequence[FoundSpan]]]) -> list[list[T]
     return groups + [[item for _, item in sorted(group, key=lambda one: one[0])] for group in numbered]
 
 
-def run_of(folders: Sequence[RunFolder], basis: Message) -> FoundRun:
-    """The run of these folders. It has the name and id of the first; workers keep the ids that the folder alone gives them."""
+def run_of(folders: Sequence[RunFolder]) -> FoundRun:
+    """The run of these folders: with the name and id of the folder of roles, else of the first. Workers keep the ids that their
+    folder alone gives them."""
+    first = folders[0]
     spans = iter(with_lost_files([span for folder in folders for span in folder.spans]))
-    workers = [worker for folder in folders for worker in _workers(folder.token, [next(spans) for _ in folder.spans])]
-    workers.sort(key=lambda worker: (worker.rank is None, worker.rank or 0))
-    more = f" + {len(folders) - 1}" if len(folders) > 1 else ""
-    return FoundRun(folders[0].token, folders[0].label + more, tuple(workers), tuple(folders), basis)
+    homes: dict[str, str] = {}
+    by_role: dict[str, list[FoundSpan]] = defaultdict(list)
+    for folder in folders:
+        for span in (next(spans) for _ in folder.spans):
+            homes[span.token] = folder.token
+            by_role[span.identity.role].append(span)
+    workers = [
+        worker
+        for role in sorted(by_role, key=natural_key)
+        for worker in sorted(_workers(homes, by_role[role]), key=lambda one: (one.rank is None, one.rank or 0))
+    ]
+    if any(by_role):
+        label, basis = first.job_label, Message("run.roles", roles=", ".join(filter(None, sorted(by_role))))
+    elif len(folders) > 1:
+        label, basis = f"{first.label} + {len(folders) - 1}", Message("run.joined", count=len(folders))
+    else:
+        label, basis = first.label, Message("run.folder")
+    return FoundRun(first.job_token, label, tuple(workers), tuple(folders), basis)
 
 
 def natural_key(text: str) -> list[tuple[bool, int, str]]:
@@ -138,8 +160,8 @@ def natural_key(text: str) -> list[tuple[bool, int, str]]:
     return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in re.split(r"(\d+)", text)]
 
 
-def _workers(run: str, spans: Iterable[FoundSpan]) -> list[FoundWorker]:
-    """Group spans by rank, or by process if the rank is unknown."""
+def _workers(homes: Mapping[str, str], spans: Iterable[FoundSpan]) -> list[FoundWorker]:
+    """Group spans by rank, or by process if the rank is unknown. homes: id of the folder of each span, by its own."""
     by_rank: dict[int, list[FoundSpan]] = defaultdict(list)
     by_process: dict[str, list[FoundSpan]] = defaultdict(list)
     for span in spans:
@@ -154,21 +176,23 @@ def _workers(run: str, spans: Iterable[FoundSpan]) -> list[FoundWorker]:
             # The first group keeps the plain id, so that links remain valid when a second process appears.
             key = () if group is groups[0] else (_origin(group[0].identity),)
             own = group if len(groups) == 1 else [_with_shared_rank(span, rank, len(groups)) for span in group]
-            workers.append(_worker(token("w", run, f"rank {rank}", *key), own, len(groups) > 1))
+            workers.append(_worker(homes, own, (f"rank {rank}", *key), len(groups) > 1))
     for process in sorted(by_process, key=natural_key):
-        workers.append(_worker(token("w", run, "process", process), by_process[process]))
+        workers.append(_worker(homes, by_process[process], ("process", process)))
     return workers
 
 
-def _worker(worker: str, spans: list[FoundSpan], shared: bool = False) -> FoundWorker:
-    """shared: other processes have the same rank."""
+def _worker(
+    homes: Mapping[str, str], spans: list[FoundSpan], key: tuple[str, ...], shared: bool = False
+) -> FoundWorker:
+    """key: what tells it from other workers of its folder. shared: other processes have the same rank."""
     spans = sorted(spans, key=lambda span: (span.identity.stamp, natural_key(span.path)))
     first = spans[0].identity
     process = _origin(first) if shared else _process(first)
-    label = process or "worker"
-    if first.rank is not None:
-        label = f"rank {first.rank}" + (f" · {process}" if process else "")
-    return FoundWorker(worker, label, first.rank, first.rank_source, first.host, first.pid, tuple(spans))
+    rank = "" if first.rank is None else f"rank {first.rank}"
+    label = " · ".join(filter(None, (first.role, rank, process))) or "worker"
+    own = token("w", homes[spans[0].token], *key)
+    return FoundWorker(own, label, first.rank, first.rank_source, first.host, first.pid, tuple(spans), first.role)
 
 
 def _process(identity: Identity) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tb_npu_plugin.discovery import report
 from tb_npu_plugin.discovery.found import Found, display_path
+from tb_npu_plugin.discovery.identity import role_of
 from tb_npu_plugin.discovery.logdirs import is_remote
 from tb_npu_plugin.discovery.look_client import Looks
 from tb_npu_plugin.discovery.looks import JOB, Job
@@ -18,7 +19,6 @@ from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, Offer, RunFolder,
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.discovery.runs import group_by_job, natural_key, offers, run_of
 from tb_npu_plugin.discovery.walk import Walk
-from tb_npu_plugin.messages import Message
 from tb_npu_plugin.printable import package_logger, printable
 from tb_npu_plugin.schema.formats import MINDINSIGHT
 
@@ -57,9 +57,8 @@ def _scan(logdirs: Mapping[str, Path], seen: Callable[[], None], looks: Looks) -
         jobs: dict[str, Job] = {}
         own: list[FoundRun] = []
         for group in group_by_job(folders, partial(_job_of, looks, jobs)):
-            basis = Message("run.joined", count=len(group)) if len(group) > 1 else Message("run.folder")
             try:
-                own.append(run_of(group, basis))
+                own.append(run_of(group))
             except Exception:  # a defect of this plugin must not hide other runs
                 logger.exception("grouping %s failed", printable(group[0].label))
                 skipped.append(report.internal_error(group[0].label))
@@ -76,10 +75,11 @@ def _folders(name: str, logdir: Path, all_found: Sequence[Found]) -> list[RunFol
         by_run[found.run].append(_span(name, found))
     # If the logdir is itself a result, the run is its parent folder.
     home = logdir if any(found.parts for found in all_found) or not all_found else all_found[0].folder.parent
+    home_label = report.decode_name(home.name) or "/"
     folders = []
     for parts, spans in by_run.items():
-        label = "/".join((*((name,) if name else ()), *parts)) or home.name or "/"
-        folders.append(RunFolder(token("r", name, *parts), report.decode_name(label), tuple(spans)))
+        ids = [(token("r", name, *path), display_path(name, path) or home_label) for path in (parts, role_of(parts)[0])]
+        folders.append(RunFolder(*ids[0], *ids[1], tuple(spans)))
     return folders
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.discovery.model import FoundRun, FoundWorker, Place, Scan
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypedDict
+
+from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, Place, Scan, label_of
 from tb_npu_plugin.errors import BadRequest, NotFound
 
 OPENS = "What opens: *_ascend_pt, *_ascend_ms, PROF_*, results of MindSpore up to 2.2, traces of torch.profiler."
@@ -17,6 +21,57 @@ def choose_run(scan: Scan, name: str) -> FoundRun:
         if not name or run.is_named(name):
             return run
     raise BadRequest(f"no run {name!r}", f"Runs: {', '.join(run.label for run in scan.runs)}.")
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a view of a run shows at once: the run, or one of its roles."""
+
+    label: str
+    run: FoundRun
+    role: str
+    first: FoundSpan
+
+    @property
+    def params(self) -> dict[str, str]:
+        """Parameters of a view of a run."""
+        return {"run": self.run.token, "span": self.first.token}
+
+
+class LeftOut(TypedDict):
+    """A run, or a role of one, that an answer does not hold."""
+
+    run: str
+    """Its name."""
+    reason: Literal["limit", "no_data"]
+    """ "limit": more than one answer holds; it can be chosen by its name."""
+
+
+def choose_parts(scan: Scan, names: Sequence[str], most: int) -> tuple[list[Part], list[LeftOut]]:
+    """The runs of these names with all of their roles, or the first ones; and the others, which are left out. Raises NotFound,
+    BadRequest."""
+    parts = [part for run in scan.runs for part in _parts_of(run)]
+    if not names and parts:
+        return parts[:most], [{"run": part.label, "reason": "limit"} for part in parts[most:]]
+    chosen: list[Part] = []
+    for name in names or ("",):
+        chosen += [part for part in parts if part.label == name] or _parts_of(choose_run(scan, name))
+    return chosen[:most], [{"run": part.label, "reason": "limit"} for part in chosen[most:]]
+
+
+def left_out_beside(scan: Scan, place: Place, run: str = "", worker: str = "") -> list[LeftOut]:
+    """What an answer about one place does not hold: other runs unless the user named the run, and other roles of the run unless
+    the user named the worker."""
+    parts = [part for one in scan.runs for part in _parts_of(one)]
+    others = [
+        part for part in parts if (part.role != place.worker.role and not worker if part.run is place.run else not run)
+    ]
+    return [{"run": part.label, "reason": "limit"} for part in others]
+
+
+def _parts_of(run: FoundRun) -> list[Part]:
+    first = {worker.role: worker.spans[0] for worker in reversed(run.workers)}
+    return [Part(label_of(run, role), run, role, span) for role, span in reversed(first.items())]
 
 
 def choose_place(scan: Scan, run: str = "", worker: str = "", span: str = "") -> Place:

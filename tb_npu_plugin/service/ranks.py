@@ -55,13 +55,16 @@ READ_BYTES = 1 << 30
 
 
 def first_spans(places: Sequence[Place], span: str = "") -> list[Place]:
-    """One span per worker: the n-th, if `span` is the n-th span of its worker; else the first. Workers with fewer spans
-    are omitted."""
-    number = next((place.worker.spans.index(place.span) for place in places if place.span.token == span), 0)
+    """One span per worker of one role: the n-th, if `span` is the n-th span of its worker; else the first. Workers with fewer spans
+    are omitted. The role is that of `span`, else the first: ranks are numbered in each role."""
+    chosen = next((place for place in places if place.span.token == span), places[0])
+    number = chosen.worker.spans.index(chosen.span)
     return [
         place
         for place in places
-        if number < len(place.worker.spans) and place.worker.spans[number].token == place.span.token
+        if place.worker.role == chosen.worker.role
+        and number < len(place.worker.spans)
+        and place.worker.spans[number].token == place.span.token
     ]
 
 
