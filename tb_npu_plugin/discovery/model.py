@@ -129,8 +129,9 @@ class FoundWorker:
 @dataclass(frozen=True)
 class RunFolder:
     """A folder with captures, relative to its logdir. token, label: those of a run of this folder alone; job_token, job_label: those
-    of the folder of its job, where it is the folder of a role."""
+    of the folder of its job, where it is the folder of a role; logdir: name of its logdir."""
 
+    logdir: str
     token: str
     label: str
     job_token: str
@@ -160,7 +161,7 @@ class FoundRun:
 
     def is_named(self, name: str) -> bool:
         """Whether a user may mean this run: by id or label, its own or that of one of its folders."""
-        return name == self.label or name in self.tokens or any(name == folder.label for folder in self.folders)
+        return name in (self.label, *self.tokens) or any(name == folder.label for folder in self.folders)
 
 
 def label_of(run: FoundRun, role: str) -> str:

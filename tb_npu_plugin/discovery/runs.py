@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Optional, TypeVar
 
 from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.looks import Job
 from tb_npu_plugin.discovery.lost_files import with_lost_files
-from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, Offer, RunFolder, token
+from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, Offer, RunFolder, Scan, token
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 
@@ -130,9 +130,36 @@ def _at_one_time(items: Iterable[tuple[T, Sequence[FoundSpan]]]) -> list[list[T]
     return groups + [[item for _, item in sorted(group, key=lambda one: one[0])] for group in numbered]
 
 
-def run_of(folders: Sequence[RunFolder]) -> FoundRun:
+@dataclass(frozen=True)
+class Choice:
+    """Runs that a user wants as one, and runs whose folders shall be runs of their own: by their ids, or those of their folders."""
+
+    joined: frozenset[frozenset[str]] = frozenset()
+    split: frozenset[str] = frozenset()
+
+
+def regroup(scan: Scan, choice: Choice) -> Scan:
+    """The scan with the runs that a user has chosen. Ids of no run have no effect."""
+    runs: list[FoundRun] = []
+    for run in scan.runs:
+        is_split = not choice.split.isdisjoint(run.tokens)
+        runs += [run_of([folder], Message("run.split")) for folder in run.folders] if is_split else [run]
+    for ids in sorted(choice.joined, key=sorted):
+        own = [run for run in runs if not ids.isdisjoint(run.tokens)]
+        if len(own) > 1:
+            folders = sorted((folder for run in own for folder in run.folders), key=lambda one: natural_key(one.label))
+            runs = [
+                *(run for run in runs if run not in own),
+                run_of(folders, Message("run.chosen", count=len(folders))),
+            ]
+    runs.sort(key=lambda run: natural_key(run.label))
+    left = {run.token for run in runs}
+    return replace(scan, runs=tuple(runs), offers=tuple(one for one in scan.offers if left.issuperset(one.runs)))
+
+
+def run_of(folders: Sequence[RunFolder], chosen: Message | None = None) -> FoundRun:
     """The run of these folders: with the name and id of the folder of roles, else of the first. Workers keep the ids that their
-    folder alone gives them."""
+    folder alone gives them. chosen: the choice of the user, if that decided."""
     first = folders[0]
     spans = iter(with_lost_files([span for folder in folders for span in folder.spans]))
     homes: dict[str, str] = {}
@@ -146,13 +173,16 @@ def run_of(folders: Sequence[RunFolder]) -> FoundRun:
         for role in sorted(by_role, key=natural_key)
         for worker in sorted(_workers(homes, by_role[role]), key=lambda one: (one.rank is None, one.rank or 0))
     ]
-    if any(by_role):
-        label, basis = first.job_label, Message("run.roles", roles=", ".join(filter(None, sorted(by_role))))
-    elif len(folders) > 1:
-        label, basis = f"{first.label} + {len(folders) - 1}", Message("run.joined", count=len(folders))
-    else:
-        label, basis = first.label, Message("run.folder")
-    return FoundRun(first.job_token, label, tuple(workers), tuple(folders), basis)
+    more = f" + {len(folders) - 1}" if len(folders) > 1 else ""
+    own, label, basis = first.token, first.label + more, Message("run.folder")
+    if chosen is not None:
+        basis = chosen
+    elif any(by_role):
+        own, label = first.job_token, first.job_label
+        basis = Message("run.roles", roles=", ".join(filter(None, sorted(by_role))))
+    elif more:
+        basis = Message("run.joined", count=len(folders))
+    return FoundRun(own, label, tuple(workers), tuple(folders), basis)
 
 
 def natural_key(text: str) -> list[tuple[bool, int, str]]:

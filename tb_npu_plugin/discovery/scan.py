@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -17,7 +17,7 @@ from tb_npu_plugin.discovery.look_client import Looks
 from tb_npu_plugin.discovery.looks import JOB, Job
 from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, Offer, RunFolder, Scan, token
 from tb_npu_plugin.discovery.report import Skipped
-from tb_npu_plugin.discovery.runs import group_by_job, natural_key, offers, run_of
+from tb_npu_plugin.discovery.runs import Choice, group_by_job, natural_key, offers, regroup, run_of
 from tb_npu_plugin.discovery.walk import Walk
 from tb_npu_plugin.printable import package_logger, printable
 from tb_npu_plugin.schema.formats import MINDINSIGHT
@@ -25,14 +25,18 @@ from tb_npu_plugin.schema.formats import MINDINSIGHT
 logger = package_logger(__name__)
 
 
-def scan(logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None) -> Scan:
-    """Scan the folders `{"" or name of --logdir_spec: folder}`.
+def scan(
+    logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None, joined: Iterable[Collection[str]] = ()
+) -> Scan:
+    """Scan the folders `{"" or name of --logdir_spec: folder}`. joined: names of those whose runs the user wants as one.
 
     Reads names, sizes and times; another process reads what only contents tell (looks.py). Never raises for what it
     finds: an unusable folder is listed in `skipped`. `seen` is called for each folder with results.
     """
     with closing(Looks()) as looks:
-        return _scan(logdirs, seen, looks)
+        found = _scan(logdirs, seen, looks)
+    groups = [{run.token for run in found.runs if run.folders[0].logdir in names} for names in joined]
+    return regroup(found, Choice(frozenset(map(frozenset, groups))))
 
 
 def _scan(logdirs: Mapping[str, Path], seen: Callable[[], None], looks: Looks) -> Scan:
@@ -79,7 +83,7 @@ def _folders(name: str, logdir: Path, all_found: Sequence[Found]) -> list[RunFol
     folders = []
     for parts, spans in by_run.items():
         ids = [(token("r", name, *path), display_path(name, path) or home_label) for path in (parts, role_of(parts)[0])]
-        folders.append(RunFolder(*ids[0], *ids[1], tuple(spans)))
+        folders.append(RunFolder(name, *ids[0], *ids[1], tuple(spans)))
     return folders
 
 

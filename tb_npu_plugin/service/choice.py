@@ -55,7 +55,7 @@ def choose_parts(scan: Scan, names: Sequence[str], most: int) -> tuple[list[Part
         return parts[:most], [{"run": part.label, "reason": "limit"} for part in parts[most:]]
     chosen: list[Part] = []
     for name in names or ("",):
-        chosen += [part for part in parts if part.label == name] or _parts_of(choose_run(scan, name))
+        chosen += [part for part in parts if part.role and part.label == name] or _parts_of(choose_run(scan, name))
     return chosen[:most], [{"run": part.label, "reason": "limit"} for part in chosen[most:]]
 
 

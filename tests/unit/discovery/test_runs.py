@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tb_npu_plugin.discovery.logdirs import joined_logdirs, parse_logdirs
 from tb_npu_plugin.discovery.look_client import Looks
 from tb_npu_plugin.discovery.model import Scan
+from tb_npu_plugin.discovery.runs import Choice, regroup
 from tb_npu_plugin.discovery.scan import scan
-from tb_npu_plugin.service.choice import choose_run
+from tb_npu_plugin.service.choice import choose_parts, choose_run
+from tb_npu_plugin.service.ranks import first_spans
 from tests.unit.store.results import KERNELS
 
 KEY = "10.0.0.1%eth0_60000_0_1749970705123456"
@@ -156,3 +159,61 @@ def test_databases_in_one_folder_are_a_worker_each(tmp_path: Path, names: str, w
     tokens = {place.token for worker in run.workers for place in worker.spans}
     assert len(tokens) == len(workers)
     assert run.label == ("copied" if len(workers) > 1 else tmp_path.name)
+
+
+def test_roles_of_a_job_are_workers_of_one_run_and_steps_are_their_captures(tmp_path: Path) -> None:
+    for step in ("1", "2"):
+        for role in ("rollout_generate", "actor_update", "e2e"):
+            for rank in (0, 1):
+                capture(tmp_path / "exp" / step / role, rank, world=2)
+    capture(tmp_path / "exp", 0, world=2)  # a call without a role
+    capture(tmp_path / "other" / "e2e", 0, world=2)  # only a name
+    found = scan({"": tmp_path})
+    assert [run.label for run in found.runs] == ["exp", "other/e2e"] and not found.offers
+    job = found.runs[0]
+    assert [(worker.role, worker.rank, len(worker.spans)) for worker in job.workers] == [
+        ("", 0, 1),
+        ("actor_update", 0, 2),
+        ("actor_update", 1, 2),
+        ("e2e", 0, 2),
+        ("e2e", 1, 2),
+        ("rollout_generate", 0, 2),
+        ("rollout_generate", 1, 2),
+    ]
+    assert [span.identity.role_step for span in job.workers[1].spans] == ["1", "2"]
+    assert not [note for span in job.spans for note in span.notes if note.code == "shared_rank"]
+    assert {folder.label for folder in job.folders} >= {"exp/1/e2e", "exp/2/actor_update"}
+    assert all(choose_run(found, folder.token) is job for folder in job.folders)
+    places = [place for place in found.places() if place.run is job]
+    of_role = first_spans(places, job.workers[2].spans[1].token)  # as any of its role and step
+    assert [place.span.token for place in of_role] == [worker.spans[1].token for worker in job.workers[1:3]]
+    parts, left_out = choose_parts(found, ["exp"], 2)
+    assert [part.label for part in parts] == ["exp", "exp · actor_update"]
+    assert [one["run"] for one in left_out] == ["exp · e2e", "exp · rollout_generate"]
+    assert [part.role for part in choose_parts(found, ["exp · e2e"], 9)[0]] == ["e2e"]
+
+
+def test_what_the_user_chose_wins(tmp_path: Path) -> None:
+    for rank in range(4):
+        capture(tmp_path / f"n{rank // 2}", rank)
+        capture(tmp_path / f"other{rank // 2}", rank, key=f"unknown {rank // 2}")
+    found = scan({"": tmp_path})
+    assert list(runs(found)) == ["n0 + 1", "other0", "other1"]
+    ids = {folder.label: folder.token for run in found.runs for folder in run.folders}
+    others = frozenset({ids["other0"], ids["other1"], "r0"})
+    chosen = regroup(found, Choice(frozenset({others}), frozenset({ids["n1"]})))
+    assert runs(chosen) == {"n0": [0, 1], "n1": [2, 3], "other0 + 1": [0, 1, 2, 3]}
+    assert [run.basis.code for run in chosen.runs] == ["run.split", "run.split", "run.chosen"]
+    assert runs(found) == {"n0 + 1": [0, 1, 2, 3], "other0": [0, 1], "other1": [2, 3]}, "the scan stays as it is"
+    assert regroup(found, Choice()) == found
+
+
+def test_folders_of_one_name_in_logdir_spec_are_one_run_and_those_of_others_are_not(tmp_path: Path) -> None:
+    for rank in range(4):
+        capture(tmp_path / f"n{rank // 2}", rank, key="")
+        capture(tmp_path / f"m{rank // 2}", rank)  # one job, which the user calls by two names
+    names = {"n0": "job", "n1": "job", "m0": "first", "m1": "second"}
+    spec = ",".join(f"{name}:{tmp_path / folder}" for folder, name in names.items())
+    found = scan(parse_logdirs("", spec), joined=joined_logdirs(spec))
+    assert runs(found) == {"first": [0, 1], "job + 1": [0, 1, 2, 3], "second": [2, 3]}
+    assert joined_logdirs(f"{tmp_path / 'n0'},{tmp_path / 'n0'}") == [], "nobody named them"
