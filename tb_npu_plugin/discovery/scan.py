@@ -123,8 +123,9 @@ def keep_refused(found: Scan, before: Scan) -> Scan:
         return found
     folders = {folder for run in kept.values() for folder in run.tokens}
     others = [run for run in found.runs if folders.isdisjoint(run.tokens)]
-    runs = [*others, *kept.values()]
-    return replace(found, runs=tuple(sorted(runs, key=lambda run: natural_key(run.label))))
+    runs = sorted([*others, *kept.values()], key=lambda run: natural_key(run.label))
+    left = {run.token for run in runs}
+    return replace(found, runs=tuple(runs), offers=tuple(one for one in found.offers if left.issuperset(one.runs)))
 
 
 def _above(path: str) -> Iterator[str]:

@@ -66,6 +66,8 @@ class WorkerJson(TypedDict):
     """Host name; null where unknown."""
     pid: Optional[int]
     """Process id; null where unknown."""
+    role: str
+    """Part of a reinforcement learning job, in which ranks are numbered; else ""."""
     spans: list[SpanJson]
     """Captures, by time."""
 
@@ -93,7 +95,7 @@ class RunJson(TypedDict):
     folders: list[FolderJson]
     """By path."""
     workers: list[WorkerJson]
-    """By rank."""
+    """By role and rank."""
 
 
 class OfferJson(TypedDict):
@@ -320,6 +322,7 @@ def _worker(library: Library, first: Place) -> WorkerJson:
         "rank_source": worker.rank_source,
         "host": worker.host,
         "pid": worker.pid,
+        "role": worker.role,
         "spans": [_span(library, Place(first.run, worker, span)) for span in worker.spans],
     }
 

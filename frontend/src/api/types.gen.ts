@@ -1644,7 +1644,7 @@ export interface RunJson {
   texts: Record<string, MessageJson>;
   /** By path. */
   folders: FolderJson[];
-  /** By rank. */
+  /** By role and rank. */
   workers: WorkerJson[];
 }
 
@@ -2238,6 +2238,8 @@ export interface WorkerJson {
   host: string | null;
   /** Process id; null where unknown. */
   pid: number | null;
+  /** Part of a reinforcement learning job, in which ranks are numbered; else "". */
+  role: string;
   /** Captures, by time. */
   spans: SpanJson[];
 }

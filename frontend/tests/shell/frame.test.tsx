@@ -16,7 +16,7 @@ function span(id: string, simulated: boolean): SpanJson {
 }
 
 function worker(id: string, spans: SpanJson[]) {
-  return { id, label: id, rank: 0, rank_source: "", host: null, pid: null, spans };
+  return { id, label: id, rank: 0, rank_source: "", host: null, pid: null, role: "", spans };
 }
 
 const CATALOG: CatalogJson = {

@@ -20,7 +20,7 @@ function span(id: string): SpanJson {
 }
 
 function worker(id: string, rank: number, spans: string[]) {
-  return { id, label: id, rank, rank_source: "", host: null, pid: null, spans: spans.map(span) };
+  return { id, label: id, rank, rank_source: "", host: null, pid: null, role: "", spans: spans.map(span) };
 }
 
 function runJson(id: string, label: string, workers: ReturnType<typeof worker>[], more: string[] = []) {
