@@ -1,7 +1,8 @@
 """Runs: which folders are one job, what decided it, and the workers of each.
 
-Folders of the roles of one reinforcement learning job are one run. Other folders below one logdir are joined if their metadata name the same world size and communicator, their ranks differ and they were
-recorded at one time. Without such metadata a folder is a run, and folders that look alike are only offered as one.
+Folders of the roles of one reinforcement learning job are one run. Other folders below one logdir are joined if their metadata name
+the same world size and communicator, their ranks differ and they were recorded at one time. Without such metadata a folder is a run,
+and folders that look alike are only offered as one. A choice of the user goes first.
 """
 
 from __future__ import annotations
@@ -148,10 +149,8 @@ def regroup(scan: Scan, choice: Choice) -> Scan:
         own = [run for run in runs if not ids.isdisjoint(run.tokens)]
         if len(own) > 1:
             folders = sorted((folder for run in own for folder in run.folders), key=lambda one: natural_key(one.label))
-            runs = [
-                *(run for run in runs if run not in own),
-                run_of(folders, Message("run.chosen", count=len(folders))),
-            ]
+            runs = [run for run in runs if ids.isdisjoint(run.tokens)]
+            runs.append(run_of(folders, Message("run.chosen", count=len(folders))))
     runs.sort(key=lambda run: natural_key(run.label))
     left = {run.token for run in runs}
     return replace(scan, runs=tuple(runs), offers=tuple(one for one in scan.offers if left.issuperset(one.runs)))
@@ -191,12 +190,14 @@ def natural_key(text: str) -> list[tuple[bool, int, str]]:
 
 
 def _workers(homes: Mapping[str, str], spans: Iterable[FoundSpan]) -> list[FoundWorker]:
-    """Group spans by rank, or by process if the rank is unknown. homes: id of the folder of each span, by its own."""
+    """Group spans by rank, or by process if the rank is unknown. homes: id of the folder of each span, by its own. Without a pid, a
+    process is one of its folder."""
     by_rank: dict[int, list[FoundSpan]] = defaultdict(list)
-    by_process: dict[str, list[FoundSpan]] = defaultdict(list)
+    by_process: dict[tuple[str, str], list[FoundSpan]] = defaultdict(list)
     for span in spans:
         if span.identity.rank is None:
-            by_process[_process(span.identity)].append(span)
+            home = homes[span.token] if span.identity.pid is None else ""
+            by_process[_process(span.identity), home].append(span)
         else:
             by_rank[span.identity.rank].append(span)
     workers = []
@@ -207,8 +208,8 @@ def _workers(homes: Mapping[str, str], spans: Iterable[FoundSpan]) -> list[Found
             key = () if group is groups[0] else (_origin(group[0].identity),)
             own = group if len(groups) == 1 else [_with_shared_rank(span, rank, len(groups)) for span in group]
             workers.append(_worker(homes, own, (f"rank {rank}", *key), len(groups) > 1))
-    for process in sorted(by_process, key=natural_key):
-        workers.append(_worker(homes, by_process[process], ("process", process)))
+    for process, own in sorted(by_process.items(), key=lambda item: natural_key(item[0][0])):
+        workers.append(_worker(homes, own, ("process", process[0])))
     return workers
 
 

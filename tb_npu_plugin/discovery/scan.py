@@ -82,7 +82,8 @@ def _folders(name: str, logdir: Path, all_found: Sequence[Found]) -> list[RunFol
     home_label = report.decode_name(home.name) or "/"
     folders = []
     for parts, spans in by_run.items():
-        ids = [(token("r", name, *path), display_path(name, path) or home_label) for path in (parts, role_of(parts)[0])]
+        job = role_of(parts)[0] if any(span.identity.role for span in spans) else parts
+        ids = [(token("r", name, *path), display_path(name, path) or home_label) for path in (parts, job)]
         folders.append(RunFolder(name, *ids[0], *ids[1], tuple(spans)))
     return folders
 

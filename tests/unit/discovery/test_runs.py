@@ -14,6 +14,7 @@ from tb_npu_plugin.discovery.runs import Choice, regroup
 from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.service.choice import choose_parts, choose_run
 from tb_npu_plugin.service.ranks import first_spans
+from tests.unit.discovery.test_layouts import trace
 from tests.unit.store.results import KERNELS
 
 KEY = "10.0.0.1%eth0_60000_0_1749970705123456"
@@ -217,3 +218,13 @@ def test_folders_of_one_name_in_logdir_spec_are_one_run_and_those_of_others_are_
     found = scan(parse_logdirs("", spec), joined=joined_logdirs(spec))
     assert runs(found) == {"first": [0, 1], "job + 1": [0, 1, 2, 3], "second": [2, 3]}
     assert joined_logdirs(f"{tmp_path / 'n0'},{tmp_path / 'n0'}") == [], "nobody named them"
+
+
+def test_chosen_folders_whose_processes_have_no_name_keep_a_worker_each(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        trace(tmp_path / folder / "anything.json", traceName="x")
+    found = scan({"": tmp_path})
+    chosen = regroup(found, Choice(frozenset({frozenset(run.token for run in found.runs)})))
+    (run,) = chosen.runs
+    assert [(worker.label, len(worker.spans)) for worker in run.workers] == [("worker", 1)] * 2
+    assert [worker.token for worker in run.workers] == [run.workers[0].token for run in found.runs]
