@@ -59,10 +59,11 @@ def read_info(path: str) -> Info:
 
 class Job(NamedTuple):
     """The job of a rank: its world size, and its largest communicator: the name with a hash of the members, since scripts may
-    name communicators alike. Unknown: None, ""."""
+    name communicators alike. Unknown: None, "". is_whole: it is that of all ranks."""
 
     world: Optional[int] = None
     communicator: str = ""
+    is_whole: bool = False
 
 
 def read_job(path: str) -> Job:
@@ -80,9 +81,9 @@ def read_job(path: str) -> Job:
     world = _number(_member(content, scan_keys.MEGATRON).get(scan_keys.WORLD_SIZE))
     if not found:
         return Job(world)
-    size, _, name, members = max(found, key=lambda one: one[:3])
+    size, is_world, name, members = max(found, key=lambda one: one[:3])
     of_members = hashlib.blake2b(json.dumps(sorted(map(str, members))).encode(), digest_size=8).hexdigest()
-    return Job(world or size, f"{name[:MAX_NAME]} {of_members}")
+    return Job(world or size, f"{name[:MAX_NAME]} {of_members}", is_world or size == world)
 
 
 class TraceHead(NamedTuple):

@@ -92,9 +92,10 @@ def offers(runs: Sequence[FoundRun], jobs: dict[str, Job]) -> list[Offer]:
     found = []
     for own in alike.values():
         for together in _at_one_time(own):
-            known = {jobs[folder.token] for run in together for folder in run.folders if folder.token in jobs}
+            known = [jobs[folder.token] for run in together for folder in run.folders if folder.token in jobs]
+            worlds, wholes = {job.world for job in known}, {job.communicator for job in known if job.is_whole}
             reason = _reason(together)
-            if len(together) > 1 and len(known) < 2 and reason is not None:
+            if len(together) > 1 and len(worlds) < 2 and len(wholes) < 2 and reason is not None:
                 found.append(Offer(tuple(run.token for run in together), reason))
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,14 +22,23 @@ KEY = "10.0.0.1%eth0_60000_0_1749970705123456"
 AT = "20250615070000123"
 
 
-def capture(folder: Path, rank: int | None, world: int = 4, key: str = KEY, at: str = AT, host: str = "host") -> None:
-    """A rank of a job; key "": it tells no communicator."""
+def capture(
+    folder: Path,
+    rank: int | None,
+    world: int = 4,
+    key: str = KEY,
+    at: str = AT,
+    host: str = "host",
+    members: range | None = None,
+    role: str = "default_group",
+) -> None:
+    """A rank of a job; key "": it tells no communicator. members: of its largest one, if not all ranks."""
     result = folder / f"{host}_{1000 + (rank or 0)}_{at}_ascend_pt"
     (result / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
     (result / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").write_text(KERNELS)
     info = "profiler_info.json" if rank is None else f"profiler_info_{rank}.json"
     (result / info).write_text("{}")
-    group = {"group_name": "default_group", "group_rank": rank, "global_ranks": list(range(world))}
+    group = {"group_name": role, "group_rank": rank, "global_ranks": list(members or range(world))}
     metadata = {"parallel_group_info": {key: group}, "distributed_args": {"world_size": world}}
     if key:
         (result / "profiler_metadata.json").write_text(json.dumps(metadata))
@@ -77,15 +87,16 @@ def test_folders_of_one_job_are_one_run_and_old_links_lead_to_it(
 @pytest.mark.parametrize(
     ("other", "why"),
     [
-        ({"world": 8}, "another world size"),
+        ({"world": 8, "members": range(4)}, "another world size"),
+        ({"members": range(2, 4)}, "other members, with the name that a script gave"),
         ({"key": "10.0.0.9%eth0_60000_0_17"}, "another communicator"),
         ({"at": "20250615080000123"}, "an hour later"),
     ],
 )
-def test_two_jobs_side_by_side_stay_two(tmp_path: Path, other: dict[str, str], why: str) -> None:
+def test_two_jobs_side_by_side_stay_two(tmp_path: Path, other: dict[str, Any], why: str) -> None:
     for rank in (0, 1):
         capture(tmp_path / "a", rank)
-        capture(tmp_path / "b", rank + 2, **other)  # type: ignore[arg-type]
+        capture(tmp_path / "b", rank + 2, **other)
     found = scan({"": tmp_path})
     assert runs(found) == {"a": [0, 1], "b": [2, 3]}, why
     assert not found.offers
@@ -126,6 +137,19 @@ def test_without_metadata_nodes_are_only_offered_as_one(tmp_path: Path) -> None:
     assert offer.reason.code == "run.other_ranks"
     capture(tmp_path / "nodeC", 3, key="", host="nodeC")
     assert not scan({"": tmp_path}).offers  # a rank that nodeB has
+
+
+def test_communicators_of_some_ranks_prove_neither_one_job_nor_two(tmp_path: Path) -> None:
+    for rank in range(4):
+        capture(
+            tmp_path / f"n{rank // 2}",
+            rank,
+            key=f"tp {rank // 2}",
+            role="tp",
+            members=range(rank // 2 * 2, rank // 2 * 2 + 2),
+        )
+    found = scan({"": tmp_path})
+    assert runs(found) == {"n0": [0, 1], "n1": [2, 3]} and len(found.offers) == 1
 
 
 def test_one_thousand_folders_take_one_look_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
