@@ -13,14 +13,15 @@ export function RunFolders({ run, catalog }: { run: RunJson; catalog: CatalogJso
   const { runs, offers } = catalog;
   const own = offers.filter((offer) => offer.runs.includes(run.id));
   if (runs.length < 2 && run.folders.length < 2 && !isGrouped()) return null;
+  const name = own.length > 0 ? t("side.folders.offer") : t("side.folders");
   const face = (
     <>
-      <span>{own.length > 0 ? t("side.folders.offer") : t("side.folders")}</span>
+      <span>{name}</span>
       <span class="arrow muted">{run.folders.length}</span>
     </>
   );
   return (
-    <Popover label={face} tip={textOf(run, "basis")}>
+    <Popover label={face} name={name} tip={textOf(run, "basis")}>
       {(close) => {
         const then = (change: () => void) => () => {
           close();
