@@ -154,6 +154,10 @@ class FoundRun:
         """Its captures, by folder."""
         return [span for folder in self.folders for span in folder.spans]
 
+    def places(self) -> list[Place]:
+        """Its captures, by worker."""
+        return [Place(self, worker, span) for worker in self.workers for span in worker.spans]
+
     @property
     def tokens(self) -> tuple[str, ...]:
         """Its own id, and those of its folders, which old links have."""
@@ -204,7 +208,7 @@ class Scan:
 
     def places(self) -> list[Place]:
         """All spans, in the order of the catalog."""
-        return [Place(run, worker, span) for run in self.runs for worker in run.workers for span in worker.spans]
+        return [place for run in self.runs for place in run.places()]
 
 
 def _workers_with(run: FoundRun, spans: Set[FoundSpan]) -> Iterator[FoundWorker]:

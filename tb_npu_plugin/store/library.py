@@ -145,10 +145,10 @@ class Library:
 
     def run_places(self, run: str) -> list[Place]:
         """All spans of a run, by its id or that of one of its folders. Raises NotFound."""
-        found = [place for place in self.scan().places() if run in place.run.tokens]
-        if not found:
+        found = next((one for one in self.scan().runs if run in one.tokens), None)
+        if found is None:
             raise NotFound(Message("error.run"), Message("hint.reload_runs"))
-        return found
+        return found.places()
 
     def status(self, place: Place, stage: Stage) -> StageStatus:
         """Status of a stage. Starts no job."""
