@@ -23,7 +23,7 @@ from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.service.answers import Service
-from tb_npu_plugin.service.choice import OPENS, choose_run
+from tb_npu_plugin.service.choice import OPENS, choose_parts
 from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.tables import NULL_INT, StringColumn, Table
@@ -116,7 +116,7 @@ class Captures(list[SpanFrames]):
         """What holds a run up: its entry in the JSON of `tb-npu diagnose` (docs/diagnosis.md). Reads what it needs.
 
         Args:
-            run: Name of the run; the first without.
+            run: Name of the run; without, the first, and `left_out` names the others.
             with_trace: Else answer from tables alone, also where the trace was read before.
 
         Raises:
@@ -126,14 +126,14 @@ class Captures(list[SpanFrames]):
         watcher = scan_once({"": self._path})
         library = Library(watcher)
         try:
-            token = choose_run(watcher.current(), run).token
+            (part, *_), left_out = choose_parts(watcher.current(), [run] if run else [], 1)
             service = Service(library, for_page=False, with_traces=with_trace)
-            found, _ = service.wait("diagnosis", {"run": token}, lambda progress: time.sleep(_POLL))
+            found, _ = service.wait("diagnosis", part.params, lambda progress: time.sleep(_POLL))
         finally:
             library.close()
         if found["data"] is None:
             raise NotReady(Message("error.view_empty", view="diagnosis"), Message("hint.view_reason", view="diagnosis"))
-        return without_layout(found["data"])
+        return {**without_layout(found["data"]), **({"left_out": left_out} if left_out else {})}
 
 
 def open(path: str | Path) -> Captures:

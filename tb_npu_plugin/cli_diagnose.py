@@ -13,14 +13,22 @@ import click
 
 from tb_npu_plugin import __version__
 from tb_npu_plugin.cli_gate import Decision, decide_diagnosis, diagnosis_condition, exit_by
-from tb_npu_plugin.cli_show import KERNEL_TABLE, NO_TRACE, PATH, open_library, wait_for_data, wait_for_view, write_json
-from tb_npu_plugin.discovery.model import FoundRun, Scan
+from tb_npu_plugin.cli_show import (
+    KERNEL_TABLE,
+    NO_TRACE,
+    PATH,
+    name_left_out,
+    open_library,
+    wait_for_data,
+    wait_for_view,
+    write_json,
+)
 from tb_npu_plugin.json_encoding import to_plain
 from tb_npu_plugin.report.page import ReportSource, report_html
 from tb_npu_plugin.report.write import write_report
 from tb_npu_plugin.service.answers import Service
-from tb_npu_plugin.service.choice import choose_run
-from tb_npu_plugin.service.ranks import TRACE_UNREAD, fullest_worker
+from tb_npu_plugin.service.choice import Part, choose_parts
+from tb_npu_plugin.service.ranks import TRACE_UNREAD
 from tb_npu_plugin.terminal import echo
 from tb_npu_plugin.views.diagnosis import SCHEMA
 from tb_npu_plugin.views.ledger_layout import without_layout
@@ -82,16 +90,17 @@ def diagnose(
         raise click.UsageError("--html and --schema 1 hold one run: give one --run.")
     with open_library((path,)) as library:
         service = Service(library, for_page=False, with_traces=not no_trace)
-        chosen, left_out = _choose(library.scan(), names, 1 if has_one else MOST_RUNS)
+        most = 1 if has_one else sys.maxsize if names else MOST_RUNS
+        chosen, left_out = choose_parts(library.scan(), names, most)
         found = []
-        for run, label, span in chosen:
-            answer = wait_for_view(service, "diagnosis", {"run": run.token, "span": span})
+        for part in chosen:
+            answer = wait_for_view(service, "diagnosis", part.params)
             if answer["state"] == "ready":
-                found.append({**answer["data"], "run": label})
+                found.append({**answer["data"], "run": part.label})
             else:
-                left_out.append({"run": label, "reason": "no_data"})
-                _explain_missing(label, answer)
-        report = _report(service, chosen[0][0], found[0], path, url) if html and found else ""
+                left_out.append({"run": part.label, "reason": "no_data"})
+                _explain_missing(part.label, answer)
+        report = _report(service, chosen[0], found[0], path, url) if html and found else ""
     if not found:
         sys.exit(1)
     if html:
@@ -102,31 +111,10 @@ def diagnose(
     elif html != STDOUT:
         for line in _printed(found, _markdown if as_markdown else _text):
             echo(line)
-    for line in _left_out(left_out):
-        echo(line, err=as_json or bool(html))
+    name_left_out(left_out, "diagnosed", as_json or bool(html))
     if condition is not None:
         undecided: list[Decision] = ["undecided"] if left_out else []
         exit_by(fail_if, [*(decide_diagnosis(condition, one) for one in found), *undecided])
-
-
-def _choose(
-    scan: Scan, names: Sequence[str], most: int
-) -> tuple[list[tuple[FoundRun, str, str]], list[dict[str, str]]]:
-    """The recordings to diagnose, as (run, name, a span of it), and the runs of which some are left out. most: of all runs; all
-    recordings of named runs are chosen, unless it is 1."""
-    runs = [choose_run(scan, name) for name in names or ("",)] if names or not scan.runs else scan.runs
-    every = [one for run in runs for one in _recordings(run)]
-    most = len(every) if names and most > 1 else most
-    left_out = [] if names else list(dict.fromkeys(run.label for run, _, _ in every[most:]))
-    return every[:most], [{"run": label, "reason": "limit"} for label in left_out]
-
-
-def _recordings(run: FoundRun) -> Iterator[tuple[FoundRun, str, str]]:
-    """Each time that a run was recorded: run, name, and a span of it. The first one has the name of the run."""
-    first, *others = fullest_worker(run.workers).spans
-    yield run, run.label, first.token
-    for span in others:
-        yield run, f"{run.label} ▸ {span.label}", span.token
 
 
 def _explain_missing(name: str, answer: Mapping[str, Any]) -> None:
@@ -153,27 +141,19 @@ def _printed(found: Sequence[Mapping[str, Any]], lines: Callable[[Mapping[str, A
         yield from lines(one)
 
 
-def _left_out(runs: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    """Runs that were not diagnosed, and how to see them."""
-    names = [run["run"] for run in runs if run["reason"] == "limit"]
-    if names:
-        more = f" and {len(names) - MOST_RUNS} more" if len(names) > MOST_RUNS else ""
-        yield f"Not diagnosed: {', '.join(names[:MOST_RUNS])}{more}. Choose runs with --run NAME, once for each."
-
-
-def _report(service: Service, run: FoundRun, found: Mapping[str, Any], path: Path, url: str) -> str:
+def _report(service: Service, part: Part, found: Mapping[str, Any], path: Path, url: str) -> str:
     """The report of a run. Its links hold for a TensorBoard whose --logdir is `path`."""
-    distributed = wait_for_data(service, "distributed", {"run": run.token})
-    overview = wait_for_data(service, "overview", {"span": run.workers[0].spans[0].token})
+    distributed = wait_for_data(service, "distributed", part.params)
+    overview = wait_for_data(service, "overview", {"span": part.first.token})
     logdir = path.parent if path.is_file() else path
     source = ReportSource(
         diagnosis=to_plain(found),
         distributed=to_plain(distributed),
         capture=to_plain(overview["capture"]) if overview is not None else None,
-        run=run.token,
+        run=part.run.token,
         url=url,
         logdir=shlex.quote(str(logdir.absolute())),
-        command=shlex.join(("tb-npu", "diagnose", str(path), "--run", run.label)),
+        command=shlex.join(("tb-npu", "diagnose", str(path), "--run", part.label)),
         version=__version__,
     )
     return report_html(source)

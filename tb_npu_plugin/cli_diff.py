@@ -10,7 +10,16 @@ from typing import Any, Optional
 import click
 
 from tb_npu_plugin.cli_gate import STEP, decide_diff, diff_condition, exit_by
-from tb_npu_plugin.cli_show import KERNEL_TABLE, NO_TRACE, PATH, open_library, sides_of, wait_for_view, write_json
+from tb_npu_plugin.cli_show import (
+    KERNEL_TABLE,
+    NO_TRACE,
+    PATH,
+    name_left_out,
+    open_library,
+    sides_of,
+    wait_for_view,
+    write_json,
+)
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.terminal import echo
 
@@ -73,8 +82,10 @@ def diff(
         raise click.UsageError("diff takes two PATHs.")
     condition = diff_condition(fail_if) if fail_if else None
     with open_library(path) as library:
-        given = {**sides_of(library.scan(), path, run, (baseline, experimental)), STEP: step}
-        found = wait_for_view(Service(library, for_page=False, with_traces=not no_trace), "diff", given)
+        sides, left_out = sides_of(library.scan(), path, run, (baseline, experimental))
+        service = Service(library, for_page=False, with_traces=not no_trace)
+        found = wait_for_view(service, "diff", {**sides, STEP: step})
+        found["left_out"] = left_out
         if found["state"] != "ready":
             from tb_npu_plugin import cli_print
 
@@ -85,5 +96,6 @@ def diff(
     else:
         for line in _text(found):
             echo(line)
+    name_left_out(left_out, "compared", as_json)
     if condition is not None:
         exit_by(fail_if, [decide_diff(condition, shown_pair(found))])

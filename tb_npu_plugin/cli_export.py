@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from tb_npu_plugin.analysis.run.communication import RunCommunication
-from tb_npu_plugin.cli_show import PATH, open_library, wait_for_data
+from tb_npu_plugin.cli_show import PATH, name_left_out, open_library, wait_for_data
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.service.answers import Service
-from tb_npu_plugin.service.choice import choose_place
+from tb_npu_plugin.service.choice import choose_place, left_out_beside
 from tb_npu_plugin.service.ranks import first_spans
 from tb_npu_plugin.store.timeline.export import ChromeTrace, ExportedRank
 from tb_npu_plugin.store.timeline.matches import Placed
@@ -67,6 +67,7 @@ def export_trace(
             file.writelines(trace.pieces())
     for problem in trace.problems:
         echo(problem, err=True)
+    name_left_out(left_out_beside(library.scan(), own, run, worker), "exported")
     echo(f"{out}: {out.stat().st_size:,} bytes")
 
 

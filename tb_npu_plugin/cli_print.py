@@ -25,6 +25,12 @@ STATES = {
     "unused": "not needed",
     "unread": "not read",
 }
+#: Code of the basis of a run that needs no explanation.
+ONE_FOLDER = "run.folder"
+#: How runs are joined.
+JOINING = (
+    "If they are, join them in the side bar of the page, or start TensorBoard with --logdir_spec=NAME:DIR,NAME:DIR."
+)
 #: Kinds of content (SeenJson), the first one found is the main unit of a file; in the singular.
 _UNITS = {"rows": "row", "events": "event", "entries": "entry", "columns": "column", "cells": "value"}
 
@@ -67,6 +73,14 @@ def doctor(listed: Mapping[str, Any]) -> None:
         for item in span["missing"]:
             record = f" To record it, set {item['option']}." if item["option"] else ""
             console.print(f"  missing {escape(item['file'])}: {escape(item['text'] + record)}")
+    for run in listed["runs"]:
+        if run["texts"]["basis"]["code"] != ONE_FOLDER:
+            console.print(f"[bold]{escape(run['label'])}[/bold]  {escape(run['basis'])}")
+            console.print(f"  {escape(', '.join(folder['label'] for folder in run['folders']))}")
+    names = {run["id"]: run["label"] for run in listed["runs"]}
+    for offer in listed["offers"]:
+        console.print(f"[yellow]one job?[/yellow] {escape(', '.join(map(names.__getitem__, offer['runs'])))}")
+        console.print(f"  {escape(offer['reason'])} {JOINING}")
     for item in listed["skipped"]:
         console.print(f"[yellow]not taken[/yellow] {escape(item['path'])}: {escape(item['reason'])}")
         console.print(f"  {escape(' '.join(filter(None, (item['action'], item['command']))))}", soft_wrap=True)

@@ -19,7 +19,7 @@ from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.schema.kernel_meaning import USER_TABLE, use_user_table, user_table
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.catalog import catalog, job_progress
-from tb_npu_plugin.service.choice import OPENS, choose_place, choose_run
+from tb_npu_plugin.service.choice import OPENS, LeftOut, choose_place, left_out_beside
 from tb_npu_plugin.service.resolve import TRACE_ONLY
 from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.stages import STAGES
@@ -37,6 +37,8 @@ NO_TRACE = click.option(
     is_flag=True,
     help="Answer from tables alone, also where the trace was read before. Faster; more stays unknown.",
 )
+#: Most runs that a line names.
+MOST_NAMED = 8
 
 
 def _use_kernel_table(ctx: click.Context, param: click.Parameter, path: Optional[Path]) -> None:
@@ -97,19 +99,22 @@ def show(
     with open_library(path) as library:
         scan = library.scan()
         scope = find_view(view).scope
-        if scope == "run":
-            given["run"] = choose_run(scan, run).token
-        elif scope == "diff":
-            given |= sides_of(scan, path, run, (baseline or worker, experimental), span)
+        if scope == "diff":
+            sides, left_out = sides_of(scan, path, run, (baseline or worker, experimental), span)
+            given |= sides
         else:
-            given["span"] = choose_place(scan, run, worker, span).span.token
+            place = choose_place(scan, run, worker, span)
+            given |= {"run": place.run.token, "span": place.span.token}
+            left_out = left_out_beside(scan, place, run, worker)
         found = wait_for_view(Service(library, for_page=False, with_traces=not no_trace), view, given)
+        found["left_out"] = left_out
         if as_json:
             write_json(found)
         else:
             from tb_npu_plugin import cli_print
 
             cli_print.view(found)
+    name_left_out(left_out, "shown", as_json)
     if found["state"] != "ready":
         sys.exit(1)
 
@@ -166,12 +171,27 @@ def open_library(paths: Sequence[Path]) -> Iterator[Library]:
         library.close()
 
 
-def sides_of(scan: Scan, paths: Sequence[Path], run: str, workers: tuple[str, str], span: str = "") -> dict[str, str]:
-    """Parameters of diff: the spans of two paths, or of two workers of one; by default of its first two."""
+def name_left_out(left_out: Sequence[LeftOut], done: str, as_json: bool = False) -> None:
+    """Say which runs an answer does not hold, and how to see them. done: what was done with the others. as_json: the answer is JSON,
+    which says so too."""
+    names = [one["run"] for one in left_out if one["reason"] == "limit"]
+    if names:
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        echo(f"Not {done}: {', '.join(names[:MOST_NAMED])}{more}. Choose runs with --run NAME.", err=as_json)
+
+
+def sides_of(
+    scan: Scan, paths: Sequence[Path], run: str, workers: tuple[str, str], span: str = ""
+) -> tuple[dict[str, str], list[LeftOut]]:
+    """Parameters of diff: the spans of two paths, or of two workers of one; by default of its first two. And the runs that are not
+    compared."""
     sides = [_side(scan, paths, number) for number in (0, -1)]
     second = workers[1] or ("" if len(paths) == 2 else "+1")
     chosen = (choose_place(sides[0], run, workers[0], span), choose_place(sides[1], run, second, span))
-    return {"baseline": chosen[0].span.token, "experimental": chosen[1].span.token}
+    left_out = [
+        one for side, place in zip(sides[: len(paths)], chosen) for one in left_out_beside(side, place, run, "+")
+    ]
+    return {"baseline": chosen[0].span.token, "experimental": chosen[1].span.token}, left_out
 
 
 def _side(scan: Scan, paths: Sequence[Path], number: int) -> Scan:

@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Callable
 
@@ -78,11 +79,14 @@ class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is n
         """The watcher of the logdirs, created on first use."""
         with self._lock:
             if self._watcher is None:
-                from tb_npu_plugin.discovery.logdirs import parse_logdirs, shows_summaries
+                from tb_npu_plugin.discovery.logdirs import joined_logdirs, parse_logdirs, shows_summaries
+                from tb_npu_plugin.discovery.scan import scan
                 from tb_npu_plugin.discovery.watch import Watcher
 
                 logdirs = parse_logdirs(self._logdir, self._logdir_spec)
-                self._watcher = Watcher(logdirs, shows_summaries=shows_summaries(self._logdir_spec))
+                joined = [] if self._logdir else joined_logdirs(self._logdir_spec)
+                scanner = partial(scan, joined=joined)
+                self._watcher = Watcher(logdirs, scanner, shows_summaries=shows_summaries(self._logdir_spec))
             return self._watcher
 
     def app(self) -> App:

@@ -5,6 +5,7 @@ import { addStyle } from "./base/style";
 import { followLang } from "./i18n";
 import { shareFonts } from "./shell/fonts";
 import { catalog, loadCatalog } from "./state/catalog";
+import { followGrouping } from "./state/grouping";
 import { followUrl } from "./state/params";
 import { followProgress } from "./state/progress";
 import { followReload } from "./state/reload";
@@ -29,6 +30,7 @@ const PATIENCE_MS = 100;
 export function render(): void {
   followUrl();
   followVisibility();
+  followGrouping();
   followProgress(); // requests the catalog
   const ready = startView();
   for (const css of [tokens, base, widgets, panels, charts, progress, table, shell]) addStyle(css);

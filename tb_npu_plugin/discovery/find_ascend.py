@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
@@ -23,11 +24,11 @@ from tb_npu_plugin.discovery.identity import Identity, fold, identify
 from tb_npu_plugin.discovery.looks import INFO
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.model import Unread
+from tb_npu_plugin.model import NO_UNREAD, Unread
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema import mindspore, mindspore_cpu
-from tb_npu_plugin.schema.formats import MINDSPORE, MINDSPORE_CPU, MSPROF, TORCH_NPU, Format
+from tb_npu_plugin.schema.formats import FORMATS, MINDSPORE, MINDSPORE_CPU, MSPROF, TORCH_NPU, Format
 from tb_npu_plugin.schema.msprof import MSPROF_DATABASE
 from tb_npu_plugin.schema.torch_npu_json import ANALYSE_MOCK, MOCK_CAPTURE, MOCK_TRACE, OUTPUT_FOLDER
 
@@ -130,21 +131,36 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
     files += _exported_database(folder, raw, files, notes)
     identity = _identity(folder, format, [file for file in files if layout.INFO_NAME.fullmatch(file.relative)])
     label = report.decode_name(folder.path.name)
-    return FinderResult(
-        [
-            Found(
-                format.id,
-                folder.path,
-                folder.parts,
-                fold(folder.parts),
-                identity,
-                tuple(files),
-                tuple(notes),
-                label,
-                unread=unread_of(output, prefix, format),
-            )
-        ]
-    )
+    run = fold(folder.parts)
+    unread = unread_of(output, prefix, format)
+    found = Found(format.id, folder.path, folder.parts, run, identity, tuple(files), tuple(notes), label, unread=unread)
+    return FinderResult(_by_database(folder, found))
+
+
+def _by_database(folder: Folder, found: Found) -> list[Found]:
+    """A span for each rank that databases name. Other files stay with the rank that settings or the folder name; if none does, the
+    settings are those of all ranks."""
+    databases: dict[int, list[FoundFile]] = defaultdict(list)
+    others: list[FoundFile] = []
+    for file in found.files:
+        named = layout.DATABASE_RANK.fullmatch(file.name)
+        (databases[int(named.group("rank"))] if named else others).append(file)
+    identities = {
+        rank: replace(found.identity, rank=rank, rank_source=files[0].name) for rank, files in databases.items()
+    }
+    rank = found.identity.rank
+    if len(databases) < 2:
+        return [replace(found, identity=identity) for identity in identities.values() if rank is None] or [found]
+    found = replace(found, run=found.run if layout.is_result_name(folder.name) else folder.parts)
+    spans = []
+    if rank is not None or not all(layout.is_in_root(FORMATS[found.format], file.name) for file in others):
+        own = databases.pop(rank, []) if rank is not None else []
+        spans.append(replace(found, files=(*others, *own)))
+        found, others = replace(found, unread=NO_UNREAD), []
+    for number, files in sorted(databases.items()):
+        parts = (*folder.parts, f"rank {number}")
+        spans.append(replace(found, parts=parts, identity=identities[number], files=(*others, *files)))
+    return spans
 
 
 def _identity(folder: Folder, format: Format, infos: Sequence[FoundFile]) -> Identity:

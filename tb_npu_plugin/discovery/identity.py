@@ -22,6 +22,8 @@ class Identity:
     node          folded folders that hold a host number, e.g. "node1"
     device        physical device id, only read to separate processes of one rank
     window        first and last step of dynamic profiling, from a folder's name
+    role          part of a reinforcement learning job that it records, e.g. "actor_update"
+    role_step     training step of that job
     """
 
     rank: int | None
@@ -33,6 +35,8 @@ class Identity:
     node: str
     device: int | None = None
     window: tuple[int, int | None] | None = None
+    role: str = ""
+    role_step: str = ""
 
     @property
     def time(self) -> datetime | None:
@@ -61,6 +65,20 @@ def fold(parts: Sequence[str]) -> tuple[str, ...]:
     return tuple(kept)
 
 
+def role_of(run: Sequence[str]) -> tuple[tuple[str, ...], str, str]:
+    """The folder of the job, the role and the training step of results in a folder; the folder itself and "" without a role.
+
+    >>> role_of(("exp", "3", "actor_update"))
+    (('exp',), 'actor_update', '3')
+    """
+    role = run[-1] if run else ""
+    home = tuple(run[:-1])
+    step = layout.STEP_FOLDER.fullmatch(home[-1]) if home else None
+    if not (layout.ROLE_FOLDER.fullmatch(role) or (role == layout.ALL_ROLES and step)):
+        return tuple(run), "", ""
+    return (home[:-1] if step else home), role, (step.group("step") if step else "")
+
+
 def _is_plain(parts: Sequence[str]) -> bool:
     """Whether the last folder is a plain one between the rank folder and its results: rank_0/profiler."""
     return len(parts) > 1 and parts[-1] == layout.PLAIN_FOLDER and bool(layout.RANK_FOLDER.fullmatch(parts[-2]))
@@ -80,6 +98,7 @@ def identify(
     """
     name = parts[-1] if parts else folder.name
     run = fold(parts)
+    _, role, role_step = role_of(run)
     found = layout.RESULT_NAME.fullmatch(name)
     worker = (found.group("worker") or "") if found else ""
     if not found and layout.is_result_name(name):
@@ -100,6 +119,8 @@ def identify(
         stamp=(found.group("time") if found else (stamped.group("time") if stamped else "")) or "",
         node="/".join(decode_name(part) for part in parts[len(run) : -1] if layout.NODE_FOLDER.fullmatch(part)),
         window=window_of(own),
+        role=role,
+        role_step=role_step,
     )
 
 

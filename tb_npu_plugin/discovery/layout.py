@@ -29,6 +29,17 @@ PLAIN_FOLDER = "profiler"
 RANK_IN_NAME = re.compile(r"(?:^|_)rank[-_]?(?P<rank>\d{1,9})(?=_|$)", re.IGNORECASE)
 #: A folder that only holds a host number; it becomes part of the worker if rank folders are directly in it.
 NODE_FOLDER = re.compile(r"(?:node|host|server)[-_]?\d+", re.IGNORECASE)
+#: A folder of one role of a reinforcement learning job (verl), and one of a training step above it, which some versions write.
+#: Source: docs/facts/ascend_pt.md, Roles.
+ROLE_FOLDER = re.compile(
+    r"actor_update|actor_compute_log_prob|ref_compute_log_prob|rollout_generate|"
+    r"(?:agent_loop_rollout_replica_|rollout-replica)\d+(?:_.*)?"
+)
+STEP_FOLDER = re.compile(r"(?:(?:global_)?step[-_]?)?(?P<step>\d{1,9})")
+#: All roles together: a common name, which means that only below a step.
+ALL_ROLES = "e2e"
+#: A rank in the name of a database: the profiler writes one of its own, people number the others when they collect them.
+DATABASE_RANK = re.compile(r"(?:ascend_\w+_profiler|analysis|communication_analyzer)[-_]?(?P<rank>\d{1,9})\.db")
 #: `profiler_info_{rank}.json`.
 INFO_NAME = re.compile(r"profiler_info(?:_(?P<rank>\d{1,9}))?\.json")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tb_npu_plugin.schema.summary_files import is_converted
@@ -24,14 +24,28 @@ def parse_logdirs(logdir: str, logdir_spec: str) -> Mapping[str, Path]:
     profiles = [(name, folder) for name, folder in entries if not is_converted(folder)]
     if len(profiles) == 1 < len(entries) and not profiles[0][0]:
         return {"": profiles[0][1]}
-    named: dict[str, Path] = {}
+    return {unique: folder for unique, _, folder in _unique(profiles)}
+
+
+def joined_logdirs(logdir_spec: str) -> list[tuple[str, ...]]:
+    """Names, as of parse_logdirs, of folders to which a logdir_spec gives one name: the user wants them as one run."""
+    profiles = [(name, folder) for name, folder in _parse_spec(logdir_spec) if not is_converted(folder)]
+    same: dict[str, list[str]] = {}
+    for unique, name, _ in _unique(profiles):
+        if name:
+            same.setdefault(name, []).append(unique)
+    return [tuple(names) for names in same.values() if len(names) > 1]
+
+
+def _unique(profiles: Sequence[tuple[str, Path]]) -> Iterator[tuple[str, str, Path]]:
+    """Yield the unique name, the given name and the folder of each."""
+    taken: set[str] = set()
     for name, folder in profiles:
-        name = name or folder.name
-        unique, number = name, 2
-        while unique in named:
-            unique, number = f"{name} ({number})", number + 1
-        named[unique] = folder
-    return named
+        unique, number = name or folder.name, 2
+        while unique in taken:
+            unique, number = f"{name or folder.name} ({number})", number + 1
+        taken.add(unique)
+        yield unique, name, folder
 
 
 def shows_summaries(logdir_spec: str) -> bool:

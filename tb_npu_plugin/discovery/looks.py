@@ -25,6 +25,8 @@ MAX_CLUSTER = 16 << 20
 DATABASE_SECONDS = 0.8
 #: Maximum signs of a host's address.
 MAX_ADDRESS = 255
+#: Maximum signs of a communicator's name. HCCL's have up to 128.
+MAX_NAME = 256
 #: Maximum ranks of one cluster result: each becomes a span. Jobs have up to some 10,000.
 MAX_RANKS = 1 << 15
 
@@ -53,6 +55,35 @@ def read_info(path: str) -> Info:
         _number(nested.get(mindspore.DEVICE_ID)),
         mindspore.PARAMETERS in content,
     )
+
+
+class Job(NamedTuple):
+    """The job of a rank: its world size, and its largest communicator: the name with a hash of the members, since scripts may
+    name communicators alike. Unknown: None, "". is_whole: it is that of all ranks."""
+
+    world: Optional[int] = None
+    communicator: str = ""
+    is_whole: bool = False
+
+
+def read_job(path: str) -> Job:
+    """The job that profiler_metadata.json tells. Raises OSError."""
+    import hashlib
+
+    content = _json_or_none(path, MAX_SETTINGS)
+    groups = _member(content, scan_keys.GROUPS)
+    found = []
+    for name in groups:
+        group = _member(groups, name)
+        members = group.get(scan_keys.MEMBERS)
+        if isinstance(members, list) and len(members) > 1:
+            found.append((len(members), group.get(scan_keys.ROLE) == scan_keys.WORLD, name, members))
+    world = _number(_member(content, scan_keys.MEGATRON).get(scan_keys.WORLD_SIZE))
+    if not found:
+        return Job(world)
+    size, is_world, name, members = max(found, key=lambda one: one[:3])
+    of_members = hashlib.blake2b(json.dumps(sorted(map(str, members))).encode(), digest_size=8).hexdigest()
+    return Job(world or size, f"{name[:MAX_NAME]} {of_members}", is_world or size == world)
 
 
 class TraceHead(NamedTuple):
@@ -179,13 +210,14 @@ class Look(Generic[T]):
 
 
 INFO = Look(read_info, Info)
+JOB = Look(read_job, Job)
 TRACE_HEAD = Look(read_trace_head, TraceHead)
 STEP_RANKS = Look(ranks_of_steps, Ranks)
 GROUP_RANKS = Look(ranks_of_groups, Ranks)
 DATABASE_RANKS = Look(ranks_of_database, Ranks)
 TABLE_RANKS = Look(read_table_ranks, TableRanks)
 HOSTS = Look(read_hosts, Hosts)
-_ALL: tuple[Look[Any], ...] = (INFO, TRACE_HEAD, STEP_RANKS, GROUP_RANKS, DATABASE_RANKS, TABLE_RANKS, HOSTS)
+_ALL: tuple[Look[Any], ...] = (INFO, JOB, TRACE_HEAD, STEP_RANKS, GROUP_RANKS, DATABASE_RANKS, TABLE_RANKS, HOSTS)
 LOOKS = {look.name: look for look in _ALL}
 
 
@@ -210,6 +242,12 @@ def _address(value: object) -> str:
 def _objects(value: object, key: str) -> list[dict[str, object]]:
     items = value.get(key) if isinstance(value, dict) else None
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def _member(value: object, key: str) -> dict[str, Any]:
+    """A member that is an object; else {}."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _text(value: object) -> str:

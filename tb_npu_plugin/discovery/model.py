@@ -12,10 +12,12 @@ from pathlib import Path
 
 from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.report import Skipped
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import NO_UNREAD, Unread
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import DATABASE_SUFFIX, LOG_SUFFIXES, Stage
 from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU
+from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
 
 
 def token(kind: str, *parts: str) -> str:
@@ -91,6 +93,11 @@ class FoundSpan:
         """Files of the tables by size, databases last."""
         return _small_first(file for file in self.files if "tables" in file.stages)
 
+    @property
+    def metadata(self) -> FoundFile | None:
+        """Its profiler_metadata.json."""
+        return next((file for file in self.files if file.relative == PROFILER_METADATA.name), None)
+
     def has_file(self, file: Path) -> bool:
         """Whether `file` is one of its files."""
         return any(self.folder / own.relative == file for own in self.files)
@@ -107,7 +114,7 @@ def _small_first(files: Iterable[FoundFile]) -> tuple[FoundFile, ...]:
 
 @dataclass(frozen=True)
 class FoundWorker:
-    """One process or rank."""
+    """One process or rank. role: see Identity."""
 
     token: str
     label: str
@@ -116,15 +123,62 @@ class FoundWorker:
     host: str | None
     pid: int | None
     spans: tuple[FoundSpan, ...]
+    role: str = ""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A folder with captures, relative to its logdir. token, label: those of a run of this folder alone; job_token, job_label: those
+    of the folder of its job, where it is the folder of a role; logdir: name of its logdir."""
+
+    logdir: str
+    token: str
+    label: str
+    job_token: str
+    job_label: str
+    spans: tuple[FoundSpan, ...]
 
 
 @dataclass(frozen=True)
 class FoundRun:
-    """A folder with captures, relative to its logdir."""
+    """A job: one folder with captures, or several. basis: what decided that they are one run."""
 
     token: str
     label: str
     workers: tuple[FoundWorker, ...]
+    folders: tuple[RunFolder, ...]
+    basis: Message
+
+    @property
+    def spans(self) -> list[FoundSpan]:
+        """Its captures, by folder."""
+        return [span for folder in self.folders for span in folder.spans]
+
+    def places(self) -> list[Place]:
+        """Its captures, by worker."""
+        return [Place(self, worker, span) for worker in self.workers for span in worker.spans]
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Its own id, and those of its folders, which old links have."""
+        return (self.token, *(folder.token for folder in self.folders))
+
+    def is_named(self, name: str) -> bool:
+        """Whether a user may mean this run: by id or label, its own or that of one of its folders."""
+        return name in (self.label, *self.tokens) or any(name == folder.label for folder in self.folders)
+
+
+def label_of(run: FoundRun, role: str) -> str:
+    """Name of a run, or of one of its roles."""
+    return f"{run.label} · {role}" if role else run.label
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Runs, by token, that may be one job; nothing proves it."""
+
+    runs: tuple[str, ...]
+    reason: Message
 
 
 @dataclass(frozen=True)
@@ -139,11 +193,12 @@ class Place:
 @dataclass(frozen=True)
 class Scan:
     """Everything found below the logdirs in one scan. `summaries`: folders with Summary events of MindSpore, by name of
-    the logdir."""
+    the logdir; `offers`: see Offer."""
 
     runs: tuple[FoundRun, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     summaries: tuple[tuple[str, int], ...] = ()
+    offers: tuple[Offer, ...] = ()
 
     def only(self, file: Path) -> Scan:
         """The scan reduced to the spans that read `file`; without such a span `skipped` is kept."""
@@ -153,7 +208,7 @@ class Scan:
 
     def places(self) -> list[Place]:
         """All spans, in the order of the catalog."""
-        return [Place(run, worker, span) for run in self.runs for worker in run.workers for span in worker.spans]
+        return [place for run in self.runs for place in run.places()]
 
 
 def _workers_with(run: FoundRun, spans: Set[FoundSpan]) -> Iterator[FoundWorker]:

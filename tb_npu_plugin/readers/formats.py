@@ -88,7 +88,7 @@ def _finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
 
 
 def _capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
-    return settings.with_database_settings(capture.read_capture(folder, log), folder, files, log)
+    return settings.with_database_settings(capture.read_capture(folder, files, log), folder, files, log)
 
 
 def _scan(path: Path, log: ProblemLog, progress: Progress, into: ScanSink) -> TraceEvents:

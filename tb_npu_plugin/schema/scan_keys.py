@@ -10,6 +10,12 @@ MAX_DIGITS = 9
 #: Upper bound of ranks, exclusive.
 MAX_RANK = 10**MAX_DIGITS
 
+# Members of profiler_metadata.json: communicators, each with its role and its ranks, and Megatron's arguments.
+GROUPS, ROLE, MEMBERS = "parallel_group_info", "group_name", "global_ranks"
+MEGATRON, WORLD_SIZE = "distributed_args", "world_size"
+#: The role of the communicator of all ranks.
+WORLD = "default_group"
+
 # Members of a Kineto trace before its events.
 SCHEMA_VERSION = "schemaVersion"
 EVENTS = "traceEvents"

@@ -298,6 +298,7 @@ PROFILER_DATABASE = ResultFile(
 ANALYSIS_DATABASE = ResultFile(
     id="analysis_db",
     name=ANALYSIS_DB,
+    pattern=re.compile(r"analysis(?:[-_]?\d+)?\.db"),
     title="Analysis database",
     columns=(),
     condition=_DATABASE,

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.schema import scan_keys
 from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.tables import Column, Kind
 
@@ -190,8 +191,8 @@ JSON_FILES = (COMMUNICATION, COMMUNICATION_MATRIX, TRACE_VIEW, PROFILER_INFO, PR
 CONFIG = "config"
 #: Keys of profiler_metadata.json.
 ENVIRONMENT = "ENV_VARIABLES"
-GROUPS = "parallel_group_info"
-DISTRIBUTED = "distributed_args"
+GROUPS = scan_keys.GROUPS
+DISTRIBUTED = scan_keys.MEGATRON
 #: Names of the pipeline in Megatron's groups and arguments.
 PIPELINE, STAGES = "pp", "pipeline_model_parallel_size"
 #: Key of our mock device: the device side is simulated.

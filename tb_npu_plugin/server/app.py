@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any
 from urllib.parse import urlsplit
 
 from werkzeug.wrappers import Request, Response
 
+from tb_npu_plugin.discovery.runs import Choice
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound, check_choice
 from tb_npu_plugin.messages import Message
@@ -59,6 +61,8 @@ FIRST_SCAN = 1.0
 PROGRESS_WAIT = 0.5
 #: How long an answer of a view waits for its first data, in seconds.
 VIEW_WAIT = 0.25
+#: Choices of runs that are kept, with what was made for them.
+MAX_CHOICES = 8
 #: Bytes per block of a download.
 CHUNK = 1 << 20
 _MOUNT = "/npu_profiler/"
@@ -76,6 +80,8 @@ class App:
         self._given = library
         self._lock = threading.Lock()
         self._service: Service | None = None
+        #: By choice of runs, the latest last.
+        self._chosen: OrderedDict[Choice, App] = OrderedDict()
         #: Routes that change state: only POST, only from a page of this server.
         self._write_routes: dict[str, Callable[[Request], Response]] = {
             "api/reading": self._reading,
@@ -127,6 +133,21 @@ class App:
         path = request.path.rpartition(_MOUNT)[2].lstrip("/")
         if path.startswith(_DATA):  # the page itself is public, and shows the error
             self._hosts.check(request.headers.get("Host"))
+        choice = _choice(request)
+        return (self if choice == Choice() else self._app_of(choice))._answer(request, path)
+
+    def _app_of(self, choice: Choice) -> App:
+        """The application for the runs that a user has chosen. Other users may look at others."""
+        library = self.library.chosen(choice)
+        with self._lock:
+            if choice not in self._chosen:
+                self._chosen[choice] = App(self._watcher, library, self._hosts)
+            self._chosen.move_to_end(choice)
+            while len(self._chosen) > MAX_CHOICES:
+                self._chosen.popitem(last=False)
+            return self._chosen[choice]
+
+    def _answer(self, request: Request, path: str) -> Response:
         write = self._write_routes.get(path)
         if write is not None:
             check_write_request(request)
@@ -311,6 +332,12 @@ class App:
             return respond.binary(request, content, mime)
         kind = "csv" if mime == "text/csv" else "json"
         return respond.download(request, content, mime, f"trace_{name}.{kind}")
+
+
+def _choice(request: Request) -> Choice:
+    """The runs that the user has chosen: `join` with ids of runs, separated by dots, and `split` with the id of one; repeatable."""
+    joined = (frozenset(filter(None, ids.split("."))) for ids in request.args.getlist("join"))
+    return Choice(frozenset(filter(None, joined)), frozenset(filter(None, request.args.getlist("split"))))
 
 
 def _blocks(stream: IO[bytes], size: int) -> Iterator[bytes]:

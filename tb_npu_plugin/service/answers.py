@@ -233,14 +233,15 @@ class Service:
         """What the ranks of the run of each of `spans` (tokens) that are read do over time. Queues `spans`. Raises
         NotFound."""
         found: dict[str, RunStrips] = {}
-        runs: dict[str, RunStrips] = {}
+        runs: dict[tuple[str, str], RunStrips] = {}
         for token in spans:
             place = self.library.place(token)
             self.library.request(place, FORMATS[place.span.format].stages)
         for token in spans:
-            run = self.library.place(token).run.token
+            place = self.library.place(token)
+            run = place.run.token, place.worker.role
             if run not in runs:
-                places = ranks.first_spans(self.library.run_places(run), token)
+                places = ranks.first_spans(self.library.run_places(place.run.token), token)
                 read = [one for place in places if (one := ranks.open_read(self.library, place)) is not None]
                 runs[run] = self._strips.get(read)
             found[token] = runs[run]

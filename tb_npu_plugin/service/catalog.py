@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, Optional, TypedDict
 
 from tb_npu_plugin import __version__
-from tb_npu_plugin.discovery.model import FoundSpan, FoundWorker, Place, Scan
+from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, Place, Scan
 from tb_npu_plugin.discovery.report import decode_name
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.installation import scanner_in_use
@@ -66,19 +66,47 @@ class WorkerJson(TypedDict):
     """Host name; null where unknown."""
     pid: Optional[int]
     """Process id; null where unknown."""
+    role: str
+    """Part of a reinforcement learning job, in which ranks are numbered; else ""."""
     spans: list[SpanJson]
     """Captures, by time."""
 
 
+class FolderJson(TypedDict):
+    """A folder of a run."""
+
+    id: str
+    """Token of a run of this folder alone, as in old links; it stands for the run."""
+    label: str
+    """Path below the logdir."""
+
+
 class RunJson(TypedDict):
-    """A folder that holds captures."""
+    """A job: one folder that holds captures, or several."""
 
     id: str
     """Token for requests."""
     label: str
-    """Path below the logdir."""
+    """Path below the logdir; of a run of several folders, that of the first, and how many more there are."""
+    basis: str
+    """What decided that the captures are one run."""
+    texts: dict[str, MessageJson]
+    """Code and parameters of `basis`."""
+    folders: list[FolderJson]
+    """By path."""
     workers: list[WorkerJson]
-    """By rank."""
+    """By role and rank."""
+
+
+class OfferJson(TypedDict):
+    """Runs that may be one job; nothing proves it."""
+
+    runs: list[str]
+    """Their tokens."""
+    reason: str
+    """Why they may be."""
+    texts: dict[str, MessageJson]
+    """Code and parameters of `reason`."""
 
 
 class SkippedJson(TypedDict):
@@ -116,6 +144,8 @@ class CatalogJson(TypedDict):
     """Folders that are scanned."""
     runs: list[RunJson]
     """In natural order of their labels."""
+    offers: list[OfferJson]
+    """Runs that may be one."""
     skipped: list[SkippedJson]
     """Folders that were skipped."""
     summaries: list[SummariesJson]
@@ -145,15 +175,15 @@ def catalog(library: Library) -> CatalogJson:
     # Read the counter first: the page must request changes that happen meanwhile.
     generation = library.generation
     scan = library.scan()
-    runs: list[RunJson] = []
-    for run in scan.runs:
-        workers = [_worker(library, Place(run, worker, worker.spans[0])) for worker in run.workers]
-        runs.append({"id": run.token, "label": run.label, "workers": workers})
     return {
         "generation": generation,
         "scanning": library.watcher.scanning,
         "logdirs": [str(folder) for folder in library.watcher.logdirs.values()],
-        "runs": runs,
+        "runs": [_run(library, run) for run in scan.runs],
+        "offers": [
+            {"runs": list(offer.runs), "reason": offer.reason, "texts": messages_of({"reason": offer.reason})}
+            for offer in scan.offers
+        ],
         "skipped": [
             {
                 "path": item.path,
@@ -272,6 +302,17 @@ def _problems(span: FoundSpan, entries: Iterable[Entry | None]) -> list[Problem]
     )
 
 
+def _run(library: Library, run: FoundRun) -> RunJson:
+    return {
+        "id": run.token,
+        "label": run.label,
+        "basis": run.basis,
+        "texts": messages_of({"basis": run.basis}),
+        "folders": [{"id": folder.token, "label": folder.label} for folder in run.folders],
+        "workers": [_worker(library, Place(run, worker, worker.spans[0])) for worker in run.workers],
+    }
+
+
 def _worker(library: Library, first: Place) -> WorkerJson:
     worker: FoundWorker = first.worker
     return {
@@ -281,6 +322,7 @@ def _worker(library: Library, first: Place) -> WorkerJson:
         "rank_source": worker.rank_source,
         "host": worker.host,
         "pid": worker.pid,
+        "role": worker.role,
         "spans": [_span(library, Place(first.run, worker, span)) for span in worker.spans],
     }
 

@@ -2,21 +2,89 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.discovery.model import FoundRun, FoundWorker, Place, Scan
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypedDict
+
+from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, Place, Scan, label_of
 from tb_npu_plugin.errors import BadRequest, NotFound
 
 OPENS = "What opens: *_ascend_pt, *_ascend_ms, PROF_*, results of MindSpore up to 2.2, traces of torch.profiler."
 
 
 def choose_run(scan: Scan, name: str) -> FoundRun:
-    """A run by label or token; without a name, the first. Raises NotFound, BadRequest."""
+    """A run by its label or id or that of one of its folders; without a name, the first. Raises NotFound, BadRequest."""
     if not scan.runs:
         reasons = "; ".join(f"{item.path}: {item.reason}" for item in scan.skipped[:3])
         raise NotFound("no result that can be read", reasons or "tb-npu doctor says more.")
     for run in scan.runs:
-        if not name or name in (run.label, run.token):
+        if not name or run.is_named(name):
             return run
     raise BadRequest(f"no run {name!r}", f"Runs: {', '.join(run.label for run in scan.runs)}.")
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a view of a run shows at once: the run, or one of its roles."""
+
+    label: str
+    run: FoundRun
+    role: str
+    first: FoundSpan
+
+    @property
+    def params(self) -> dict[str, str]:
+        """Parameters of a view of a run."""
+        return {"run": self.run.token, "span": self.first.token}
+
+
+class LeftOut(TypedDict):
+    """A run, or a role of one, that an answer does not hold."""
+
+    run: str
+    """Its name."""
+    reason: Literal["limit", "no_data"]
+    """ "limit": more than one answer holds; it can be chosen by its name."""
+
+
+def choose_parts(scan: Scan, names: Sequence[str], most: int) -> tuple[list[Part], list[LeftOut]]:
+    """The recordings of the runs of these names with all of their roles, or the first ones; and the runs of which some are left
+    out. Raises NotFound, BadRequest."""
+    parts = [part for run in scan.runs for part in _parts_of(run)]
+    chosen = [] if names or not parts else parts
+    for name in names or (() if parts else ("",)):
+        chosen += [part for part in parts if part.role and part.label == name] or _parts_of(choose_run(scan, name))
+    every = [(part.label, one) for part in chosen for one in _recordings(part)]
+    left = dict.fromkeys(label for label, _ in every[most:])
+    return [one for _, one in every[:most]], [{"run": label, "reason": "limit"} for label in left]
+
+
+def _recordings(part: Part) -> Iterator[Part]:
+    """Each time that a run or a role of it was recorded. The first one has the name of the run."""
+    first, *others = fullest_worker(worker for worker in part.run.workers if worker.role == part.role).spans
+    yield replace(part, first=first)
+    for span in others:
+        yield replace(part, label=f"{part.label} ▸ {span.label}", first=span)
+
+
+def left_out_beside(scan: Scan, place: Place, run: str = "", worker: str = "") -> list[LeftOut]:
+    """What an answer about one place does not hold: other runs unless the user named the run, and other roles of the run unless
+    the user named the worker."""
+    parts = [part for one in scan.runs for part in _parts_of(one)]
+    others = [
+        part for part in parts if (part.role != place.worker.role and not worker if part.run is place.run else not run)
+    ]
+    return [{"run": part.label, "reason": "limit"} for part in others]
+
+
+def _parts_of(run: FoundRun) -> list[Part]:
+    first = {worker.role: worker.spans[0] for worker in reversed(run.workers)}
+    return [Part(label_of(run, role), run, role, span) for role, span in reversed(first.items())]
+
+
+def fullest_worker(workers: Iterable[FoundWorker]) -> FoundWorker:
+    """The worker with most spans, which has one of each recording of the run, as far as is known."""
+    return max(workers, key=lambda one: len(one.spans))
 
 
 def choose_place(scan: Scan, run: str = "", worker: str = "", span: str = "") -> Place:

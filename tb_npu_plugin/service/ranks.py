@@ -11,6 +11,7 @@ from tb_npu_plugin.discovery.model import FoundWorker, Place
 from tb_npu_plugin.messages import Message, messages_of
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.service.choice import fullest_worker
 from tb_npu_plugin.store.library import Library, StageState, StageStatus
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import files_of
@@ -55,21 +56,19 @@ READ_BYTES = 1 << 30
 
 
 def first_spans(places: Sequence[Place], span: str = "") -> list[Place]:
-    """One span per worker: those recorded together with `span`, else the first ones. Workers without such a span are omitted."""
+    """One span per worker of one role: those recorded together with `span`, else the first ones. Workers without such a span are
+    omitted. The role is that of `span`, else the first: ranks are numbered in each role."""
     if not places:
         return []
-    fullest = fullest_worker(place.worker for place in places)
-    number = next((_number(place, fullest) for place in places if place.span.token == span), 0)
-    own = {place.worker.token: place for place in places if place.span.token == span}
-    for place in places:
+    chosen = next((place for place in places if place.span.token == span), places[0])
+    peers = [place for place in places if place.worker.role == chosen.worker.role]
+    fullest = fullest_worker(place.worker for place in peers)
+    number = _number(chosen, fullest) if chosen.span.token == span else 0
+    own = {chosen.worker.token: chosen} if chosen.span.token == span else {}
+    for place in peers:
         if place.worker.token not in own and _number(place, fullest) == number:
             own[place.worker.token] = place
-    return [place for place in places if own.get(place.worker.token) is place]
-
-
-def fullest_worker(workers: Iterable[FoundWorker]) -> FoundWorker:
-    """The worker with most spans, which has one of each recording of the run, as far as is known."""
-    return max(workers, key=lambda one: len(one.spans))
+    return [place for place in peers if own.get(place.worker.token) is place]
 
 
 def _number(place: Place, fullest: FoundWorker) -> int:

@@ -43,7 +43,8 @@ def span_label(span: FoundSpan, meta: Mapping[str, Any] | None) -> str:
         time = datetime.fromtimestamp(int(meta["start_ns"]) / 1e9, timezone.utc)
     steps = _steps(meta["steps"]) if meta is not None else ""
     name = span.label if time is None else f"{time:%Y-%m-%d %H:%M:%S}{zone}"
-    return " · ".join(filter(None, (name, _window(span), steps)))
+    training = f"training step {span.identity.role_step}" if span.identity.role_step else ""
+    return " · ".join(filter(None, (name, training, _window(span), steps)))
 
 
 def _window(span: FoundSpan) -> str:

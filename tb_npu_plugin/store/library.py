@@ -6,6 +6,7 @@ The server uses it without waiting; the command line waits.
 from __future__ import annotations
 
 import atexit
+import copy
 import itertools
 import threading
 import time
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from tb_npu_plugin.discovery.model import FoundSpan, Place, Scan
+from tb_npu_plugin.discovery.runs import Choice, regroup
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.messages import Message
@@ -55,6 +57,13 @@ class StageStatus:
     growing: bool = False
 
 
+@dataclass
+class _Events:
+    """Number of changes beside those of the scan."""
+
+    count: int = 0
+
+
 class Library:
     """The results below the logdirs. Thread-safe. Raises BadSetting where no scanner can be used."""
 
@@ -80,7 +89,10 @@ class Library:
         self._previews: dict[str, str] = {}
         self._open: OrderedDict[tuple[str, ...], Span] = OrderedDict()
         self._memory = MemoryCache()
-        self._events = 0
+        self._events = _Events()
+        self._choice = Choice()
+        #: The latest scan, what the choice makes of it, and its places.
+        self._regrouped: tuple[Scan, Scan, dict[str, Place]] = (Scan(), Scan(), {})
         atexit.register(self.close)
 
     @property
@@ -92,7 +104,7 @@ class Library:
                 self.status(place, stage)  # records the end of the growth
             else:
                 self._note_growth((span, stage), False)
-        return self.watcher.generation + self._events
+        return self.watcher.generation + self._events.count
 
     def close(self) -> None:
         """End the worker processes."""
@@ -101,23 +113,42 @@ class Library:
         for job in list(self._cancelled.values()):
             self.pool.drop_preview(job)
 
+    def chosen(self, choice: Choice) -> Library:
+        """This library with the runs that a user has chosen. It shares all else: attributes are changed, never replaced."""
+        other = copy.copy(self)
+        other._choice = choice
+        other._regrouped = (Scan(), Scan(), {})
+        return other
+
     def scan(self) -> Scan:
         """The latest scan. Does not wait."""
-        return self.watcher.current()
+        return self._scanned()[0]
+
+    def _scanned(self) -> tuple[Scan, Callable[[str], Place | None]]:
+        """The latest scan, and its places by the token of the span."""
+        found = self.watcher.current()
+        if self._choice == Choice():
+            return found, self.watcher.place
+        scan, runs, places = self._regrouped
+        if scan is not found:
+            runs = regroup(found, self._choice)
+            places = {place.span.token: place for place in runs.places()}
+            self._regrouped = (found, runs, places)
+        return runs, places.get
 
     def place(self, span: str) -> Place:
         """The run, worker and span of a token. Raises NotFound."""
-        found = self.watcher.place(span)
+        found = self._scanned()[1](span)
         if found is None:
             raise NotFound(Message("error.span"), Message("hint.reload_runs"))
         return found
 
     def run_places(self, run: str) -> list[Place]:
-        """All spans of a run. Raises NotFound."""
-        found = [place for place in self.watcher.current().places() if place.run.token == run]
-        if not found:
+        """All spans of a run, by its id or that of one of its folders. Raises NotFound."""
+        found = next((one for one in self.scan().runs if run in one.tokens), None)
+        if found is None:
             raise NotFound(Message("error.run"), Message("hint.reload_runs"))
-        return found
+        return found.places()
 
     def status(self, place: Place, stage: Stage) -> StageStatus:
         """Status of a stage. Starts no job."""
@@ -199,7 +230,7 @@ class Library:
                 before = self._cancelled.get((place.span.token, stage)) if job is not None else None
                 if job is not None:
                     self._cancelled[place.span.token, stage] = job
-                    self._events += 1
+                    self._events.count += 1
             self.pool.drop_preview(before)  # it shows the old files
 
     def resume(self, places: Sequence[Place], stages: Iterable[Stage]) -> None:
@@ -212,7 +243,7 @@ class Library:
                 continue
             with self._lock:
                 job = self._cancelled.pop((place.span.token, stage), None)
-                self._events += 1
+                self._events.count += 1
             self.pool.forget(status.key)
             preview = job.preview if job is not None and job.key == status.key else None
             if job is not None and preview is None:
@@ -273,7 +304,7 @@ class Library:
         problems = [problem for status in statuses.values() for problem in _problems(place.span, status)]
         names = (entry.folder.name for entry in entries.values() if entry)
         key = (place.span.token, place.span.fingerprint, place.span.unread_fingerprint, *names)
-        key += (preview.name if preview else "",)
+        key += (preview.name if preview else "", place.run.token, place.run.label, place.worker.label)
         key += tuple(f"{problem.code} {problem.where}" for problem in problems)
         with self._lock:
             span = self._open.get(key)
@@ -342,7 +373,8 @@ class Library:
                 self._memory.forget(entry.folder)
                 with self._lock:
                     self._entries.pop(entry.folder.name, None)
-                    self._shown = {place: shown for place, shown in self._shown.items() if shown is not entry}
+                    for place in [place for place, shown in self._shown.items() if shown is entry]:
+                        del self._shown[place]
 
     def _note_growth(self, stage: tuple[str, Stage], growing: bool) -> None:
         """Record whether a stage grows. The end of growth raises `generation`, although no file changed on disk."""
@@ -351,11 +383,11 @@ class Library:
                 self._growing.add(stage)
             elif stage in self._growing:
                 self._growing.discard(stage)
-                self._events += 1
+                self._events.count += 1
 
     def _drop_preview(self, job: Job) -> None:
         with self._lock:
-            self._events += 1
+            self._events.count += 1
             preview = self._previews.pop(job.span, "") if job.stage == "trace" and job.preview is None else ""
         self._memory.timelines.drop(preview)
 

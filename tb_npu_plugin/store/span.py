@@ -11,7 +11,7 @@ import duckdb
 import msgspec
 
 from tb_npu_plugin.analysis.kernels.meaning import with_meaning
-from tb_npu_plugin.discovery.model import Place
+from tb_npu_plugin.discovery.model import Place, label_of
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture, StageCost
 from tb_npu_plugin.printable import package_logger
@@ -59,7 +59,7 @@ class Span:
         self.place = place
         self.token = place.span.token
         self.worker_label = place.worker.label
-        self.run_label = place.run.label
+        self.run_label = label_of(place.run, place.worker.role)
         self.path = place.span.path
         self.sizes = {file.relative: file.size for file in place.span.files}
         self.format = place.span.format

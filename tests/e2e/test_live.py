@@ -65,3 +65,30 @@ def test_tabs_colours_reload_and_a_file_that_grows(open_plugin: Open, cache: Pat
         expect(count).to_have_text(str(len(lines) - 2))
         expect(plugin.row_count).to_contain_text(f"{len(lines) - 2} rows")
         plugin.close()
+
+
+def test_runs_that_may_be_one_job_are_joined_and_the_link_keeps_it(
+    open_plugin: Open, cache: Path, tmp_path: Path
+) -> None:
+    for number, rank in enumerate(sorted((FIXTURES / "results" / "two_ranks").iterdir())):
+        target = tmp_path / f"node-{'ab'[number]}" / rank.name
+        shutil.copytree(rank, target, ignore=shutil.ignore_patterns("profiler_metadata.json"))
+    with tensorboard("--logdir", str(tmp_path), cache=cache) as url:
+        plugin = open_plugin(url)
+        first, second = plugin.catalog()["runs"]
+        frame = plugin.open("distributed", run=second["id"])
+        frame.get_by_role("button", name="One job in several runs?").click()
+        frame.get_by_role("button", name="Make them one run").click()
+        folders = frame.get_by_role("button", name="Folders of the run")
+        expect(folders).to_contain_text("2")
+        plugin.ready("distributed")
+        expect(frame.locator(".side")).to_contain_text("node-a + 1")
+        expect(plugin.main).to_contain_text("2 of 2 ranks")
+        link = plugin.page.url
+        assert f"join={second['id']}" in link or f"join={first['id']}" in link
+        plugin.go(link)
+        plugin.ready("distributed")
+        folders.click()
+        frame.get_by_role("button", name="Make each folder a run").click()
+        expect(frame.locator(".side")).not_to_contain_text("node-a + 1")
+        plugin.ready("distributed")

@@ -73,7 +73,7 @@ def test_a_change_during_the_catalog_raises_the_generation(fresh: Browser, monke
 
     def span(*arguments: Any) -> Any:
         found = real(*arguments)
-        library._events += 1
+        library._events.count += 1
         return found
 
     monkeypatch.setattr(catalog, "_span", span)

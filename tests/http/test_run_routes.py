@@ -13,6 +13,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from tb_npu_plugin.discovery.model import Place
+from tb_npu_plugin.server import app
 from tb_npu_plugin.service import ranks
 from tb_npu_plugin.store.library import Library, StageStatus
 from tests.conftest import FIXTURES
@@ -283,3 +284,27 @@ def test_a_search_covers_several_ranks(slow_rank: Browser) -> None:
     assert len(lines) == 1 + found["total"] and lines[0].startswith("run,worker,id,name,track,start_ns")
     for wrong in ({"part": []}, {"part": ["a:b"]}, {"part": [parts[0]] * 65}, {"part": parts, "q": " "}):
         assert slow_rank.ask("/api/timeline/search", **{"q": "a", **wrong}).status_code == 400
+
+
+def test_each_user_sees_the_runs_that_he_chose(fresh: Browser, logs: Path) -> None:
+    shutil.move(next((logs / "run").glob("*4243*")), logs / "node2" / "host1_4243_20250109154804123_ascend_pt")
+    settle(logs)
+    fresh.spans()
+    runs = fresh.json("/api/catalog")["runs"]
+    assert [run["label"] for run in runs] == ["node2", "run"]
+    join = {"join": ".".join(run["id"] for run in runs)}
+    (joined,) = fresh.json("/api/catalog", **join)["runs"]
+    assert (joined["label"], joined["texts"]["basis"]["code"]) == ("node2 + 1", "run.chosen")
+    assert [folder["label"] for folder in joined["folders"]] == ["node2", "run"]
+    for run in runs:  # also by the ids of its folders, and from a span of either
+        found = fresh.view("distributed", run=run["id"], **join)
+        assert [rank["rank"] for rank in found["data"]["ranks"]] == [0, 1]
+    assert {place["worker"] for place in fresh.json("/api/ranks", run=runs[0]["id"], **join)["ranks"]} == {
+        worker["label"] for worker in joined["workers"]
+    }
+    alone = fresh.view("distributed", run=runs[0]["id"])
+    assert [rank["rank"] for rank in alone["data"]["ranks"]] == [1]
+    assert len(fresh.json("/api/catalog", **join, split=runs[0]["id"])["runs"]) == 1, "join comes after split"
+    for number in range(20):
+        fresh.json("/api/catalog", split=f"r{number}")
+    assert len(fresh.plugin.app()._chosen) == app.MAX_CHOICES

@@ -87,7 +87,7 @@ def span_of(folder: Path) -> TestSpan:
         if spec is not None and spec.id != "trace" and not spec.in_root:
             tables.update(read_file(Reading(path, path.relative_to(folder).as_posix(), log)))
     names = [path.relative_to(folder).as_posix() for path in files]
-    capture = read_capture(folder, log)
+    capture = read_capture(folder, names, log)
     return TestSpan(
         tables, capture, names, log.list(), token=folder.name, worker_label=folder.name, run_label=folder.parent.name
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from decimal import Decimal
@@ -286,6 +288,42 @@ def test_diagnose_prints_each_run_and_names_those_it_leaves_out(tmp_path: Path) 
     assert "layout" not in found["runs"][0], "only the page and the report draw it"
     assert found["runs"][0].keys() - old.keys() == lost and "reason" not in old["unchecked"][0]
     assert "kind" in found["runs"][0]["verdict"] and "kind" not in old["verdict"]
+
+
+def test_every_command_names_the_runs_that_it_leaves_out(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        write_result(tmp_path / name / NAME, trace=None)
+    settle(tmp_path)
+    others = [{"run": name, "reason": "limit"} for name in ("b", "c")]
+    for view in ("overview", "distributed"):
+        assert shown(view, tmp_path)["left_out"] == others
+        assert shown(view, tmp_path, "--run", "b")["left_out"] == [], "chosen"
+    assert (
+        run("show", "overview", tmp_path).stdout.splitlines()[-1].startswith("Not shown: b, c. Choose runs with --run")
+    )
+    found = run("diff", tmp_path, tmp_path / "b", "--json")
+    assert (json.loads(found.stdout)["left_out"], "Not compared: 1/b, 1/c." in found.stderr) == (
+        [{"run": f"1/{name}", "reason": "limit"} for name in ("b", "c")],
+        True,
+    )
+    captures = npu.open(tmp_path)
+    assert {capture.run for capture in captures} == {"a", "b", "c"}
+    assert captures.diagnose()["left_out"] == others and "left_out" not in captures.diagnose("c")
+
+
+def test_one_job_gives_one_diagnosis_wherever_its_folders_lie(tmp_path: Path) -> None:
+    ranks = sorted((FIXTURES / "results" / "two_ranks").iterdir())
+    found = {}
+    for layout, folders in {"flat": ("", ""), "nodes": ("10.0.0.1", "10.0.0.2")}.items():
+        for folder, rank in zip(folders, ranks):
+            shutil.copytree(rank, tmp_path / layout / folder / rank.name)
+        settle(tmp_path / layout)
+        done = run("diagnose", tmp_path / layout, "--json")
+        text = re.sub("s[0-9a-f]{18}", "", done.stdout)  # ids are made of paths
+        found[layout] = re.sub('"run": ".*"', '"run": ""', text)
+    assert json.loads(found["flat"])["runs"][0]["ledgers"] and found["flat"] == found["nodes"]
+    printed = run("doctor", tmp_path / "nodes").stdout
+    assert "10.0.0.1 + 1  One job in 2 folders" in printed and "  10.0.0.1, 10.0.0.2\n" in printed
 
 
 def test_diff_says_what_changed_and_sets_the_exit_code() -> None:

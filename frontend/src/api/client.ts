@@ -29,10 +29,17 @@ export function isStale(error: unknown): boolean {
 // TensorBoard's page has <base href="plugin/npu_profiler/">, with its --path_prefix in front; everything goes there.
 const base = () => new URL("api/", document.baseURI);
 
+/** Parameters of all requests: the runs that the user has chosen (state/grouping.ts). */
+let common: Query = {};
+
+export function setCommonQuery(query: Query): void {
+  common = query;
+}
+
 /** URL of a route, for fetch and downloads. */
 export function apiUrl(route: string, query: Query = {}): string {
   const url = new URL(route, base());
-  for (const [name, value] of Object.entries(query)) {
+  for (const [name, value] of Object.entries({ ...common, ...query })) {
     if (value === null || value === undefined || value === "") continue;
     for (const item of Array.isArray(value) ? value : [value]) url.searchParams.append(name, String(item));
   }

@@ -173,6 +173,8 @@ export interface CatalogJson {
   logdirs: string[];
   /** In natural order of their labels. */
   runs: RunJson[];
+  /** Runs that may be one. */
+  offers: OfferJson[];
   /** Folders that were skipped. */
   skipped: SkippedJson[];
   /** By logdir. */
@@ -852,6 +854,14 @@ export interface FlowsJson {
   flows: FlowJson[];
 }
 
+/** A folder of a run. */
+export interface FolderJson {
+  /** Token of a run of this folder alone, as in old links; it stands for the run. */
+  id: string;
+  /** Path below the logdir. */
+  label: string;
+}
+
 /** Causes of the idle time of a device. Tables: "causes" (Free by cause and launch), "places" (idle time by cause, operator and Python function), "intervals" (every gap, cut into intervals with one cause each). The last two include the time between steps. Parameters: `device`, `step`. */
 export interface IdleJson {
   /** Devices with idle time; null if the span has one device. Empty: the trace has no steps on an NPU. */
@@ -1208,6 +1218,16 @@ export interface NeedJson {
   missing: MessageJson;
   /** How to record it. */
   how: MessageJson;
+}
+
+/** Runs that may be one job; nothing proves it. */
+export interface OfferJson {
+  /** Their tokens. */
+  runs: string[];
+  /** Why they may be. */
+  reason: string;
+  /** Code and parameters of `reason`. */
+  texts: Record<string, MessageJson>;
 }
 
 /** Host and device time by operator. Tables: "by_name", "by_shape" (name, [input_shapes,] calls, device_self_ns, device_total_ns, host_self_ns, host_total_ns, aicore_self_share, aicore_total_share, communication, stacks, incomplete); "api_statistic" where it was recorded. /api/table/operator.stacks (`name`, `input_shapes`; "null": calls without shapes) has call_stack (innermost frame first, one a line), calls and the four times. Parameter `within`: only the calls that overlap a time range on the host, as wholes, from the trace; without "api_statistic". */
@@ -1622,13 +1642,19 @@ export interface RooflinePoint {
   mfu: number | null;
 }
 
-/** A folder that holds captures. */
+/** A job: one folder that holds captures, or several. */
 export interface RunJson {
   /** Token for requests. */
   id: string;
-  /** Path below the logdir. */
+  /** Path below the logdir; of a run of several folders, that of the first, and how many more there are. */
   label: string;
-  /** By rank. */
+  /** What decided that the captures are one run. */
+  basis: string;
+  /** Code and parameters of `basis`. */
+  texts: Record<string, MessageJson>;
+  /** By path. */
+  folders: FolderJson[];
+  /** By role and rank. */
   workers: WorkerJson[];
 }
 
@@ -2230,6 +2256,8 @@ export interface WorkerJson {
   host: string | null;
   /** Process id; null where unknown. */
   pid: number | null;
+  /** Part of a reinforcement learning job, in which ranks are numbered; else "". */
+  role: string;
   /** Captures, by time. */
   spans: SpanJson[];
 }

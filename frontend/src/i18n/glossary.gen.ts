@@ -44,7 +44,7 @@ export const GLOSSARY: readonly (readonly [string, string, string, string])[] = 
   ["bin", "a time range of 2^n ns; two bins of half the width fill it", "时间格", "长度为 2^n ns 的时间段，由两个一半宽的时间格组成"],
   ["bar of the timeline", "the slices of a row that start in one bin, drawn as one rectangle", "时间线的条", "一行中在同一时间格内开始的 slice，画成一个矩形"],
   ["level of detail", "the bars of all rows for one width of the bins, on disk", "细节级别", "同一时间格宽度下所有行的条，存于磁盘"],
-  ["run", "a folder that holds captures, relative to the logdir", "运行", "logdir 下含有采集结果的文件夹（相对路径）"],
+  ["run", "one job: a folder that holds captures, or several", "运行", "一个作业：含有采集结果的一个或多个目录"],
   ["worker", "a process that was profiled: one rank", "Worker", "被采集的一个进程，即一个 rank"],
   ["span, capture", "one recording of a worker", "Span、采集结果", "一个 Worker 的一次采集"],
   ["stage", "of a pipeline: the ranks that hold the same layers. Of reading: tables or trace, read together. Of a step (Stage of the file): step time without bubble", "阶段（stage）", "流水线：持有相同层的 rank。读取：一起读取的表格或 trace。step（文件中的 Stage）：不含空泡的迭代耗时"],

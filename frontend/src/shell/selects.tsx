@@ -18,10 +18,7 @@ export function RunSelect({ runs, ...choice }: ChoiceProps & { runs: readonly Ru
 }
 
 export function WorkerSelect({ workers, ...choice }: ChoiceProps & { workers: readonly WorkerJson[] }) {
-  const sorted = [...workers].sort(
-    (a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity) || a.label.localeCompare(b.label),
-  );
-  return <Labelled label={t("side.worker")} options={sorted.map(workerOption)} {...choice} />;
+  return <Labelled label={t("side.worker")} options={workers.map(workerOption)} {...choice} />;
 }
 
 function workerOption(worker: WorkerJson): Option {

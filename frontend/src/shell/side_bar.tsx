@@ -4,6 +4,7 @@ import { sayOption, t, textOf, viewTitle } from "../i18n";
 import { catalog } from "../state/catalog";
 import { chooseRun, chooseSpan, chooseWorker, openView, place, selection } from "../state/selection";
 import { CompareWith, DiffSides } from "./diff_sides";
+import { RunFolders } from "./grouping";
 import { RunSelect, SpanSelect, WorkerSelect } from "./selects";
 import { SkippedList } from "./skipped";
 import { SummaryHint } from "./summaries";
@@ -20,6 +21,7 @@ export function SideBar() {
   return (
     <nav class="side" aria-label={t("side.navigation")}>
       {!isDiff && <RunSelect runs={found.runs} value={chosen.run} onChange={chooseRun} />}
+      {!isDiff && run && <RunFolders run={run} catalog={found} />}
       <h2>{t("side.views")}</h2>
       <Views current={chosen.view} span={here?.span} />
       {isDiff ? (

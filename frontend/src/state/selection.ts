@@ -59,9 +59,14 @@ export function resolve(found: CatalogJson | null, all: ReadonlyMap<string, Plac
   return { view, ...chosen, ...sides(all, chosen.span, wanted) };
 }
 
-/** The run with this id; without one, that of this path: links that people write, or of a logdir that was moved. */
+/**
+ * The run with this id or with a folder of this id; without one, that of this path: links that people write, or of a
+ * logdir that was moved.
+ */
 function runOf(runs: readonly RunJson[], wanted: string | undefined): RunJson | undefined {
-  return runs.find((item) => item.id === wanted) ?? runs.find((item) => item.label === wanted);
+  const has = (key: "id" | "label") => (run: RunJson) =>
+    run[key] === wanted || run.folders.some((folder) => folder[key] === wanted);
+  return runs.find(has("id")) ?? runs.find(has("label"));
 }
 
 function workerOf(run: RunJson | undefined, linked: Place | undefined): WorkerJson | undefined {

@@ -16,7 +16,7 @@ function span(id: string, simulated: boolean): SpanJson {
 }
 
 function worker(id: string, spans: SpanJson[]) {
-  return { id, label: id, rank: 0, rank_source: "", host: null, pid: null, spans };
+  return { id, label: id, rank: 0, rank_source: "", host: null, pid: null, role: "", spans };
 }
 
 const CATALOG: CatalogJson = {
@@ -24,9 +24,10 @@ const CATALOG: CatalogJson = {
   scanning: false,
   logdirs: ["/runs, old"],
   runs: [
-    { id: "r1", label: "mock", workers: [worker("w1", [span("s1", true)])] },
-    { id: "r2", label: "real", workers: [worker("w2", [span("s2", false)])] },
+    { id: "r1", label: "mock", basis: "", texts: {}, folders: [], workers: [worker("w1", [span("s1", true)])] },
+    { id: "r2", label: "real", basis: "", texts: {}, folders: [], workers: [worker("w2", [span("s2", false)])] },
   ],
+  offers: [],
   skipped: [],
   summaries: [],
   scanner: "c",

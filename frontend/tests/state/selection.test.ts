@@ -20,7 +20,12 @@ function span(id: string): SpanJson {
 }
 
 function worker(id: string, rank: number, spans: string[]) {
-  return { id, label: id, rank, rank_source: "", host: null, pid: null, spans: spans.map(span) };
+  return { id, label: id, rank, rank_source: "", host: null, pid: null, role: "", spans: spans.map(span) };
+}
+
+function runJson(id: string, label: string, workers: ReturnType<typeof worker>[], more: string[] = []) {
+  const folders = [id, ...more].map((folder) => ({ id: folder, label: `folder ${folder}` }));
+  return { id, label, basis: "", texts: {}, folders, workers };
 }
 
 const CATALOG: CatalogJson = {
@@ -28,9 +33,10 @@ const CATALOG: CatalogJson = {
   scanning: false,
   logdirs: ["/x"],
   runs: [
-    { id: "r1", label: "r1", workers: [worker("w1", 0, ["s1", "s2"]), worker("w2", 1, ["s3"])] },
-    { id: "r2", label: "second", workers: [worker("w3", 0, ["s4"])] },
+    runJson("r1", "r1", [worker("w1", 0, ["s1", "s2"]), worker("w2", 1, ["s3"])]),
+    runJson("r2", "second", [worker("w3", 0, ["s4"])], ["r3"]),
   ],
+  offers: [],
   skipped: [],
   summaries: [],
   scanner: "c",
@@ -77,7 +83,7 @@ test("the pair is the same before and after the captures are read", () => {
   const all = new Map<string, Place>();
   for (const [id, label] of Object.entries(labels)) {
     const own = { ...worker("w", 0, []), spans: [{ ...span(id), label }] };
-    all.set(id, { run: { id: `r${id}`, label: id, workers: [own] }, worker: own, span: own.spans[0] as SpanJson });
+    all.set(id, { run: runJson(`r${id}`, id, [own]), worker: own, span: own.spans[0] as SpanJson });
   }
   const catalog = { ...CATALOG, runs: [...all.values()].map((place) => place.run) };
   expect(resolve(catalog, all, { span: "a" })).toMatchObject({ baseline: "d", experimental: "a" });
@@ -118,7 +124,7 @@ test("compared with the same rank of the next run in time, of the same profiler 
   const add = (id: string, start_ns: string, ranks = 1, format = "torch_npu") => {
     const workers = Array.from({ length: ranks }, (_, rank) => worker(`${id}.${rank}`, rank, []));
     const s = { ...span(id), start_ns, format };
-    all.set(id, { run: { id, label: id, workers }, worker: workers[0] as never, span: s });
+    all.set(id, { run: runJson(id, id, workers), worker: workers[0] as never, span: s });
   };
   add("here", "1000");
   add("other profiler", "1001", 1, "kineto");
@@ -134,7 +140,7 @@ function runs(of: Record<string, [rank: number, label: string, start_ns: string 
   return new Map(
     Object.entries(of).map(([id, [rank, label, start_ns]]) => {
       const own = worker(id, rank, []);
-      return [id, { run: { id, label: id, workers: [own] }, worker: own, span: { ...span(id), label, start_ns } }];
+      return [id, { run: runJson(id, id, [own]), worker: own, span: { ...span(id), label, start_ns } }];
     }),
   );
 }
@@ -174,7 +180,7 @@ test("a rank is compared with the same rank", () => {
   const all = new Map<string, Place>();
   for (const id of ["one", "two"]) {
     const workers = [0, 1].map((rank) => worker(`${id}.${rank}`, rank, []));
-    const run = { id, label: id, workers };
+    const run = runJson(id, id, workers);
     for (const [rank, of] of workers.entries())
       all.set(`${id}.${rank}`, { run, worker: of, span: { ...span(`${id}.${rank}`), start_ns: "1000" } });
   }
@@ -214,7 +220,7 @@ test("another run comes before an earlier span of the same worker", () => {
     ["two", spans.slice(2)],
   ] as const) {
     const of = { ...worker(run, 0, []), spans: own };
-    for (const each of own) all.set(each.id, { run: { id: run, label: run, workers: [of] }, worker: of, span: each });
+    for (const each of own) all.set(each.id, { run: runJson(run, run, [of]), worker: of, span: each });
   }
   for (const place of all.values()) place.run = (all.get(place.run.id === "one" ? "here" : "other") as Place).run;
   expect(resolve(CATALOG, all, { baseline: "here" })).toMatchObject({ experimental: "other" });
@@ -226,4 +232,11 @@ test("a link may name a run by its path; an id goes first", () => {
   const [first, second] = CATALOG.runs as [(typeof CATALOG.runs)[0], (typeof CATALOG.runs)[0]];
   const named = { ...CATALOG, runs: [{ ...first, label: "r2" }, second] };
   expect(resolve(named, PLACES, { run: "r2" })).toMatchObject({ run: "r2" });
+});
+
+test("an old link to one folder of a run leads to the run", () => {
+  for (const id of ["r3", "folder r3"]) {
+    expect(resolve(CATALOG, PLACES, { run: id })).toMatchObject({ run: "r2", worker: "w3", span: "s4" });
+  }
+  expect(missingOf(CATALOG, PLACES, { run: "r4" })).toEqual({ kind: "run", id: "r4" });
 });

@@ -25,12 +25,13 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
     """Return the capture of a result folder; report damaged settings. The rank comes from the name of
     profiler_info_<rank>.json, then its rank_id, then folder names. The file of 2.3 and 2.4 is flat and has no
     switches."""
-    return with_database_settings(_of_settings(folder, log), folder, files, log, PROFILER_DATABASE)
+    return with_database_settings(
+        _of_settings(folder, settings.beside(files), log), folder, files, log, PROFILER_DATABASE
+    )
 
 
-def _of_settings(folder: Path, log: ProblemLog) -> Capture:
-    """Read the settings from JSON files and names."""
-    found = settings.list_names(folder, log)
+def _of_settings(folder: Path, found: Sequence[str], log: ProblemLog) -> Capture:
+    """Read the settings from JSON files and names. found: files beside the output."""
     name, info = settings.read_profiler_info(folder, found, log)
     report = FileReport(log, name or PROFILER_INFO.name)
     parameters = object_of(info, names.PARAMETERS, report)

@@ -47,7 +47,7 @@ def read_capture(folder: Path, files_: Sequence[str], log: ProblemLog) -> Captur
         pid=named.pid,
         window=named.window,
         device_name=files.CPU,
-        **settings.read_metadata(folder, settings.list_names(folder, log), log),
+        **settings.read_metadata(folder, settings.beside(files_), log),
     )
 
 

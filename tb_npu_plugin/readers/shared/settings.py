@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +34,13 @@ _MAX_DEPTH = 4
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 
 
-def list_names(folder: Path, log: ProblemLog) -> list[str]:
-    """Return the sorted file names in the folder."""
-    try:
-        return sorted(path.name for path in folder.iterdir())
-    except OSError as error:
-        FileReport(log, ".").os_error(error)
-        return []
+def beside(files: Sequence[str]) -> list[str]:
+    """Return the files of a span that are in the result folder itself. Only these are its settings: a folder may hold spans of
+    several ranks."""
+    return [name for name in files if "/" not in name]
 
 
-def read_profiler_info(folder: Path, files: list[str], log: ProblemLog) -> tuple[str, dict[str, Any]]:
+def read_profiler_info(folder: Path, files: Sequence[str], log: ProblemLog) -> tuple[str, dict[str, Any]]:
     """Return the name and content of the profiler_info file; ("", {}) without one."""
     report = FileReport(log, names.PROFILER_INFO.name)
     found = [name for name in files if names.PROFILER_INFO.matches(name)]
@@ -117,7 +114,7 @@ def rank_of(name: str, info: Mapping[str, Any], named: Identity, report: FileRep
     return (named.rank, named.rank_source) if stated is None else (stated, "rank_id")
 
 
-def read_metadata(folder: Path, files: list[str], log: ProblemLog) -> dict[str, Any]:
+def read_metadata(folder: Path, files: Sequence[str], log: ProblemLog) -> dict[str, Any]:
     """Return the fields of Capture from profiler_metadata.json."""
     path = folder / names.PROFILER_METADATA.name
     content = read_settings_file(path, log) if path.name in files else {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,14 @@ from tb_npu_plugin.schema import torch_npu_json as names
 from tb_npu_plugin.schema.settings import ADDED_KEYS
 
 
-def read_capture(folder: Path, log: ProblemLog) -> Capture:
+def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
     """Return the capture of a result folder; report damaged settings. The rank comes from the name of
     profiler_info_<rank>.json, then its rank_id, then the folder name, then the parent folder's name. Start and end are
     wall-clock ns: end is collectionTimeEnd, start is collectionTimeEnd - (MonotonicTimeEnd - start_monotonic)."""
-    files = settings.list_names(folder, log)
-    name, info = settings.read_profiler_info(folder, files, log)
+    own = settings.beside(files)
+    name, info = settings.read_profiler_info(folder, own, log)
     report = FileReport(log, name or names.PROFILER_INFO.name)
-    metadata = settings.read_metadata(folder, files, log)
+    metadata = settings.read_metadata(folder, own, log)
     config = object_of(info, "config", report)
     common = object_of(config, "common_config", report)
     experimental = object_of(config, "experimental_config", report)

@@ -11,7 +11,7 @@ import pytest
 
 from tb_npu_plugin.discovery import found as found_module
 from tb_npu_plugin.discovery import layout
-from tb_npu_plugin.discovery import scan as scan_module
+from tb_npu_plugin.discovery import runs as runs_module
 from tb_npu_plugin.discovery.model import FoundSpan, Scan
 from tb_npu_plugin.discovery.scan import scan
 from tests.support.fixtures import FIXTURES
@@ -46,7 +46,7 @@ def test_two_processes_that_claim_a_rank_at_one_time_are_kept_apart(
     found = scan({"": tmp_path / "logs"})
     assert tree(found) == {"logs": {"rank 0 · host1_11": [names[0]], "rank 0 · host2_22": [names[1]]}}
     assert len({worker.token for worker in found.runs[0].workers}) == 2
-    monkeypatch.setattr(scan_module, "RESTART_GAP", scan_module.timedelta(seconds=5))
+    monkeypatch.setattr(runs_module, "RESTART_GAP", runs_module.timedelta(seconds=5))
     assert len(scan({"": tmp_path / "logs"}).runs[0].workers) == 1
 
 

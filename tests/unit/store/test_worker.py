@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +125,7 @@ def test_a_file_that_cannot_be_read_is_skipped(
 def test_a_defect_in_reading_the_settings_does_not_cost_the_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def read_capture(folder: Path, log: ProblemLog) -> Any:
+    def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Any:
         raise ZeroDivisionError
 
     monkeypatch.setattr(capture, "read_capture", read_capture)

@@ -29,7 +29,11 @@ import { Trajectory } from "./trajectory";
 
 /** All ranks of a run: steps, communication, links. */
 export function DistributedView({ selection }: ViewProps) {
-  const view = useView<DistributedJson>("distributed", { run: selection.run, within: param(WITHIN) });
+  const view = useView<DistributedJson>("distributed", {
+    run: selection.run,
+    span: selection.span,
+    within: param(WITHIN),
+  });
   useAccepted(view, WITHIN);
   return (
     <>

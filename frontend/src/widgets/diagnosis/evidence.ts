@@ -1,4 +1,11 @@
-import { type Evidence, type FindingJson, type LedgerJson, VIEW_IDS, type ViewId } from "../../api/types.gen";
+import {
+  type Evidence,
+  type FindingJson,
+  type LedgerJson,
+  VIEW_IDS,
+  type ViewId,
+  type WorkerJson,
+} from "../../api/types.gen";
 import { places } from "../../state/catalog";
 import { selection } from "../../state/selection";
 import { formatState } from "../table/state";
@@ -45,10 +52,10 @@ function isAvailable({ view, span }: Evidence): boolean {
 /** The span of a rank in the run on screen; null if it was not profiled. */
 function spanOfRank(rank: unknown): string | null {
   const { run, span } = selection.value;
-  const at = places.value.get(span)?.worker.spans.findIndex(({ id }) => id === span) ?? 0;
-  const worker = [...places.value.values()].find(
-    (one) => one.run.id === run && rank != null && one.worker.rank === rank,
-  )?.worker;
+  const shown = places.value.get(span)?.worker;
+  const at = shown?.spans.findIndex(({ id }) => id === span) ?? 0;
+  const isMeant = (one: WorkerJson) => rank != null && one.rank === rank && one.role === shown?.role;
+  const worker = [...places.value.values()].find((one) => one.run.id === run && isMeant(one.worker))?.worker;
   return (worker?.spans[at] ?? worker?.spans[0])?.id ?? null;
 }
 

@@ -1,0 +1,284 @@
+"""Runs: which folders are one job, what decided it, and the workers of each.
+
+Folders of the roles of one reinforcement learning job are one run. Other folders below one logdir are joined if their metadata name
+the same world size and communicator, their ranks differ and they were recorded at one time. Without such metadata a folder is a run,
+and folders that look alike are only offered as one. A choice of the user goes first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Optional, TypeVar
+
+from tb_npu_plugin.discovery.identity import Identity
+from tb_npu_plugin.discovery.looks import Job
+from tb_npu_plugin.discovery.lost_files import with_lost_files
+from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, Offer, RunFolder, Scan, token
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.problems import Problem
+
+T = TypeVar("T")
+#: The job of a folder; None: not told.
+JobOf = Callable[[RunFolder], Optional[Job]]
+
+#: What begins at least this long after the end of the other was not recorded at one time. Of two processes with one rank, it is
+#: a restarted worker.
+RESTART_GAP = timedelta(seconds=60)
+
+
+def group_by_job(folders: Sequence[RunFolder], job_of: JobOf) -> list[list[RunFolder]]:
+    """The folders of each run, by name. Asks for jobs only where folders may be joined. Takes linear time, and n log n to sort."""
+    by_name = sorted(folders, key=lambda one: natural_key(one.label))
+    roles = {folder.job_token for folder in folders if folder.job_token != folder.token}
+    of_roles: dict[str, list[RunFolder]] = defaultdict(list)
+    for folder in by_name:
+        if folder.job_token in roles:
+            of_roles[folder.job_token].append(folder)
+    groups = list(of_roles.values())
+    timed = [(folder, folder.spans) for folder in by_name if folder.job_token not in roles]
+    for together in _at_one_time(timed):
+        by_job: dict[Job, list[RunFolder]] = defaultdict(list)
+        asked = _may_join(together)
+        for folder in together:
+            job = job_of(folder) if folder.token in asked else None
+            if job is None:
+                groups.append([folder])
+            else:
+                by_job[job].append(folder)
+        for own in by_job.values():
+            groups += _disjoint(own)
+    return groups
+
+
+def _may_join(folders: Sequence[RunFolder]) -> set[str]:
+    """Tokens of the folders whose ranks are known and which may tell their job; none where all of these have the same rank, as
+    captures of several jobs do."""
+    found = [one for one in folders if _ranks(one.spans) and any(span.metadata for span in one.spans)]
+    counts = Counter(rank for folder in found for rank in _ranks(folder.spans))
+    return {folder.token for folder in found} if max(counts.values(), default=0) < len(found) else set()
+
+
+def _disjoint(folders: Sequence[RunFolder]) -> list[list[RunFolder]]:
+    """Folders of one job by capture: each goes to the first capture after those that have one of its ranks."""
+    captures: list[list[RunFolder]] = []
+    following: dict[int, int] = {}  # by rank: the first capture without it, and without it in all later ones
+    for folder in folders:
+        ranks = _ranks(folder.spans)
+        number = max(following.get(rank, 0) for rank in ranks)
+        if number == len(captures):
+            captures.append([])
+        captures[number].append(folder)
+        following.update(dict.fromkeys(ranks, number + 1))
+    return captures
+
+
+def _ranks(spans: Iterable[FoundSpan]) -> set[int]:
+    """Ranks of captures; none if one is unknown."""
+    ranks = {span.identity.rank for span in spans}
+    return set() if None in ranks else {rank for rank in ranks if rank is not None}
+
+
+def offers(runs: Sequence[FoundRun], jobs: dict[str, Job]) -> list[Offer]:
+    """Runs side by side of one format that were recorded at one time with other ranks, or on other hosts where ranks are unknown.
+    jobs: those that are known, by token of a folder; runs of two jobs are never offered."""
+    alike: dict[tuple[str, frozenset[str]], list[tuple[FoundRun, Sequence[FoundSpan]]]] = defaultdict(list)
+    for run in runs:
+        parent = run.label.rpartition("/")[0]
+        alike[parent, frozenset(span.format for span in run.spans)].append((run, run.spans))
+    found = []
+    for own in alike.values():
+        for together in _at_one_time(own):
+            known = [jobs[folder.token] for run in together for folder in run.folders if folder.token in jobs]
+            worlds, wholes = {job.world for job in known}, {job.communicator for job in known if job.is_whole}
+            reason = _reason(together)
+            if len(together) > 1 and len(worlds) < 2 and len(wholes) < 2 and reason is not None:
+                found.append(Offer(tuple(run.token for run in together), reason))
+    return found
+
+
+def _reason(runs: Sequence[FoundRun]) -> Message | None:
+    """Why runs may be one job; None if they have a rank or host in common, or neither is known."""
+    ranks = [_ranks(run.spans) for run in runs]
+    if all(ranks):
+        return Message("run.other_ranks") if len(set().union(*ranks)) == sum(map(len, ranks)) else None
+    hosts = [{span.identity.host for span in run.spans} for run in runs]
+    differ = len(set().union(*hosts)) == sum(map(len, hosts)) and not any(None in own for own in hosts)
+    return Message("run.other_hosts") if differ else None
+
+
+def _at_one_time(items: Iterable[tuple[T, Sequence[FoundSpan]]]) -> list[list[T]]:
+    """Items, each with its captures, that were recorded at one time; those of unknown time are together."""
+    timed: list[tuple[datetime, datetime, int, T]] = []
+    groups: list[list[T]] = [[]]
+    for number, (item, spans) in enumerate(items):
+        times = _times(spans)
+        if times is None:
+            groups[0].append(item)
+        else:
+            timed.append((*times, number, item))
+    timed.sort(key=lambda one: one[0])
+    end = datetime.min
+    numbered: list[list[tuple[int, T]]] = []
+    for first, last, number, item in timed:
+        if not numbered or first - end >= RESTART_GAP:
+            numbered.append([])
+        numbered[-1].append((number, item))
+        end = max(end, last)
+    # In the order of the items: times of one capture have no meaning.
+    return groups + [[item for _, item in sorted(group, key=lambda one: one[0])] for group in numbered]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Runs that a user wants as one, and runs whose folders shall be runs of their own: by their ids, or those of their folders."""
+
+    joined: frozenset[frozenset[str]] = frozenset()
+    split: frozenset[str] = frozenset()
+
+
+def regroup(scan: Scan, choice: Choice) -> Scan:
+    """The scan with the runs that a user has chosen. Ids of no run have no effect."""
+    runs: list[FoundRun] = []
+    for run in scan.runs:
+        is_split = not choice.split.isdisjoint(run.tokens)
+        runs += [run_of([folder], Message("run.split")) for folder in run.folders] if is_split else [run]
+    for ids in sorted(choice.joined, key=sorted):
+        own = [run for run in runs if not ids.isdisjoint(run.tokens)]
+        if len(own) > 1:
+            folders = sorted((folder for run in own for folder in run.folders), key=lambda one: natural_key(one.label))
+            runs = [run for run in runs if ids.isdisjoint(run.tokens)]
+            runs.append(run_of(folders, Message("run.chosen", count=len(folders))))
+    runs.sort(key=lambda run: natural_key(run.label))
+    left = {run.token for run in runs}
+    return replace(scan, runs=tuple(runs), offers=tuple(one for one in scan.offers if left.issuperset(one.runs)))
+
+
+def run_of(folders: Sequence[RunFolder], chosen: Message | None = None) -> FoundRun:
+    """The run of these folders: with the name and id of the folder of roles, else of the first. Workers keep the ids that their
+    folder alone gives them. chosen: the choice of the user, if that decided."""
+    first = folders[0]
+    spans = iter(with_lost_files([span for folder in folders for span in folder.spans]))
+    homes: dict[str, str] = {}
+    by_role: dict[str, list[FoundSpan]] = defaultdict(list)
+    for folder in folders:
+        for span in (next(spans) for _ in folder.spans):
+            homes[span.token] = folder.token
+            by_role[span.identity.role].append(span)
+    workers = [
+        worker
+        for role in sorted(by_role, key=natural_key)
+        for worker in sorted(_workers(homes, by_role[role]), key=lambda one: (one.rank is None, one.rank or 0))
+    ]
+    more = f" + {len(folders) - 1}" if len(folders) > 1 else ""
+    own, label, basis = first.token, first.label + more, Message("run.folder")
+    if chosen is not None:
+        basis = chosen
+    elif any(by_role):
+        own, label = first.job_token, first.job_label
+        basis = Message("run.roles", roles=", ".join(filter(None, sorted(by_role))))
+    elif more:
+        basis = Message("run.joined", count=len(folders))
+    return FoundRun(own, label, tuple(workers), tuple(folders), basis)
+
+
+def natural_key(text: str) -> list[tuple[bool, int, str]]:
+    """Sort key that puts rank10 after rank9."""
+    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in re.split(r"(\d+)", text)]
+
+
+def _workers(homes: Mapping[str, str], spans: Iterable[FoundSpan]) -> list[FoundWorker]:
+    """Group spans by rank, or by process if the rank is unknown. homes: id of the folder of each span, by its own. Without a pid, a
+    process is one of its folder."""
+    by_rank: dict[int, list[FoundSpan]] = defaultdict(list)
+    by_process: dict[tuple[str, str], list[FoundSpan]] = defaultdict(list)
+    for span in spans:
+        if span.identity.rank is None:
+            home = homes[span.token] if span.identity.pid is None else ""
+            by_process[_process(span.identity), home].append(span)
+        else:
+            by_rank[span.identity.rank].append(span)
+    workers = []
+    for rank in sorted(by_rank):
+        groups = _split_by_process(by_rank[rank])
+        for group in groups:
+            # The first group keeps the plain id, so that links remain valid when a second process appears.
+            key = () if group is groups[0] else (_origin(group[0].identity),)
+            own = group if len(groups) == 1 else [_with_shared_rank(span, rank, len(groups)) for span in group]
+            workers.append(_worker(homes, own, (f"rank {rank}", *key), len(groups) > 1))
+    for process, own in sorted(by_process.items(), key=lambda item: natural_key(item[0][0])):
+        workers.append(_worker(homes, own, ("process", process[0])))
+    return workers
+
+
+def _worker(
+    homes: Mapping[str, str], spans: list[FoundSpan], key: tuple[str, ...], shared: bool = False
+) -> FoundWorker:
+    """key: what tells it from other workers of its folder. shared: other processes have the same rank."""
+    spans = sorted(spans, key=lambda span: (span.identity.stamp, natural_key(span.path)))
+    first = spans[0].identity
+    process = _origin(first) if shared else _process(first)
+    rank = "" if first.rank is None else f"rank {first.rank}"
+    label = " · ".join(filter(None, (first.role, rank, process))) or "worker"
+    own = token("w", homes[spans[0].token], *key)
+    return FoundWorker(own, label, first.rank, first.rank_source, first.host, first.pid, tuple(spans), first.role)
+
+
+def _process(identity: Identity) -> str:
+    """The recording process, from names."""
+    return "/".join(filter(None, (identity.node, identity.worker_name)))
+
+
+def _origin(identity: Identity) -> str:
+    """The recording process, and its device if known."""
+    device = "" if identity.device is None else f"device {identity.device}"
+    return " · ".join(filter(None, (_process(identity), device)))
+
+
+def _with_shared_rank(span: FoundSpan, rank: int, processes: int) -> FoundSpan:
+    return replace(span, notes=(*span.notes, _shared_rank(rank, processes)))
+
+
+def _shared_rank(rank: int, processes: int) -> Problem:
+    return Problem(
+        "shared_rank",
+        "",
+        "",
+        Message("expected.one_process"),
+        Message("found.processes", count=processes, rank=rank),
+        Message("lost.rank"),
+        Message("action.set_rank"),
+        severity="warning",
+    )
+
+
+def _split_by_process(spans: list[FoundSpan]) -> list[list[FoundSpan]]:
+    """Group the spans of one rank: one group, unless several processes recorded with this rank at the same time."""
+    processes: dict[str, list[FoundSpan]] = defaultdict(list)
+    for span in spans:
+        processes[_origin(span.identity)].append(span)
+    groups: list[list[FoundSpan]] = []
+    for _, own in sorted(processes.items(), key=lambda item: min((span.identity.stamp, span.path) for span in item[1])):
+        home = next((group for group in groups if not _may_overlap(group, own)), None)
+        if home is None:
+            groups.append(list(own))
+        else:
+            home.extend(own)
+    return groups
+
+
+def _may_overlap(left: list[FoundSpan], right: list[FoundSpan]) -> bool:
+    """Whether two processes recorded at the same time, or the time of a span is unknown."""
+    times, others = _times(left), _times(right)
+    if times is None or others is None:
+        return True
+    return others[0] - times[1] < RESTART_GAP and times[0] - others[1] < RESTART_GAP
+
+
+def _times(spans: Sequence[FoundSpan]) -> tuple[datetime, datetime] | None:
+    """First and last time in the names of captures; None if one has no time."""
+    times = [time for span in spans if (time := span.identity.time) is not None]
+    return (min(times), max(times)) if times and len(times) == len(spans) else None
