@@ -216,7 +216,7 @@ def test_roles_of_a_job_are_workers_of_one_run_and_steps_are_their_captures(tmp_
     assert [part.label for part in parts] == ["exp", "exp · actor_update"]
     others = ["exp · actor_update", "exp · e2e", "exp · rollout_generate"]  # the second step, too
     assert [one["run"] for one in left_out] == others
-    assert [part.role for part in choose_parts(found, ["exp · e2e"], 9)[0]] == ["e2e"]
+    assert [part.role for part in choose_parts(found, ["exp · e2e"], 9)[0]] == ["e2e", "e2e"]
 
 
 def test_what_the_user_chose_wins(tmp_path: Path) -> None:
