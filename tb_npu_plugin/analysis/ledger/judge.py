@@ -69,7 +69,7 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
     least = min(ledgers, key=_waiting_share)
     most = max(ledgers, key=_share)
     culprits, stage = _culprits(run, ledgers, chains, _LEAST_AWAITED * most.window_ns)
-    waits = {one.rank: one.total("waiting") for one in ledgers}
+    waits = {one.rank: _most_waiting(one) for one in ledgers}
     culprits = tuple(rank for rank in culprits if waits.get(rank, 0) <= _MOST_OWN * most.total("waiting"))
     if not chains.total:
         stage = _slow_stage(ledgers)
@@ -108,9 +108,14 @@ def _may_lose(ledger: RankLedger, entry: Entry) -> bool:
     return entry.entry == "computing" and not _is_healthy(ledger, hidden)
 
 
+def _most_waiting(ledger: RankLedger) -> int:
+    """Largest possible waiting, ns."""
+    return sum(one.high_ns for one in ledger.entries if one.entry == "waiting")
+
+
 def _waiting_share(ledger: RankLedger) -> float:
     """Largest possible share of waiting."""
-    return sum(one.high_ns for one in ledger.entries if one.entry == "waiting") / ledger.window_ns
+    return _most_waiting(ledger) / ledger.window_ns
 
 
 def _is_healthy(ledger: RankLedger, hidden_ns: int = 0) -> bool:
