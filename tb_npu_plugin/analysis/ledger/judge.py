@@ -232,7 +232,8 @@ def _stage_of(by_stage: Counter[int], waiting: int, ledgers: Sequence[RankLedger
     works: dict[int, list[int]] = {}
     for ledger in ledgers:
         if (stage := pipeline_stage(ledger.span.capture)) is not None:
-            works.setdefault(stage, []).append(ledger.total("computing", "transfer", "communication"))
+            certain = sum(one.low_ns for one in ledger.entries if one.entry in ("computing", "transfer"))
+            works.setdefault(stage, []).append(certain)
     found = by_stage.most_common(2)
     if len(works) < 2 or not found or found[0][1] < _MOST_EXPLAINED * waiting:
         return None
