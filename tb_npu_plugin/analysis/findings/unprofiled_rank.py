@@ -16,7 +16,7 @@ from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 _LEAST_WAIT = 0.05
 #: What of the waiting could be saved: less than the exposed waiting, or more, with what computing hides.
 _STAKE = {False: "finding.unprofiled_rank.next", True: "finding.unprofiled_rank.hidden"}
-#: Waits for another unprofiled rank, as a share of those for the worst one: from it on, either may wait for the other.
+#: Waits whose chain is not resolved, as a share of those for an unprofiled rank: from it on, that rank may wait for others.
 _LEAST_ROOT = 0.5
 #: Largest number of reported ranks in a single group.
 _NAMED = 3
@@ -44,12 +44,9 @@ def find(run: RunData) -> list[Finding]:
 
 
 def _is_root(run: RunData, rank: int) -> bool:
-    """Whether the waits for a rank clearly exceed those for any other unprofiled one, and those that are not resolved: it may wait
-    for that one in turn."""
-    total = run.chains.total
-    ends = total[-1, rank, "unprofiled"]
-    others = [time for (_, peer, kind), time in total.items() if kind == "unprofiled" and peer != rank]
-    return not ends or max([run.chains.unresolved_ns, *others]) < _LEAST_ROOT * ends
+    """Whether the waits for a rank exceed those for any rank whose own waits are not resolved: it may wait in turn."""
+    ends = run.chains.total[-1, rank, "unprofiled"]
+    return not ends or run.chains.unresolved_ns < _LEAST_ROOT * ends
 
 
 def _totals(run: RunData, waits: list[LatePeer]) -> dict[Optional[int], int]:

@@ -198,8 +198,8 @@ def _culprits(
     found = sorted((rank for rank in longer if longer[rank] >= _SECOND * worst), key=lambda rank: -longer[rank])
     is_resolved = chains.unresolved_ns < _SECOND * worst  # else that rank may be the culprit, or wait itself
     culprits = tuple(found) if worst >= noise and len(found) <= _MOST_CULPRITS and is_resolved else ()
-    stands_out = len(culprits) == 1 and stage_of.get(culprits[0]) not in unknown
-    return culprits, None if stands_out else _stage_of(by_stage, sum(chains.total.values()), ledgers)
+    stand_out = culprits and not {stage_of.get(rank) for rank in culprits} & unknown
+    return culprits, None if stand_out else _stage_of(by_stage, sum(chains.total.values()), ledgers)
 
 
 def _of_peers(rank: int, by_rank: Counter[int], stage_of: Mapping[Optional[int], Optional[int]]) -> float:
