@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, Optional, TypedDict, cast
 
 import numpy as np
@@ -22,9 +22,10 @@ from tb_npu_plugin.analysis.run.time_range import budgets_in, of_operators
 from tb_npu_plugin.messages import Message, MessageJson, messages_of
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.link_files import LINK_TABLES
-from tb_npu_plugin.schema.registry import file_of
+from tb_npu_plugin.schema.registry import TABLES, file_of
+from tb_npu_plugin.tables import empty
 from tb_npu_plugin.texts import natural_key
-from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.cluster import ClusterJson, cluster
 from tb_npu_plugin.views.time_range import WITHIN, check_no_range, time_range
 
@@ -207,6 +208,16 @@ def _link_use(spans: Sequence[SpanData]) -> dict[str, ViewTable]:
     return {"link_use": ViewTable(concat(LINK_USE_COLUMNS, known))} if known else {}
 
 
+def _recorded(table: str, sort: str, desc: bool = True) -> Callable[[ViewInput], ViewTable]:
+    """A table of one rank as its files have it: that of the parameter `of`."""
+
+    def build_table(source: ViewInput) -> ViewTable:
+        found = next((span.table(table) for span in source.spans if span.token == source.params.get("of", "")), None)
+        return ViewTable(empty(TABLES[table]) if found is None else found, sort, desc)
+
+    return build_table
+
+
 VIEW = View(
     id="distributed",
     title="Distributed",
@@ -215,5 +226,10 @@ VIEW = View(
     build=build,
     with_trace=True,
     contract=DistributedJson,
-    params=(WITHIN,),
+    params=(WITHIN, Param("of", doc='Tables "calls", "packets", "matrix": token of the rank\'s span.')),
+    extra_tables={
+        "calls": _recorded("comm_ops", "start_ns", desc=False),
+        "packets": _recorded("comm_packets", "time_ns"),
+        "matrix": _recorded("comm_links", "time_ns"),
+    },
 )

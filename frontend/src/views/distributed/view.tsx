@@ -25,6 +25,7 @@ import { LinkMatrix } from "./link_matrix";
 import { isSmallMatrix } from "./links";
 import { communicationParts, RankBars } from "./rank_bars";
 import * as ranks from "./ranks";
+import { Recorded } from "./recorded";
 import { Trajectory } from "./trajectory";
 
 /** All ranks of a run: steps, communication, links. */
@@ -65,6 +66,7 @@ function Distributed({ data, answer, query, run }: Props) {
   // Half width only with a neighbour: charts of ranks, or a small matrix.
   const isMatrixWide = links.length > 0 && !isSmallMatrix(links);
   const collectives = arrivalsOf(data, step);
+  const recorded = chosen ?? lines.find((line) => line.state.state === "ready");
   const halves =
     Number(hasBudget) + Number(!isSilent) + Number(collectives.length > 0) + Number(links.length > 0 && !isMatrixWide);
   const isWide = isMatrixWide || halves % 2 === 0;
@@ -116,6 +118,9 @@ function Distributed({ data, answer, query, run }: Props) {
       )}
       <RankTable name="link_use" {...shared} where={rankWhere(chosen)} columns={LINK_USE} isWide />
       <RankTable name="ops" {...shared} columns={[...keys, ...OPS]} bar="elapse_ns" />
+      {!isRange && !isSilent && recorded && (
+        <Recorded run={run} line={recorded} where={stepWhere(data, step)} baseNs={answer.base_ns} />
+      )}
     </div>
   );
 }
