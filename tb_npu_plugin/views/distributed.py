@@ -30,6 +30,17 @@ from tb_npu_plugin.views.cluster import ClusterJson, cluster
 from tb_npu_plugin.views.time_range import WITHIN, check_no_range, time_range
 
 
+class GroupJson(TypedDict):
+    """A communication group."""
+
+    group: str
+    """As in the files, often a hash."""
+    role: str
+    """Role in the job, such as "tp"; "" if not recorded."""
+    ranks: list[Optional[int]]
+    """Its ranks in the job, by their number in the group; [] if not recorded."""
+
+
 class LinkJson(TypedDict):
     """Traffic of one link, by operator type and step (or "total"). A rank's link to itself has transport LOCAL."""
 
@@ -98,7 +109,7 @@ class DistributedJson(TypedDict):
     """Steps of all ranks; null: ranks without marked steps. Empty for a time range."""
     budgets: list[RankBudget]
     """One for each rank, device and step."""
-    groups: list[str]
+    groups: list[GroupJson]
     """Communication groups."""
     links: list[LinkJson]
     """Traffic matrix."""
@@ -134,7 +145,7 @@ def build(source: ViewInput) -> ViewResult:
         "ranks": [_state(span) for span in spans],
         "steps": sorted(steps, key=lambda step: (step is None, natural_key(step or ""))),
         "budgets": budgets,
-        "groups": _groups(spans),
+        "groups": _groups(run),
         "links": links,
         "op_types": sorted({link["op_type"] for link in links if link["op_type"] is not None}),
         "world_size": run.world_size,
@@ -170,13 +181,14 @@ def _links(spans: Sequence[SpanData], ranks: WorldRanks) -> list[LinkJson]:
     ]
 
 
-def _groups(spans: Sequence[SpanData]) -> list[str]:
+def _groups(run: RunCommunication) -> list[GroupJson]:
     found: set[str | None] = set()
-    for span in spans:
+    for span in run.spans:
         for name in ("comm_ops", "comm_links"):
             table = span.table(name)
             found.update(set(table.text("group").tolist()) if table is not None else ())
-    return sorted(group for group in found if group is not None)
+    names = sorted(group for group in found if group is not None)
+    return [{"group": name, "role": run.ranks.role(name), "ranks": run.ranks.members(name)} for name in names]
 
 
 def _tables(run: RunCommunication, range_ns: Optional[tuple[int, int]]) -> dict[str, ViewTable]:

@@ -678,7 +678,7 @@ export interface DistributedJson {
   /** One for each rank, device and step. */
   budgets: RankBudget[];
   /** Communication groups. */
-  groups: string[];
+  groups: GroupJson[];
   /** Traffic matrix. */
   links: LinkJson[];
   /** Operator types of `links`. */
@@ -848,6 +848,16 @@ export interface FlowJson {
 export interface FlowsJson {
   /** Flows that start or end at the slice. */
   flows: FlowJson[];
+}
+
+/** A communication group. */
+export interface GroupJson {
+  /** As in the files, often a hash. */
+  group: string;
+  /** Role in the job, such as "tp"; "" if not recorded. */
+  role: string;
+  /** Its ranks in the job, by their number in the group; [] if not recorded. */
+  ranks: (number | null)[];
 }
 
 /** Causes of the idle time of a device. Tables: "causes" (Free by cause and launch), "places" (idle time by cause, operator and Python function), "intervals" (every gap, cut into intervals with one cause each). The last two include the time between steps. Parameters: `device`, `step`. */

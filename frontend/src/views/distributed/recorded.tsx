@@ -1,6 +1,6 @@
 import { t } from "../../i18n";
 import { useTable } from "../../state/use_table";
-import { Card, DataTable, type Where } from "../../widgets";
+import { Card, DataTable, type DataTableProps, type Where } from "../../widgets";
 import { type RankLine, rankName } from "./ranks";
 
 /** Tables of one rank as in its files, and their columns. */
@@ -41,6 +41,7 @@ interface Props {
   line: RankLine;
   where: readonly Where[];
   baseNs: string;
+  cell: NonNullable<DataTableProps["cell"]>;
 }
 
 /** Single operators, packets and links of one rank, as recorded. */
@@ -54,14 +55,14 @@ export function Recorded(props: Props) {
   );
 }
 
-function RecordedTable({ name, run, line, where, baseNs }: Props & { name: keyof typeof TABLES }) {
+function RecordedTable({ name, run, line, where, baseNs, cell }: Props & { name: keyof typeof TABLES }) {
   const query = { run, of: line.state.span };
   const { table } = useTable(`distributed.${name}`, { ...query, limit: FIRST });
   if (!table || table.total === 0) return null;
   const columns = TABLES[name].filter((key) => table.data[key]?.some((value) => value !== null));
   return (
     <Card title={`${t(`distributed.${name}`)} · ${rankName(line)}`} help={t(`distributed.${name}.help`)}>
-      <DataTable table={table} query={query} baseNs={baseNs} where={where} columns={columns} />
+      <DataTable table={table} query={query} baseNs={baseNs} where={where} columns={columns} cell={cell} />
     </Card>
   );
 }

@@ -8,10 +8,12 @@ import {
   budgetParts,
   Card,
   DataTable,
+  type DataTableProps,
   DiagnosisCard,
   Empty,
   MissingList,
   RangeChip,
+  type Row,
   RunProgress,
   Segments,
   Select,
@@ -22,7 +24,7 @@ import {
 import type { ViewProps } from "../view";
 import { Arrivals, arrivalsOf } from "./arrivals";
 import { LinkMatrix } from "./link_matrix";
-import { isSmallMatrix } from "./links";
+import { groupTitle, isSmallMatrix } from "./links";
 import { communicationParts, RankBars } from "./rank_bars";
 import * as ranks from "./ranks";
 import { Recorded } from "./recorded";
@@ -59,7 +61,10 @@ function Distributed({ data, answer, query, run }: Props) {
   const stepText = isRange ? t("distributed.range") : stepName(step);
   const where = [...stepWhere(data, step), ...rankWhere(chosen)];
   const isSilent = !ranks.hasCommunication(data);
-  const shared = { answer, query, step, where, chosen, isSilent };
+  const cell = {
+    group: (_: Row, name: string) => <span data-tip={name}>{groupTitle(data.groups, name)}</span>,
+  };
+  const shared = { answer, query, step, where, chosen, isSilent, cell };
   const links = ranks.linksOf(data, step);
   // Results with a trajectory have no budget: the trajectory replaces it.
   const hasBudget = data.cluster === null || data.budgets.some((budget) => budget.stage !== null);
@@ -119,7 +124,7 @@ function Distributed({ data, answer, query, run }: Props) {
       <RankTable name="link_use" {...shared} where={rankWhere(chosen)} columns={LINK_USE} isWide />
       <RankTable name="ops" {...shared} columns={[...keys, ...OPS]} bar="elapse_ns" />
       {!isRange && !isSilent && recorded && (
-        <Recorded run={run} line={recorded} where={stepWhere(data, step)} baseNs={answer.base_ns} />
+        <Recorded run={run} line={recorded} where={stepWhere(data, step)} baseNs={answer.base_ns} cell={cell} />
       )}
     </div>
   );
@@ -222,11 +227,24 @@ interface TableProps {
   isSilent: boolean;
   columns: readonly string[];
   bar?: string;
+  cell: NonNullable<DataTableProps["cell"]>;
   /** True without a neighbour. */
   isWide?: boolean;
 }
 
-function RankTable({ name, answer, query, step, where, chosen, isSilent, columns, bar, isWide = false }: TableProps) {
+function RankTable({
+  name,
+  answer,
+  query,
+  step,
+  where,
+  chosen,
+  isSilent,
+  columns,
+  bar,
+  cell,
+  isWide = false,
+}: TableProps) {
   const table = answer.tables[name];
   if (!table) return null;
   const clear = () => setParams({ "d.rank": null });
@@ -256,6 +274,7 @@ function RankTable({ name, answer, query, step, where, chosen, isSilent, columns
           where={where}
           filters={filters}
           columns={columns.filter((key) => isKnown(table, key))}
+          cell={cell}
           compared={COMPARED}
           {...(bar ? { bar: { column: bar } } : {})}
           tools={
