@@ -55,7 +55,8 @@ def doctor(listed: Mapping[str, Any]) -> None:
         console.print(f"  {escape(_capture_line(span['capture']))}")
         for file in span["files"]:
             what = file["title"] if file["state"] == "unread" else _seen(file["seen"])
-            parts = (escape(file["file"]), f"{file['bytes']:,} bytes", what, _file_cost(file["cost"]))
+            form = "form known from documentation alone" if file["is_from_documents"] else ""
+            parts = (escape(file["file"]), f"{file['bytes']:,} bytes", what, _file_cost(file["cost"]), form)
             console.print(f"  {STATES[file['state']]:12} {'  '.join(filter(None, parts))}")
         if span["more"]:
             console.print(f"  {STATES['unread']:12} and {span['more']:,} more files")

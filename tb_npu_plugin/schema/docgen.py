@@ -52,7 +52,7 @@ def formats_page() -> str:
         parts.append("\n".join([f"## {format.title}", "", *_versions(format.id), ""]))
         for spec in format.files:
             twin = next((file for file in seen if file.name == spec.name and file.columns == spec.columns), None)
-            parts.append(_file(spec, twin))
+            parts.append(_file(spec, twin, format.is_from_documents(spec)))
             seen.append(spec)
     parts.append(_databases())
     return "\n".join(parts)
@@ -72,12 +72,14 @@ def _versions(format: str) -> list[str]:
     return lines
 
 
-def _file(spec: ResultFile, twin: ResultFile | None) -> str:
+def _file(spec: ResultFile, twin: ResultFile | None, is_from_documents: bool) -> str:
     """The section of one result file. twin: the declaration of another profiler, further up, with the same columns."""
     lines = [f"### {spec.name}", "", f"{spec.title}. {spec.doc}".strip(), ""]
     lines.append(f"{spec.condition.text} Setting: `{spec.condition.option}`.")
     if spec.pattern is not None:
         lines.append(f"File names: `{spec.pattern.pattern}`.")
+    if is_from_documents:
+        lines.append("Known from documentation alone: no recorded file was compared.")
     if spec.in_root:
         lines.append("In the result folder itself.")
     if spec.unit:

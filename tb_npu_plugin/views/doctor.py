@@ -80,6 +80,8 @@ class DoctorFileJson(TypedDict):
     """Path below the result folder."""
     title: str
     """Title of the file."""
+    is_from_documents: bool
+    """Its form is known from documentation alone: no recorded file was compared with it."""
     bytes: int
     """Size."""
     state: Literal["read", "damaged", "lost", "settings", "unused", "unread"]
@@ -138,6 +140,7 @@ def _file(span: SpanData, file: str) -> DoctorFileJson:
     return {
         "file": file,
         "title": spec.title if spec is not None else "",
+        "is_from_documents": spec is not None and FORMATS[span.format].is_from_documents(spec),
         "bytes": span.sizes.get(file, 0),
         "state": _state(spec, filled or _with_others(span, file, spec), problems),
         "filled": filled,
@@ -153,6 +156,7 @@ def _unused_file(file: str, size: int) -> DoctorFileJson:
     return {
         "file": file,
         "title": title,
+        "is_from_documents": False,
         "bytes": size,
         "state": "unread",
         "filled": [],

@@ -701,6 +701,8 @@ export interface DoctorFileJson {
   file: string;
   /** Title of the file. */
   title: string;
+  /** Its form is known from documentation alone: no recorded file was compared with it. */
+  is_from_documents: boolean;
   /** Size. */
   bytes: number;
   /** "damaged": partly read, see `problems`. "lost": nothing could be read. "settings": says how the span was recorded. "unused": another file holds the same. "unread": no view of this version shows it. */

@@ -103,7 +103,15 @@ function File({ file }: { file: DoctorFileJson }) {
           <span aria-hidden="true">{SIGNS[file.state]}</span> {t(`doctor.state.${file.state}`)}
         </td>
         <td class="mono file">{file.file.slice(file.file.lastIndexOf("/") + 1)}</td>
-        <td class="holds">{say(file.title)}</td>
+        <td class="holds">
+          {say(file.title)}
+          {file.is_from_documents && (
+            <span class="muted" data-tip={t("doctor.documents.tip")}>
+              {" "}
+              · {t("doctor.documents")}
+            </span>
+          )}
+        </td>
         <td class="number mono">{format.bytes(file.bytes)}</td>
         <td class="number" data-tip={balanceText(file) || undefined}>
           {seenText(file)}
