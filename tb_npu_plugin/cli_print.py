@@ -69,6 +69,10 @@ def doctor(listed: Mapping[str, Any]) -> None:
     for item in listed["skipped"]:
         console.print(f"[yellow]not taken[/yellow] {escape(item['path'])}: {escape(item['reason'])}")
         console.print(f"  {escape(' '.join(filter(None, (item['action'], item['command']))))}", soft_wrap=True)
+    for item in listed["others"]:
+        more = item["count"] - len(item["names"])
+        names = ", ".join([*item["names"], *([f"and {more:,} more"] if more else [])])
+        console.print(f"other files {escape(item['path'])}: {escape(names)}")
     for item in listed["summaries"]:
         console.print(f"Summary events of MindSpore in {item['folders']} folders. TensorBoard shows them with:")
         console.print(f"  {escape(item['command'])}", soft_wrap=True)

@@ -137,19 +137,33 @@ class Place:
 
 
 @dataclass(frozen=True)
+class OtherFiles:
+    """Files and folders of one folder that are not read. path: of the folder; names: the first ones."""
+
+    path: str
+    count: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Scan:
     """Everything found below the logdirs in one scan. `summaries`: folders with Summary events of MindSpore, by name of
-    the logdir."""
+    the logdir. `others`: what is neither in a run nor skipped, nor inside a folder that is."""
 
     runs: tuple[FoundRun, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     summaries: tuple[tuple[str, int], ...] = ()
+    others: tuple[OtherFiles, ...] = ()
 
     def only(self, file: Path) -> Scan:
         """The scan reduced to the spans that read `file`; without such a span `skipped` is kept."""
         spans = {place.span for place in self.places() if place.span.has_file(file)}
         runs = (replace(run, workers=tuple(_workers_with(run, spans))) for run in self.runs)
-        return Scan(tuple(run for run in runs if run.workers), () if spans else self.skipped)
+        return Scan(
+            tuple(run for run in runs if run.workers),
+            () if spans else self.skipped,
+            others=() if spans else self.others,
+        )
 
     def places(self) -> list[Place]:
         """All spans, in the order of the catalog."""

@@ -16,7 +16,7 @@ from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.logdirs import is_remote
 from tb_npu_plugin.discovery.look_client import Looks
 from tb_npu_plugin.discovery.lost_files import with_lost_files
-from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, Scan, token
+from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, OtherFiles, Scan, token
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.discovery.walk import Walk
 from tb_npu_plugin.messages import Message
@@ -44,6 +44,7 @@ def _scan(logdirs: Mapping[str, Path], seen: Callable[[], None], looks: Looks) -
     runs: list[FoundRun] = []
     skipped: list[Skipped] = []
     summaries: list[tuple[str, int]] = []
+    others: list[OtherFiles] = []
     for name, folder in logdirs.items():
         if is_remote(folder):
             skipped.append(report.remote(name or str(folder)))
@@ -55,6 +56,7 @@ def _scan(logdirs: Mapping[str, Path], seen: Callable[[], None], looks: Looks) -
             logger.exception("scanning %s failed", printable(str(folder)))
             skipped.append(report.internal_error(name or "."))
         skipped += walk.skipped
+        others += walk.others
         if walk.summaries:
             summaries.append((name, walk.summaries))
         by_run: dict[tuple[str, ...], list[FoundSpan]] = defaultdict(list)
@@ -72,7 +74,7 @@ def _scan(logdirs: Mapping[str, Path], seen: Callable[[], None], looks: Looks) -
                 logger.exception("grouping %s failed", printable(label))
                 skipped.append(report.internal_error(label))
     runs.sort(key=lambda run: natural_key(run.label))
-    return Scan(tuple(runs), tuple(skipped), tuple(summaries))
+    return Scan(tuple(runs), tuple(skipped), tuple(summaries), tuple(others))
 
 
 def _own_runs(found: Sequence[Found]) -> list[Found]:

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.finders import FINDERS, LAST_FINDERS
-from tb_npu_plugin.discovery.found import Finder, FinderResult, Folder, Found, display_path, kind_of, list_folder
+from tb_npu_plugin.discovery.found import (
+    Finder,
+    FinderResult,
+    Folder,
+    Found,
+    display_path,
+    is_file,
+    kind_of,
+    list_folder,
+)
 from tb_npu_plugin.discovery.look_client import Failure, Looks
+from tb_npu_plugin.discovery.model import OtherFiles
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.discovery.timeouts import FILE_LIMIT, FOLDER_LIMIT, run_with_timeout
 from tb_npu_plugin.messages import Message
@@ -21,10 +31,13 @@ from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.schema.other_files import OtherFile, find_other
 from tb_npu_plugin.schema.summary_files import parse_summary_name
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
 logger = package_logger(__name__)
+#: Names that are listed of the other files of a folder.
+NAMED_OTHERS = 5
 Node = tuple[int, int]  # device and inode: identity of a folder, whatever its path
 
 
@@ -35,6 +48,7 @@ class Walk:
     A folder is entered once, whatever links lead to it: by its own path if that is below the logdir, else by the first link.
 
     summaries  number of folders with Summary events of MindSpore
+    others     files and folders that are neither found nor skipped
     """
 
     name: str
@@ -44,6 +58,9 @@ class Walk:
     skipped: list[Skipped] = field(default_factory=list)
     folders: int = 0
     summaries: int = 0
+    others: list[OtherFiles] = field(default_factory=list)
+    #: By folder: names of files, and of folders that are not entered with "/", that no finder took.
+    _left: list[tuple[Folder, list[str]]] = field(default_factory=list)
     _entered: dict[Node, tuple[str, ...]] = field(default_factory=dict)
     #: Links to folders, which are followed when all folders that are none have been entered.
     _links: deque[tuple[os.DirEntry[str], tuple[str, ...], Node]] = field(default_factory=deque)
@@ -81,6 +98,27 @@ class Walk:
         for here in self._empty:
             if not any(found.parts[: len(here.parts)] == here.parts for found in self.found):
                 self.skipped.append(report.empty_result(here.label))
+        self._report_others()
+
+    def _report_others(self) -> None:
+        """List what no finder took: profiles of other programs by kind, the rest by folder."""
+        found = {(one.folder, file.relative) for one in self.found for file in one.files}
+        skipped = {one.path for one in self.skipped}
+        for here, names in self._left:
+            by_kind: dict[OtherFile, list[str]] = {}
+            rest = []
+            for name in names:
+                if (here.path, name) in found or here.label_of(name.rstrip("/")) in skipped:
+                    continue
+                kind = find_other(name)
+                if kind is not None and kind.program:
+                    by_kind.setdefault(kind, []).append(name)
+                else:
+                    rest.append(printable(name))
+            for kind, own in by_kind.items():
+                self.skipped.append(report.other_program(here.label_of(own[0].rstrip("/")), kind, len(own) - 1))
+            if rest:
+                self.others.append(OtherFiles(here.label, len(rest), tuple(rest[:NAMED_OTHERS])))
 
     def _apply_last(self, here: Folder) -> None:
         """Add what the last finders take in a folder."""
@@ -132,6 +170,11 @@ class Walk:
             if taken.found:
                 self.seen()
             closed |= taken.closed
+        if any(taken.skips_subfolders for taken in all_taken):
+            closed |= frozenset(here.folders)
+        closed |= frozenset(name for name in here.folders if _is_of_another_program(name))
+        if left := _left_over(here, all_taken, closed):
+            self._left.append((here, left))
         if any(taken.skips_subfolders for taken in all_taken):
             return
         if any(entry.name.endswith(kineto.JSON_ENDS) for entry in entries):
@@ -186,6 +229,25 @@ class Walk:
                 self._again(place, self._entered[node])
             else:  # numbers of inodes alone would not do: some file systems use them again
                 self._enter(Path(entry.path), place, node)
+
+
+def _is_of_another_program(folder: str) -> bool:
+    kind = find_other(f"{folder}/")
+    return kind is not None and kind.program != ""
+
+
+def _left_over(folder: Folder, all_taken: Sequence[FinderResult], closed: Set[str]) -> list[str]:
+    """Names of files that no finder took, and of folders that are not entered, with "/"."""
+    own = [found for taken in all_taken for found in taken.found if found.folder == folder.path]
+    read = {file.relative for found in own for file in found.files}
+    used = {relative.partition("/")[0] for relative in read} | {name for found in own for name, _ in found.unread.files}
+    if any(found.unread.more for found in own):
+        return []  # not all unread files are known by name
+    names = [entry.name for entry in folder.entries if is_file(entry) and parse_summary_name(entry.name) is None]
+    return [
+        *(name for name in names if name not in used),
+        *(f"{name}/" for name in sorted(closed - used) if name in folder.folders),
+    ]
 
 
 def _node(folder: Path) -> Node:

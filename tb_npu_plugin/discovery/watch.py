@@ -32,6 +32,7 @@ def scan_once(paths: Mapping[str, Path]) -> Watcher:
             tuple(run for one in scans for run in one.runs),
             tuple(item for one in scans for item in one.skipped),
             tuple(item for one in scans for item in one.summaries),
+            tuple(item for one in scans for item in one.others),
         )
 
     folders = {name: path.parent if path.is_file() else path for name, path in paths.items()}

@@ -175,6 +175,8 @@ export interface CatalogJson {
   runs: RunJson[];
   /** Folders that were skipped. */
   skipped: SkippedJson[];
+  /** Other files below the logdirs, by folder. */
+  others: OthersJson[];
   /** By logdir. */
   summaries: SummariesJson[];
   /** Implementation that reads traces; see installation.py. */
@@ -701,6 +703,8 @@ export interface DoctorFileJson {
   file: string;
   /** Title of the file. */
   title: string;
+  /** Code and parameters of `title`, if it is a message. */
+  texts: Record<string, MessageJson>;
   /** Its form is known from documentation alone: no recorded file was compared with it. */
   is_from_documents: boolean;
   /** Size. */
@@ -1232,6 +1236,16 @@ export interface OperatorJson {
   has_stacks: boolean;
   /** Whether input shapes were recorded. */
   has_shapes: boolean;
+}
+
+/** Files and folders of a folder that are not read: no run has them, and they are no profile. */
+export interface OthersJson {
+  /** The folder. */
+  path: string;
+  /** How many. */
+  count: number;
+  /** The first ones; those of folders end in "/". */
+  names: string[];
 }
 
 /** Steps, capture and largest consumers of time. Tables: "kernels" (the ten largest by type and core, or by name and core where types are unknown; without communication), "operators" (the ten largest by device self time; by host self time where nothing ran on a device). */

@@ -28,6 +28,7 @@ const CATALOG: CatalogJson = {
     { id: "r2", label: "real", workers: [worker("w2", [span("s2", false)])] },
   ],
   skipped: [],
+  others: [],
   summaries: [],
   scanner: "c",
   version: "",

@@ -32,6 +32,7 @@ const CATALOG: CatalogJson = {
     { id: "r2", label: "second", workers: [worker("w3", 0, ["s4"])] },
   ],
   skipped: [],
+  others: [],
   summaries: [],
   scanner: "c",
   version: "",

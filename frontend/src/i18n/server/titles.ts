@@ -84,7 +84,6 @@ export const TITLES = {
   "Input Formats": "输入 Format",
   "Input Shapes": "输入 Shape",
   Kernel: "Kernel",
-  "Kernel type": "Kernel 类型",
   Kernels: "Kernel",
   Kind: "类别",
   "L2 cache": "L2 cache",

@@ -1,11 +1,12 @@
 import type { DoctorJson, ViewJson } from "../../api/types.gen";
+import * as format from "../../base/format";
 import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
 import { SkippedItems } from "../../shell/skipped";
 import { Summaries } from "../../shell/summaries";
 import { catalog } from "../../state/catalog";
 import { useView } from "../../state/use_view";
-import { ALL_FINDINGS, Card, DiagnosisCard, Empty, MissingList, ProblemList, ViewFrame } from "../../widgets";
+import { ALL_FINDINGS, Card, DiagnosisCard, Empty, MissingList, Pages, ProblemList, ViewFrame } from "../../widgets";
 import { CaptureCard } from "../overview/capture_card";
 import type { ViewModule, ViewProps } from "../view";
 import css from "./doctor.css?inline";
@@ -53,6 +54,15 @@ function Doctor({ data, answer, run }: { data: DoctorJson; answer: ViewJson; run
         </Card>
         <Card title={t("doctor.skipped")}>
           {skipped.length > 0 ? <SkippedItems skipped={skipped} /> : <Empty text={t("doctor.skipped.none")} />}
+          <Pages items={catalog.value?.others ?? []}>
+            {(shown) =>
+              shown.map(({ path, count, names }) => (
+                <p key={path} class="small muted">
+                  {t("doctor.other_files", { path, count: format.integer(count), names: names.join(", ") })}
+                </p>
+              ))
+            }
+          </Pages>
         </Card>
         {summaries.length > 0 && (
           <Card title={t("summaries.title")}>
