@@ -99,6 +99,30 @@ def foreign_trace(path: str) -> Skipped:
     )
 
 
+def packed(path: str, reason: str) -> Skipped:
+    """An archive that is not unpacked, or not yet."""
+    action = (
+        Message("action.nothing_rescan") if reason == Message("skipped.packed") else Message("action.unpack_by_hand")
+    )
+    return Skipped(path, reason, action)
+
+
+def damaged_archive(path: str) -> Skipped:
+    """An archive that was unpacked in part."""
+    return Skipped(path, Message("skipped.damaged_archive"), Message("action.copy_again"))
+
+
+def refused_members(path: str, count: int) -> Skipped:
+    """Members of an archive that were not unpacked."""
+    return Skipped(path, Message("skipped.refused_members", count=count), Message("action.unpack_by_hand"))
+
+
+def unpacked_beside(path: str, folder: str) -> Skipped:
+    """An archive beside the folder that its members would be in."""
+    reason = Message("skipped.unpacked_beside", path=folder)
+    return Skipped(path, reason, Message("action.nothing"), is_profile=False, is_lost=False)
+
+
 def damaged_trace(path: str) -> Skipped:
     """A JSON file that is named as a trace or begins like one, without events that could be read."""
     return Skipped(path, Message("skipped.damaged_trace"), Message("action.copy_trace"))

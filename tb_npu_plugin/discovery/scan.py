@@ -16,7 +16,7 @@ from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.logdirs import is_remote
 from tb_npu_plugin.discovery.look_client import Looks
 from tb_npu_plugin.discovery.lost_files import with_lost_files
-from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, OtherFiles, Scan, token
+from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, OpenArchive, OtherFiles, Scan, token
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.discovery.walk import Walk
 from tb_npu_plugin.messages import Message
@@ -30,17 +30,22 @@ logger = package_logger(__name__)
 RESTART_GAP = timedelta(seconds=60)
 
 
-def scan(logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None) -> Scan:
+def scan(
+    logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None, open_archive: OpenArchive | None = None
+) -> Scan:
     """Scan the folders `{"" or name of --logdir_spec: folder}`.
 
     Reads names, sizes and times; another process reads what only contents tell (looks.py). Never raises for what it
-    finds: an unusable folder is listed in `skipped`. `seen` is called for each folder with results.
+    finds: an unusable folder is listed in `skipped`. `seen` is called for each folder with results. Without
+    `open_archive` no archive is opened.
     """
     with closing(Looks()) as looks:
-        return _scan(logdirs, seen, looks)
+        return _scan(logdirs, seen, looks, open_archive)
 
 
-def _scan(logdirs: Mapping[str, Path], seen: Callable[[], None], looks: Looks) -> Scan:
+def _scan(
+    logdirs: Mapping[str, Path], seen: Callable[[], None], looks: Looks, open_archive: OpenArchive | None
+) -> Scan:
     runs: list[FoundRun] = []
     skipped: list[Skipped] = []
     summaries: list[tuple[str, int]] = []
@@ -49,7 +54,7 @@ def _scan(logdirs: Mapping[str, Path], seen: Callable[[], None], looks: Looks) -
         if is_remote(folder):
             skipped.append(report.remote(name or str(folder)))
             continue
-        walk = Walk(name, seen, looks)
+        walk = Walk(name, seen, looks, open_archive)
         try:
             walk.start(folder)
         except Exception:  # a defect of this plugin must not hide what was found

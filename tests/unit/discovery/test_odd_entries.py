@@ -50,7 +50,7 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "does not exist": lambda path: path.symlink_to(path.parent / "gone"),
     "symbolic links": lambda path: path.symlink_to(path),
 }
-PACKED = ("a.pt.trace.json.gz.gz", "b.pt.trace.json.zip", "c.pt.trace.json.zst", "d.pt.trace.json.tmp")
+PACKED = ("a.pt.trace.json.gz.gz", "b.pt.trace.json.7z", "c.pt.trace.json.zst", "d.pt.trace.json.tmp")
 NO_FOLDERS = ("e_ascend_pt", "f_ascend_ms")
 
 
