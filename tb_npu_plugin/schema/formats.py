@@ -33,7 +33,8 @@ class Format:
     analyse    code that parses its raw data, with {path}: Python, or a shell command for msprof; "" without parsing
     device     display name of the device
     framework  framework of the operators; "" for any
-    unseen     ids of files known from documentation alone: no recorded one was compared with its declaration
+    unseen     ids of files known from documentation alone: no recorded one was compared with its declaration; "file.column"
+               for columns that no recorded file of that id has
     """
 
     id: str
@@ -44,9 +45,9 @@ class Format:
     framework: str = ""
     unseen: frozenset[str] = frozenset()
 
-    def is_from_documents(self, file: ResultFile) -> bool:
-        """Whether a file of the format is known from documentation alone."""
-        return file.id in self.unseen
+    def is_from_documents(self, file: ResultFile, column: str = "") -> bool:
+        """Whether a file of the format, or one of its columns, is known from documentation alone."""
+        return file.id in self.unseen or f"{file.id}.{column}" in self.unseen
 
     def file(self, name: str) -> ResultFile | None:
         """Declaration of a file name without folders; None for undeclared files."""
@@ -80,7 +81,16 @@ TORCH_NPU = Format(
     (*torch_npu_json.JSON_FILES, *torch_npu_csv.CSV_FILES, *torch_npu_db.DATABASE_FILES, msprof.MSPROF_DATABASE),
     'from torch_npu.profiler.profiler import analyse; analyse("{path}")',
     framework="PyTorch",
-    unseen=frozenset({"data_preprocess", "msprof_db", *LINK_TABLES}),
+    unseen=frozenset(
+        {
+            "data_preprocess",
+            "kernels.infer_id",
+            "l2_cache.device_id",
+            "msprof_db",
+            "op_statistic.model_name",
+            *LINK_TABLES,
+        }
+    ),
 )
 
 MINDSPORE = Format(
@@ -139,6 +149,8 @@ MSPROF = Format(
             "communication_statistic",
             "data_preprocess",
             "fusion_op",
+            "kernels.infer_id",
+            "kernels.step",
             "memory_record",
             "msprof_db",
             "msprof_iterations",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+
 import pytest
 
 from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.schema.core import base_of, normalise_header
 from tb_npu_plugin.schema.docgen import formats_page
-from tb_npu_plugin.schema.formats import FORMATS, MSPROF, TORCH_NPU
+from tb_npu_plugin.schema.formats import FORMATS, MSPROF, TORCH_NPU, Format
 from tb_npu_plugin.schema.metrics import Guess, metric_column
 from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES, file_of
 from tb_npu_plugin.schema.torch_npu_csv import CSV_FILES
@@ -110,7 +112,27 @@ def test_files_from_documents_are_those_without_a_recorded_one() -> None:
         backed = {
             spec.id for spec in format.files if (format.id, spec.id) in seen or (is_of_cann and spec.columns in of_cann)
         }
-        assert {spec.id for spec in format.files} - backed == format.unseen, format.id
+        unseen = {one for one in format.unseen if "." not in one}
+        assert {spec.id for spec in format.files} - backed == unseen, format.id
+
+
+@pytest.mark.parametrize("format", [TORCH_NPU, MSPROF], ids=lambda format: format.id)
+def test_columns_from_documents_are_those_that_no_recorded_file_has(format: Format) -> None:
+    headers: dict[str, set[str]] = {}
+    for place in scan({"": recording("")}).places():
+        for file in place.span.files if place.span.format == format.id else ():
+            spec = format.file(file.name)
+            if spec is not None and file.name.endswith(".csv"):
+                with (place.span.folder / file.relative).open(newline="", encoding="utf-8") as text:
+                    headers.setdefault(spec.id, set()).update(map(normalise_header, next(csv.reader(text))))
+    missing = {
+        f"{spec.id}.{column.key}"
+        for spec in format.files
+        if spec.id in headers
+        for column in spec.columns
+        if headers[spec.id].isdisjoint(map(normalise_header, column.headers))
+    }
+    assert headers and missing == {one for one in format.unseen if "." in one}
 
 
 def test_the_samples_that_back_versions_are_there() -> None:
