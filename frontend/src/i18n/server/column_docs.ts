@@ -101,6 +101,10 @@ export const COLUMN_DOCS = {
   "MTE2 (global memory to L1 or UB)": "MTE2（全局内存到 L1 或 UB）",
   "MTE3 (UB to global memory)": "MTE3（UB 到全局内存）",
   "Mean duration, rounded to the nanosecond.": "平均时长，四舍五入到纳秒。",
+  "Mean of the steps.": "各 step 的平均值。",
+  "Number of the call in the step: the layers in order.": "在 step 中的调用序号，即按层的顺序。",
+  "Time / mean of the ranks of the pipeline stage.": "耗时 / 同一流水线阶段各 rank 的平均值。",
+  "Type of the grouped matrix product.": "分组矩阵乘的类型。",
   "Mean of the whole durations.": "完整时长的平均值。",
   "Mean size of a call, rounded to the byte.": "每次调用的平均大小，四舍五入到字节。",
   "Mean time that the {1} were busy (split chips: aicore is the cube cores).":

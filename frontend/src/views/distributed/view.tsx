@@ -121,6 +121,7 @@ function Distributed({ data, answer, query, run }: Props) {
           <Empty text={t("distributed.range.links")} />
         </Card>
       )}
+      <RankTable name="experts" {...shared} where={rankWhere(chosen)} columns={EXPERTS} bar="time_ns" isWide />
       <RankTable name="link_use" {...shared} where={rankWhere(chosen)} columns={LINK_USE} isWide />
       <RankTable name="ops" {...shared} columns={[...keys, ...OPS]} bar="elapse_ns" />
       {!isRange && !isSilent && recorded && (
@@ -146,6 +147,7 @@ const OPS = [
 ];
 
 const LINK_USE = ["rank", "link", "port", "way", "packets", "average", "peak", "speed", "use", "errors", "dropped"];
+const EXPERTS = ["rank", "call", "kernel", "time_ns", "ratio"];
 const TRANSPORTS = ["transport", "size_bytes", "time_ns", "bandwidth", "large_packet_ratio"];
 
 /** Offer to sort by time from this number of ranks on. */
@@ -217,7 +219,7 @@ function NoCommunication({ data }: { data: DistributedJson }) {
 const COMPARED = [["elapse_ns", "transit_ns", "wait_ns", "sync_ns", "idle_ns"]];
 
 interface TableProps {
-  name: "ops" | "transports" | "link_use";
+  name: "ops" | "transports" | "link_use" | "experts";
   answer: ViewJson;
   query: Query;
   step: string;
