@@ -95,5 +95,7 @@ class TaskTime(_TaskFile):
     def _line(self, task: Task) -> str:
         kernel = task.kernel
         has_name = kernel.computes and kernel.core != "DSA_SQE"  # the generator of random numbers runs no kernel
-        name, kind = (cell(kernel.name), kernel.core) if has_name else ("N/A", kernel.core or kernel.name)
+        name, kind = (
+            (cell(kernel.name), kernel.core) if has_name else ("N/A", kernel.core or kernel.type or kernel.name)
+        )
         return f"{name},{kind},{task.stream},{task.task},{self._output.dur(task.dur)},{time_text(task.start)},{time_text(task.end)}"
