@@ -22,7 +22,7 @@ SAMPLE = [
 ]
 SEEDS = 20
 #: Of GPUs, of MindSpore up to 2.2 and of several hosts, which no mock writes.
-NOT_OF_MOCKS = {"launch_bound", "step_gap", "cluster_outlier", "slow_host"}
+NOT_OF_MOCKS = {"launch_bound", "step_gap", "cluster_outlier", "slow_host", "expert_imbalance"}
 
 
 def name(one: Case) -> str:
