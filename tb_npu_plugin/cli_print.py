@@ -61,7 +61,8 @@ def doctor(listed: Mapping[str, Any]) -> None:
         console.print(f"  {escape(_capture_line(span['capture']))}")
         for file in span["files"]:
             what = file["title"] if file["state"] == "unread" else _seen(file["seen"])
-            parts = (escape(file["file"]), f"{file['bytes']:,} bytes", what, _file_cost(file["cost"]))
+            form = "form known from documentation alone" if file["is_from_documents"] else ""
+            parts = (escape(file["file"]), f"{file['bytes']:,} bytes", what, _file_cost(file["cost"]), form)
             console.print(f"  {STATES[file['state']]:12} {'  '.join(filter(None, parts))}")
         if span["more"]:
             console.print(f"  {STATES['unread']:12} and {span['more']:,} more files")
@@ -77,13 +78,17 @@ def doctor(listed: Mapping[str, Any]) -> None:
         if run["texts"]["basis"]["code"] != ONE_FOLDER:
             console.print(f"[bold]{escape(run['label'])}[/bold]  {escape(run['basis'])}")
             console.print(f"  {escape(', '.join(folder['label'] for folder in run['folders']))}")
-    names = {run["id"]: run["label"] for run in listed["runs"]}
+    labels = {run["id"]: run["label"] for run in listed["runs"]}
     for offer in listed["offers"]:
-        console.print(f"[yellow]one job?[/yellow] {escape(', '.join(map(names.__getitem__, offer['runs'])))}")
+        console.print(f"[yellow]one job?[/yellow] {escape(', '.join(map(labels.__getitem__, offer['runs'])))}")
         console.print(f"  {escape(offer['reason'])} {JOINING}")
     for item in listed["skipped"]:
         console.print(f"[yellow]not taken[/yellow] {escape(item['path'])}: {escape(item['reason'])}")
         console.print(f"  {escape(' '.join(filter(None, (item['action'], item['command']))))}", soft_wrap=True)
+    for item in listed["others"]:
+        more = item["count"] - len(item["names"])
+        names = ", ".join([*item["names"], *([f"and {more:,} more"] if more else [])])
+        console.print(f"other files {escape(item['path'])}: {escape(names)}")
     for item in listed["summaries"]:
         console.print(f"Summary events of MindSpore in {item['folders']} folders. TensorBoard shows them with:")
         console.print(f"  {escape(item['command'])}", soft_wrap=True)

@@ -140,18 +140,22 @@ def ingest(path: Path) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @KERNEL_TABLE
 def doctor(path: Path, as_json: bool) -> None:
-    """List what was found below PATH, what was not taken, and every problem. Reads everything."""
+    """List what was found below PATH, what was not taken, and every problem. Reads everything.
+
+    Exit codes: 0 if everything was read, 1 if something was lost or not read, 2 for wrong usage.
+    """
     with open_library((path,)) as library:
         places = _read(library)
         listed: dict[str, Any] = dict(catalog(library))
         listed["spans"] = [_doctor_report(library, *read) for read in places]
+        is_lost = not places or any(item.is_lost for item in library.scan().skipped)
         if as_json:
             write_json(listed)
         else:
             from tb_npu_plugin import cli_print
 
             cli_print.doctor(listed)
-    if not places or any(span["state"] == "failed" for span in listed["spans"]):
+    if is_lost or any(span["state"] == "failed" or span["count"] for span in listed["spans"]):
         sys.exit(1)
 
 
@@ -164,7 +168,7 @@ def open_library(paths: Sequence[Path]) -> Iterator[Library]:
     scan = watcher.current()
     library = Library(watcher)
     try:
-        if not (scan.runs or scan.skipped or scan.summaries):
+        if not (scan.runs or scan.skipped or scan.summaries or scan.others):
             raise NoResultsError(f"no NPU result below {', '.join(map(str, paths))}", OPENS)
         yield library
     finally:

@@ -135,6 +135,12 @@ class StringColumn:
         """Select rows by index or mask; the dictionary is shared."""
         return StringColumn(self.codes[rows], self.values)
 
+    def or_else(self, other: StringColumn) -> StringColumn:
+        """Its texts, and those of another column where it has none."""
+        others = np.where(other.codes >= 0, other.codes + len(self.values), -1)
+        codes = np.where(self.codes >= 0, self.codes, others)
+        return StringColumn(codes.astype(np.int32), [*self.values, *other.values])
+
     def tolist(self) -> list[str | None]:
         """As a plain list, None where unknown."""
         if isinstance(self.values, StringDictionary):

@@ -40,7 +40,6 @@ export const GLOSSARY: readonly (readonly [string, string, string, string])[] = 
 CALLS: dict[str, tuple[int | str, ...]] = {
     "Column": (2, 3, "title", "doc"),
     "ResultFile": ("title",),
-    "other_file": ("title",),
     "View": ("title",),
 }
 #: Calls whose place is told: "line {0}". One place may have several parts.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -191,20 +191,62 @@ class Place:
 
 
 @dataclass(frozen=True)
+class OtherFiles:
+    """Files and folders of one folder that are not read. path: of the folder; names: the first ones."""
+
+    path: str
+    count: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OpenedArchive:
+    """What became of an archive.
+
+    folder      its members; None if it was not unpacked
+    others      number of its files that results do not consist of, which were left in it, and the first names
+    refused     number of members that are links, archives, repeated, or lead out of the archive
+    is_damaged  it ends early, or parts of it cannot be unpacked
+    reason      why it was not unpacked
+    """
+
+    folder: Path | None = None
+    others: int = 0
+    names: tuple[str, ...] = ()
+    refused: int = 0
+    is_damaged: bool = False
+    reason: str = ""
+
+
+#: Opens the archive of a path, size and modification time (ns). Raises OSError.
+OpenArchive = Callable[[Path, int, int], OpenedArchive]
+
+
+@dataclass(frozen=True)
 class Scan:
     """Everything found below the logdirs in one scan. `summaries`: folders with Summary events of MindSpore, by name of
-    the logdir; `offers`: see Offer."""
+    the logdir. `offers`: see Offer. `others`: what is neither in a run nor skipped, nor inside a folder that is."""
 
     runs: tuple[FoundRun, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     summaries: tuple[tuple[str, int], ...] = ()
     offers: tuple[Offer, ...] = ()
+    others: tuple[OtherFiles, ...] = ()
 
-    def only(self, file: Path) -> Scan:
-        """The scan reduced to the spans that read `file`; without such a span `skipped` is kept."""
-        spans = {place.span for place in self.places() if place.span.has_file(file)}
+    def only(self, file: Path, members: Path | None = None) -> Scan:
+        """The scan reduced to the spans that read `file`; without such a span `skipped` is kept. members: folder of an
+        archive's members, if the file is one."""
+        spans = {
+            place.span
+            for place in self.places()
+            if place.span.has_file(file) or members in (place.span.folder, *place.span.folder.parents)
+        }
         runs = (replace(run, workers=tuple(_workers_with(run, spans))) for run in self.runs)
-        return Scan(tuple(run for run in runs if run.workers), () if spans else self.skipped)
+        return Scan(
+            tuple(run for run in runs if run.workers),
+            () if spans else self.skipped,
+            others=() if spans else self.others,
+        )
 
     def places(self) -> list[Place]:
         """All spans, in the order of the catalog."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.refusal import is_of_environment, refused
+from tb_npu_plugin.schema.other_files import OtherFile
 
 
 def decode_name(path: str) -> str:
@@ -27,6 +28,7 @@ class Skipped:
     command  the shell command that does it, or ""
     is_profile  it looks like a profile; False for a folder of unknown content
     is_refused  the machine refused to look at it, which says nothing about it
+    is_lost  something is not read for it; False for a further path of a folder that is read
     """
 
     path: str
@@ -35,6 +37,7 @@ class Skipped:
     command: str = ""
     is_profile: bool = True
     is_refused: bool = False
+    is_lost: bool = True
 
 
 def absent_ranks(path: str, table: str, ranks: Sequence[int]) -> Skipped:
@@ -96,6 +99,30 @@ def foreign_trace(path: str) -> Skipped:
     )
 
 
+def packed(path: str, reason: str) -> Skipped:
+    """An archive that is not unpacked, or not yet."""
+    action = (
+        Message("action.nothing_rescan") if reason == Message("skipped.packed") else Message("action.unpack_by_hand")
+    )
+    return Skipped(path, reason, action)
+
+
+def damaged_archive(path: str) -> Skipped:
+    """An archive that was unpacked in part."""
+    return Skipped(path, Message("skipped.damaged_archive"), Message("action.copy_again"))
+
+
+def refused_members(path: str, count: int) -> Skipped:
+    """Members of an archive that were not unpacked."""
+    return Skipped(path, Message("skipped.refused_members", count=count), Message("action.unpack_by_hand"))
+
+
+def unpacked_beside(path: str, folder: str) -> Skipped:
+    """An archive beside the folder that its members would be in."""
+    reason = Message("skipped.unpacked_beside", path=folder)
+    return Skipped(path, reason, Message("action.nothing"), is_profile=False, is_lost=False)
+
+
 def damaged_trace(path: str) -> Skipped:
     """A JSON file that is named as a trace or begins like one, without events that could be read."""
     return Skipped(path, Message("skipped.damaged_trace"), Message("action.copy_trace"))
@@ -107,7 +134,7 @@ def same_folder(path: str, first: str, more: int) -> Skipped:
         Message("skipped.same_folders", path=first, more=more) if more else Message("skipped.same_folder", path=first)
     )
     action = Message("action.nothing_same")
-    return Skipped(path, reason, action, is_profile=False)
+    return Skipped(path, reason, action, is_profile=False, is_lost=False)
 
 
 def internal_error(path: str) -> Skipped:
@@ -177,7 +204,18 @@ def cycle(path: str) -> Skipped:
         Message("skipped.cycle"),
         Message("action.nothing_link"),
         is_profile=False,
+        is_lost=False,
     )
+
+
+def other_program(path: str, other: OtherFile, more: int) -> Skipped:
+    """A profile of another program. more: number of such files beside it."""
+    found = (
+        Message("skipped.other_files", what=other.title, more=more)
+        if more
+        else Message("skipped.other_file", what=other.title)
+    )
+    return Skipped(path, found, Message("action.open_in", program=other.program))
 
 
 def too_deep(path: str, depth: int) -> Skipped:

@@ -15,7 +15,7 @@ from tb_npu_plugin.discovery.identity import role_of
 from tb_npu_plugin.discovery.logdirs import is_remote
 from tb_npu_plugin.discovery.look_client import Looks
 from tb_npu_plugin.discovery.looks import JOB, Job
-from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, Offer, RunFolder, Scan, token
+from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, Offer, OpenArchive, OtherFiles, RunFolder, Scan, token
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.discovery.runs import Choice, group_by_job, natural_key, offers, regroup, run_of
 from tb_npu_plugin.discovery.walk import Walk
@@ -26,35 +26,43 @@ logger = package_logger(__name__)
 
 
 def scan(
-    logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None, joined: Iterable[Collection[str]] = ()
+    logdirs: Mapping[str, Path],
+    seen: Callable[[], None] = lambda: None,
+    open_archive: OpenArchive | None = None,
+    joined: Iterable[Collection[str]] = (),
 ) -> Scan:
     """Scan the folders `{"" or name of --logdir_spec: folder}`. joined: names of those whose runs the user wants as one.
 
     Reads names, sizes and times; another process reads what only contents tell (looks.py). Never raises for what it
-    finds: an unusable folder is listed in `skipped`. `seen` is called for each folder with results.
+    finds: an unusable folder is listed in `skipped`. `seen` is called for each folder with results. Without
+    `open_archive` no archive is opened.
     """
     with closing(Looks()) as looks:
-        found = _scan(logdirs, seen, looks)
+        found = _scan(logdirs, seen, looks, open_archive)
     groups = [{run.token for run in found.runs if run.folders[0].logdir in names} for names in joined]
     return regroup(found, Choice(frozenset(map(frozenset, groups))))
 
 
-def _scan(logdirs: Mapping[str, Path], seen: Callable[[], None], looks: Looks) -> Scan:
+def _scan(
+    logdirs: Mapping[str, Path], seen: Callable[[], None], looks: Looks, open_archive: OpenArchive | None
+) -> Scan:
     runs: list[FoundRun] = []
     skipped: list[Skipped] = []
     summaries: list[tuple[str, int]] = []
     offered: list[Offer] = []
+    others: list[OtherFiles] = []
     for name, folder in logdirs.items():
         if is_remote(folder):
             skipped.append(report.remote(name or str(folder)))
             continue
-        walk = Walk(name, seen, looks)
+        walk = Walk(name, seen, looks, open_archive)
         try:
             walk.start(folder)
         except Exception:  # a defect of this plugin must not hide what was found
             logger.exception("scanning %s failed", printable(str(folder)))
             skipped.append(report.internal_error(name or "."))
         skipped += walk.skipped
+        others += walk.others
         if walk.summaries:
             summaries.append((name, walk.summaries))
         folders = _folders(name, folder, walk.found)
@@ -69,7 +77,7 @@ def _scan(logdirs: Mapping[str, Path], seen: Callable[[], None], looks: Looks) -
         runs += own
         offered += offers(own, jobs)
     runs.sort(key=lambda run: natural_key(run.label))
-    return Scan(tuple(runs), tuple(skipped), tuple(summaries), tuple(offered))
+    return Scan(tuple(runs), tuple(skipped), tuple(summaries), tuple(offered), tuple(others))
 
 
 def _folders(name: str, logdir: Path, all_found: Sequence[Found]) -> list[RunFolder]:

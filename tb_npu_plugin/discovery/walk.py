@@ -4,27 +4,43 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.finders import FINDERS, LAST_FINDERS
-from tb_npu_plugin.discovery.found import Finder, FinderResult, Folder, Found, display_path, kind_of, list_folder
+from tb_npu_plugin.discovery.found import (
+    Finder,
+    FinderResult,
+    Folder,
+    Found,
+    display_path,
+    is_file,
+    kind_of,
+    list_folder,
+)
 from tb_npu_plugin.discovery.look_client import Failure, Looks
+from tb_npu_plugin.discovery.model import OpenArchive, OtherFiles
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.discovery.timeouts import FILE_LIMIT, FOLDER_LIMIT, run_with_timeout
+from tb_npu_plugin.discovery.unpack import ARCHIVE, ARCHIVE_END
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.printable import package_logger, printable
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.refusal import raise_if_of_environment
-from tb_npu_plugin.schema import kineto
+from tb_npu_plugin.schema import kineto, msprof
 from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.schema.other_files import OtherFile, find_other
 from tb_npu_plugin.schema.summary_files import parse_summary_name
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
 logger = package_logger(__name__)
+#: Folders that are no results without the folder around them.
+OUTPUT_FOLDERS = (OUTPUT_FOLDER, msprof.OUTPUT_FOLDER)
+#: Names that are listed of the other files of a folder.
+NAMED_OTHERS = 5
 Node = tuple[int, int]  # device and inode: identity of a folder, whatever its path
 
 
@@ -35,15 +51,23 @@ class Walk:
     A folder is entered once, whatever links lead to it: by its own path if that is below the logdir, else by the first link.
 
     summaries  number of folders with Summary events of MindSpore
+    others     files and folders that are neither found nor skipped
     """
 
     name: str
     seen: Callable[[], None]
     looks: Looks
+    open_archive: OpenArchive | None = None
     found: list[Found] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     folders: int = 0
     summaries: int = 0
+    others: list[OtherFiles] = field(default_factory=list)
+    #: Archives with the path of their folder, which are opened when all folders have been entered.
+    _archives: list[tuple[os.DirEntry[str], tuple[str, ...]]] = field(default_factory=list)
+    _is_in_archive: bool = False
+    #: By folder: names of files, and of folders that are not entered with "/", that no finder took.
+    _left: list[tuple[Folder, list[str]]] = field(default_factory=list)
     _entered: dict[Node, tuple[str, ...]] = field(default_factory=dict)
     #: Links to folders, which are followed when all folders that are none have been entered.
     _links: deque[tuple[os.DirEntry[str], tuple[str, ...], Node]] = field(default_factory=deque)
@@ -74,6 +98,12 @@ class Walk:
                 self._again(parts, self._entered[node])
             else:
                 self._enter(Path(entry.path), parts, node)
+        self._is_in_archive = True
+        for entry, parts in self._archives:
+            try:
+                self._enter_archive(entry, parts)
+            except OSError as error:
+                self.skipped.append(report.unreadable(self._label((*parts, entry.name)), error, is_file=True))
         for link, first, more in self._same.values():
             self.skipped.append(report.same_folder(self._label(link), self._label(first), more))
         for here in self._json:
@@ -81,6 +111,58 @@ class Walk:
         for here in self._empty:
             if not any(found.parts[: len(here.parts)] == here.parts for found in self.found):
                 self.skipped.append(report.empty_result(here.label))
+        self._report_others()
+
+    def _enter_archive(self, entry: os.DirEntry[str], parts: tuple[str, ...]) -> None:
+        """Walk the members of an archive as if it was unpacked where it is: into its only folder, else one of its name.
+        Raises OSError."""
+        label = self._label((*parts, entry.name))
+        status = entry.stat()
+        if self.open_archive is None:
+            self.skipped.append(report.packed(label, Message("skipped.packed")))
+            return
+        opened = self.open_archive(Path(entry.path), status.st_size, status.st_mtime_ns)
+        if opened.folder is None:
+            self.skipped.append(report.packed(label, opened.reason))
+            return
+        if opened.others:
+            self.others.append(OtherFiles(label, opened.others, tuple(map(printable, opened.names))))
+        if opened.is_damaged:
+            self.skipped.append(report.damaged_archive(label))
+        inner = list_folder(opened.folder)
+        is_folder = len(inner) == 1 and inner[0].is_dir() and inner[0].name not in OUTPUT_FOLDERS
+        folder = Path(inner[0].path) if is_folder else opened.folder
+        place = (*parts, inner[0].name if is_folder else ARCHIVE_END.sub("", entry.name))
+        if place in self._entered.values():
+            self.skipped.append(report.unpacked_beside(label, self._label(place)))
+            return
+        before, found = len(self.skipped), len(self.found)
+        self._enter(folder, place, _node(folder))
+        for number, item in enumerate(self.skipped[before:], before):
+            if item.command:  # of raw data, which was left in the archive
+                self.skipped[number] = replace(item, action=Message("action.unpack_first"), command="")
+        if opened.refused and len(self.found) > found:
+            self.skipped.append(report.refused_members(label, opened.refused))
+
+    def _report_others(self) -> None:
+        """List what no finder took: profiles of other programs by kind, the rest by folder."""
+        found = {(one.folder, file.relative) for one in self.found for file in one.files}
+        skipped = {one.path for one in self.skipped}
+        for here, names in self._left:
+            by_kind: dict[OtherFile, list[str]] = {}
+            rest = []
+            for name in names:
+                if (here.path, name) in found or here.label_of(name.rstrip("/")) in skipped:
+                    continue
+                kind = find_other(name)
+                if kind is not None and kind.program:
+                    by_kind.setdefault(kind, []).append(name)
+                else:
+                    rest.append(printable(name))
+            for kind, own in by_kind.items():
+                self.skipped.append(report.other_program(here.label_of(own[0].rstrip("/")), kind, len(own) - 1))
+            if rest:
+                self.others.append(OtherFiles(here.label, len(rest), tuple(rest[:NAMED_OTHERS])))
 
     def _apply_last(self, here: Folder) -> None:
         """Add what the last finders take in a folder."""
@@ -132,6 +214,16 @@ class Walk:
             if taken.found:
                 self.seen()
             closed |= taken.closed
+        if any(taken.skips_subfolders for taken in all_taken):
+            closed |= frozenset(here.folders)
+        closed |= frozenset(name for name in here.folders if _is_of_another_program(name))
+        left = _left_over(here, all_taken, closed)
+        if not self._is_in_archive:  # archives in archives were refused
+            archives = {name for name in left if ARCHIVE.fullmatch(name)}
+            self._archives += [(entry, parts) for entry in entries if entry.name in archives]
+            left = [name for name in left if name not in archives]
+        if left:
+            self._left.append((here, left))
         if any(taken.skips_subfolders for taken in all_taken):
             return
         if any(entry.name.endswith(kineto.JSON_ENDS) for entry in entries):
@@ -186,6 +278,25 @@ class Walk:
                 self._again(place, self._entered[node])
             else:  # numbers of inodes alone would not do: some file systems use them again
                 self._enter(Path(entry.path), place, node)
+
+
+def _is_of_another_program(folder: str) -> bool:
+    kind = find_other(f"{folder}/")
+    return kind is not None and kind.program != ""
+
+
+def _left_over(folder: Folder, all_taken: Sequence[FinderResult], closed: Set[str]) -> list[str]:
+    """Names of files that no finder took, and of folders that are not entered, with "/"."""
+    own = [found for taken in all_taken for found in taken.found if found.folder == folder.path]
+    read = {file.relative for found in own for file in found.files}
+    used = {relative.partition("/")[0] for relative in read} | {name for found in own for name, _ in found.unread.files}
+    if any(found.unread.more for found in own):
+        return []  # not all unread files are known by name
+    names = [entry.name for entry in folder.entries if is_file(entry) and parse_summary_name(entry.name) is None]
+    return [
+        *(name for name in names if name not in used),
+        *(f"{name}/" for name in sorted(closed - used) if name in folder.folders),
+    ]
 
 
 def _node(folder: Path) -> Node:
@@ -246,7 +357,8 @@ def _skip_reason(entry: os.DirEntry[str], label: str) -> Skipped | None:
         return None
     if not entry.is_file():
         return report.not_a_file(label, kind_of(entry)) if is_known else None
-    return report.other_form(label) if kineto.HANDLER_END in name and not is_trace else None
+    is_packed = ARCHIVE.fullmatch(name) is not None
+    return report.other_form(label) if kineto.HANDLER_END in name and not is_trace and not is_packed else None
 
 
 def _is_dangling(entry: os.DirEntry[str]) -> bool:

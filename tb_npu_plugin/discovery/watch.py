@@ -6,11 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from tb_npu_plugin.discovery.model import Place, Scan
+from tb_npu_plugin.discovery.model import OpenArchive, Place, Scan
 from tb_npu_plugin.discovery.report import internal_error
 from tb_npu_plugin.discovery.scan import keep_refused, scan
+from tb_npu_plugin.discovery.unpack import ARCHIVE
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.printable import package_logger, printable
 
 logger = package_logger(__name__)
@@ -25,14 +28,20 @@ def scan_once(paths: Mapping[str, Path]) -> Watcher:
     """A watcher with one completed scan, for programs that do not rescan. paths: folders by name; a file means the
     result that contains it."""
 
-    def scan_paths(folders: Mapping[str, Path], seen: Callable[[], None]) -> Scan:
-        scans = [scan({name: folder}, seen) for name, folder in folders.items()]
-        scans = [found if path in folders.values() else found.only(path) for found, path in zip(scans, paths.values())]
+    def scan_paths(
+        folders: Mapping[str, Path], seen: Callable[[], None], open_archive: OpenArchive | None = None
+    ) -> Scan:
+        scans = [scan({name: folder}, seen, open_archive) for name, folder in folders.items()]
+        scans = [
+            found if path in folders.values() else found.only(path, _members_of(path, open_archive))
+            for found, path in zip(scans, paths.values())
+        ]
         return Scan(
             tuple(run for one in scans for run in one.runs),
             tuple(item for one in scans for item in one.skipped),
             tuple(item for one in scans for item in one.summaries),
             tuple(item for one in scans for item in one.offers),
+            tuple(item for one in scans for item in one.others),
         )
 
     folders = {name: path.parent if path.is_file() else path for name, path in paths.items()}
@@ -41,10 +50,18 @@ def scan_once(paths: Mapping[str, Path]) -> Watcher:
     return watcher
 
 
+def _members_of(path: Path, open_archive: OpenArchive | None) -> Path | None:
+    """The folder with the members of an archive; None for other files."""
+    if open_archive is None or not ARCHIVE.fullmatch(path.name):
+        return None
+    status = path.stat()
+    return open_archive(path, status.st_size, status.st_mtime_ns).folder
+
+
 class Watcher:
     """The latest scan of the logdirs. Thread-safe; the thread starts with the first request.
 
-    background       False: only `update` scans
+    is_background    False: only `update` scans
     shows_summaries  TensorBoard shows the Summary events below the logdirs
     generation       grows when a scan differs from the previous one
     """
@@ -58,10 +75,11 @@ class Watcher:
     ) -> None:
         self.logdirs = dict(logdirs)
         self.shows_summaries = shows_summaries
-        self._background = background
+        self.is_background = background
         self._scanner = scanner
         self._lock = threading.Lock()
         self._wanted = threading.Event()
+        self._open_archive: OpenArchive | None = None
         self._first = threading.Event()
         self._known = threading.Event()  # set once _seen is valid
         self._updating = threading.Lock()
@@ -85,7 +103,7 @@ class Watcher:
 
     def ask(self, now: bool = False) -> None:
         """Start a scan in the background: if `now`, or if the last one is too old. Does not block."""
-        if not self._background:
+        if not self.is_background:
             return
         if self.scanning and not now:
             return  # the running scan suffices
@@ -110,6 +128,14 @@ class Watcher:
         self._known.wait(timeout)
         return self._seen if self._known.is_set() else None
 
+    def set_archives(self, open_archive: OpenArchive) -> None:
+        """Open archives from the next scan on, which begins now if the last one met some."""
+        self._open_archive = open_archive
+        if any(item.reason == Message("skipped.packed") for item in self._scan.skipped):
+            self.ask(now=True)
+            if not self.is_background:
+                self.update()
+
     def update(self) -> Scan:
         """Scan in this thread; waits for a running scan first, which might otherwise overwrite the result with an older
         one."""
@@ -119,7 +145,10 @@ class Watcher:
     def _update(self) -> Scan:
         started = time.monotonic()
         try:
-            found = keep_refused(self._scanner(self.logdirs, self._wake), self._scan)
+            scanner = (
+                self._scanner if self._open_archive is None else partial(self._scanner, open_archive=self._open_archive)
+            )
+            found = keep_refused(scanner(self.logdirs, self._wake), self._scan)
         except Exception:  # a defect of this plugin must not hide what was found before
             folders = ", ".join(printable(str(folder)) for folder in self.logdirs.values())
             logger.exception("scanning %s failed", folders)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from tb_npu_plugin.schema.core import ResultFile
-from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.schema.formats import FORMATS, Format
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.torch_npu_db_reading import SELECTS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
@@ -52,7 +52,7 @@ def formats_page() -> str:
         parts.append("\n".join([f"## {format.title}", "", *_versions(format.id), ""]))
         for spec in format.files:
             twin = next((file for file in seen if file.name == spec.name and file.columns == spec.columns), None)
-            parts.append(_file(spec, twin))
+            parts.append(_file(spec, twin, format))
             seen.append(spec)
     parts.append(_databases())
     return "\n".join(parts)
@@ -72,12 +72,17 @@ def _versions(format: str) -> list[str]:
     return lines
 
 
-def _file(spec: ResultFile, twin: ResultFile | None) -> str:
+def _file(spec: ResultFile, twin: ResultFile | None, format: Format) -> str:
     """The section of one result file. twin: the declaration of another profiler, further up, with the same columns."""
     lines = [f"### {spec.name}", "", f"{spec.title}. {spec.doc}".strip(), ""]
     lines.append(f"{spec.condition.text} Setting: `{spec.condition.option}`.")
     if spec.pattern is not None:
         lines.append(f"File names: `{spec.pattern.pattern}`.")
+    unseen = [one.key for one in spec.columns if format.is_from_documents(spec, one.key)]
+    if format.is_from_documents(spec):
+        lines.append("Known from documentation alone: no recorded file was compared.")
+    elif unseen:
+        lines.append(f"Known from documentation alone: {', '.join(f'`{key}`' for key in unseen)}.")
     if spec.in_root:
         lines.append("In the result folder itself.")
     if spec.unit:

@@ -20,6 +20,7 @@ from tb_npu_plugin.schema import (
     torch_npu_json,
 )
 from tb_npu_plugin.schema.core import ResultFile, Stage
+from tb_npu_plugin.schema.link_files import LINK_TABLES
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Format:
     analyse    code that parses its raw data, with {path}: Python, or a shell command for msprof; "" without parsing
     device     display name of the device
     framework  framework of the operators; "" for any
+    unseen     ids of files known from documentation alone: no recorded one was compared with its declaration; "file.column"
+               for columns that no recorded file of that id has
     """
 
     id: str
@@ -40,6 +43,11 @@ class Format:
     analyse: str = ""
     device: str = "NPU"
     framework: str = ""
+    unseen: frozenset[str] = frozenset()
+
+    def is_from_documents(self, file: ResultFile, column: str = "") -> bool:
+        """Whether a file of the format, or one of its columns, is known from documentation alone."""
+        return file.id in self.unseen or f"{file.id}.{column}" in self.unseen
 
     def file(self, name: str) -> ResultFile | None:
         """Declaration of a file name without folders; None for undeclared files."""
@@ -73,6 +81,16 @@ TORCH_NPU = Format(
     (*torch_npu_json.JSON_FILES, *torch_npu_csv.CSV_FILES, *torch_npu_db.DATABASE_FILES, msprof.MSPROF_DATABASE),
     'from torch_npu.profiler.profiler import analyse; analyse("{path}")',
     framework="PyTorch",
+    unseen=frozenset(
+        {
+            "data_preprocess",
+            "kernels.infer_id",
+            "l2_cache.device_id",
+            "msprof_db",
+            "op_statistic.model_name",
+            *LINK_TABLES,
+        }
+    ),
 )
 
 MINDSPORE = Format(
@@ -81,6 +99,7 @@ MINDSPORE = Format(
     (*mindspore_files.FILES, msprof.MSPROF_DATABASE),
     'from mindspore.profiler.profiler import analyse; analyse("{path}")',
     framework="MindSpore",
+    unseen=frozenset(file.id for file in (*mindspore_files.FILES, msprof.MSPROF_DATABASE)),
 )
 
 MINDSPORE_CPU = Format(
@@ -96,11 +115,51 @@ MINDINSIGHT = Format(
     Message("format.mindinsight"),
     (*mindinsight_steps.STEP_FILES, *mindinsight_ops.OP_FILES, *minddata.LEGACY_FILES),
     framework="MindSpore",
+    unseen=frozenset(
+        {
+            "aicpu_ops",
+            "kernels",
+            "memory_summary",
+            "minddata_device",
+            "minddata_summary",
+            "op_flops",
+            "profiler_info",
+            "step_points",
+            "trace",
+        }
+    ),
 )
 
-MINDDATA = Format("minddata", Message("format.minddata"), minddata.LEGACY_FILES, device="", framework="MindSpore")
+MINDDATA = Format(
+    "minddata",
+    Message("format.minddata"),
+    minddata.LEGACY_FILES,
+    device="",
+    framework="MindSpore",
+    unseen=frozenset({"minddata_device", "minddata_ops", "minddata_summary"}),
+)
 
-MSPROF = Format("msprof", Message("format.msprof"), msprof.MSPROF_FILES, msprof.EXPORT)
+MSPROF = Format(
+    "msprof",
+    Message("format.msprof"),
+    msprof.MSPROF_FILES,
+    msprof.EXPORT,
+    unseen=frozenset(
+        {
+            "communication_statistic",
+            "data_preprocess",
+            "fusion_op",
+            "kernels.infer_id",
+            "kernels.step",
+            "memory_record",
+            "msprof_db",
+            "msprof_iterations",
+            "op_memory",
+            "trace",
+            *LINK_TABLES,
+        }
+    ),
+)
 
 CLUSTER = Format("cluster", Message("format.cluster"), cluster.CLUSTER_FILES)
 

@@ -362,8 +362,8 @@ TASK_TIME = ResultFile(
     condition=NPU,
     columns=(
         dataclasses.replace(DEVICE_ID, written=""),
-        Column("name", T, "Kernel", "Kernel name.", "identity", ("kernel_name",), required=True),
-        Column("type", T, "Kernel type", "Task type.", "identity", ("kernel_type",)),
+        Column("name", T, "Task", "Kernel; of other tasks, the type.", "identity", ("kernel_name",)),
+        Column("type", T, "Type", "Core of a kernel, or kind of task.", "identity", ("kernel_type",)),
         Column("stream_id", I, "Stream ID", "Stream.", "identity", ("stream_id",)),
         Column("task_id", I, "Task ID", "Task on its stream.", "identity", ("task_id",)),
         Column("dur_ns", DUR, "Duration", "Time on the device.", "time", ("task_time(us)",)),

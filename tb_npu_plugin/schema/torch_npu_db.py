@@ -95,6 +95,7 @@ TABLES: dict[str, str] = {
 }
 #: Tables of some recordings only.
 OPTIONAL_TABLES: dict[str, str] = {
+    "COMMUNICATION_SCHEDULE_TASK_INFO": "name INTEGER, globalTaskId INTEGER PRIMARY KEY, taskType INTEGER, opType INTEGER",
     "ACC_PMU": "accId INTEGER, readBwLevel INTEGER, writeBwLevel INTEGER, readOstLevel INTEGER, writeOstLevel INTEGER, "
     "timestampNs NUMERIC, deviceId INTEGER",
     "SOC_BANDWIDTH_LEVEL": "l2BufferBwLevel INTEGER, mataBwLevel INTEGER, timestampNs NUMERIC, deviceId INTEGER",

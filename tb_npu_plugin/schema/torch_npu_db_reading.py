@@ -126,6 +126,16 @@ COMPUTE_TASK = Select(
         _string("output_formats", "outputFormats"),
     ),
 )
+#: Tasks of the AI CPU that schedule a communication operator; text files list them with the kernels.
+COMMUNICATION_SCHEDULE = Select(
+    "COMMUNICATION_SCHEDULE_TASK_INFO",
+    (
+        _required("name", "name", content=Content.STRING),
+        _required("id", "globalTaskId"),
+        _string("core", "taskType"),
+        _string("type", "opType"),
+    ),
+)
 COMMUNICATION_OP = Select(
     "COMMUNICATION_OP",
     (

@@ -157,7 +157,8 @@ class Service:
         build_extra = request.view.extra_tables.get(name)
         if build_extra is not None:
             source = ViewInput(request.ready, request.params)
-            return self._results.get((*request.key, name), lambda: build_extra(source)), request.ready[0].base_ns
+            base_ns = min(span.base_ns for span in request.ready)
+            return self._results.get((*request.key, name), lambda: build_extra(source)), base_ns
         result = self.result(request)
         if name not in result.tables:
             known = ", ".join(sorted({*result.tables, *request.view.extra_tables}))

@@ -133,6 +133,17 @@ class SummariesJson(TypedDict):
     """Shell command that shows them."""
 
 
+class OthersJson(TypedDict):
+    """Files and folders of a folder that are not read: no run has them, and they are no profile."""
+
+    path: str
+    """The folder."""
+    count: int
+    """How many."""
+    names: list[str]
+    """The first ones; those of folders end in "/"."""
+
+
 class CatalogJson(TypedDict):
     """Answer of /api/catalog."""
 
@@ -148,6 +159,8 @@ class CatalogJson(TypedDict):
     """Runs that may be one."""
     skipped: list[SkippedJson]
     """Folders that were skipped."""
+    others: list[OthersJson]
+    """Other files below the logdirs, by folder."""
     summaries: list[SummariesJson]
     """By logdir."""
     scanner: Literal["c", "python"]
@@ -194,6 +207,7 @@ def catalog(library: Library) -> CatalogJson:
             }
             for item in scan.skipped
         ],
+        "others": [{"path": one.path, "count": one.count, "names": list(one.names)} for one in scan.others],
         "summaries": _summaries(library.watcher, scan),
         "scanner": scanner_in_use(),
         "version": __version__,

@@ -24,6 +24,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.scan import check_settings
 from tb_npu_plugin.schema.core import Stage
+from tb_npu_plugin.store.archives import Archives
 from tb_npu_plugin.store.cache.disk import Cache, Entry, entry_key, open_cache
 from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.first_look import open_first_look
@@ -77,6 +78,8 @@ class Library:
         check_settings()
         self.watcher = watcher
         self.cache = cache or open_cache()
+        archives = Archives(self.cache, not watcher.is_background, lambda: watcher.ask(now=True))
+        watcher.set_archives(archives.open)
         self.pool = Pool(self.cache, worker_count() if workers is None else workers, self._drop_preview, process)
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, Optional, TypedDict, cast
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Optional, TypedDict, cast
 
 import numpy as np
 
@@ -16,17 +16,30 @@ from tb_npu_plugin.analysis.ranks.world import WorldRanks, pipeline_stage
 from tb_npu_plugin.analysis.run.arrivals import CollectiveArrivals, RankClock, arrivals_of, clocks_of
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
 from tb_npu_plugin.analysis.run.communication import RunCommunication
+from tb_npu_plugin.analysis.run.experts import expert_times
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
 from tb_npu_plugin.analysis.run.step_waits import step_waits_of
 from tb_npu_plugin.analysis.run.time_range import budgets_in, of_operators
 from tb_npu_plugin.messages import Message, MessageJson, messages_of
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.link_files import LINK_TABLES
-from tb_npu_plugin.schema.registry import file_of
+from tb_npu_plugin.schema.registry import TABLES, file_of
+from tb_npu_plugin.tables import Column, Kind, empty, from_lists
 from tb_npu_plugin.texts import natural_key
-from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.cluster import ClusterJson, cluster
 from tb_npu_plugin.views.time_range import WITHIN, check_no_range, time_range
+
+
+class GroupJson(TypedDict):
+    """A communication group."""
+
+    group: str
+    """As in the files, often a hash."""
+    role: str
+    """Role in the job, such as "tp"; "" if not recorded."""
+    ranks: list[Optional[int]]
+    """Its ranks in the job, by their number in the group; [] if not recorded."""
 
 
 class LinkJson(TypedDict):
@@ -85,7 +98,7 @@ class DistributedJson(TypedDict):
     Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns,
     avg_transit_ns, wait_ns (without sync_ns), waiting_ns, latest_rank, sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport,
     size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets,
-    average, peak, speed, use, errors, dropped); "trajectory" where `cluster` is known (views.cluster.COLUMNS).
+    average, peak, speed, use, errors, dropped); "experts" where ranks ran the same matrix products of experts (rank, call, kernel, time_ns, ratio); "trajectory" where `cluster` is known (views.cluster.COLUMNS).
     Parameter `within`: only the communication operators that overlap a time range by the clock of their rank, each as a whole.
     Then `budgets` has one entry per rank and device, with the parts of the range; links, "link_use" and `late_peers`, which are
     of whole steps or captures, are left out.
@@ -97,7 +110,7 @@ class DistributedJson(TypedDict):
     """Steps of all ranks; null: ranks without marked steps. Empty for a time range."""
     budgets: list[RankBudget]
     """One for each rank, device and step."""
-    groups: list[str]
+    groups: list[GroupJson]
     """Communication groups."""
     links: list[LinkJson]
     """Traffic matrix."""
@@ -115,6 +128,13 @@ class DistributedJson(TypedDict):
     """Only set for results of MindSpore up to 2.2."""
 
 
+_EXPERTS = (
+    analysis.RANK,
+    Column("call", Kind.INT, "Call", "Number of the call in the step: the layers in order.", "identity"),
+    Column("kernel", Kind.TEXT, "Kernel", "Type of the grouped matrix product.", "identity"),
+    Column("time_ns", Kind.DURATION, "Time", "Mean of the steps.", "time"),
+    Column("ratio", Kind.FLOAT, "Of the mean", "Time / mean of the ranks of the pipeline stage.", ""),
+)
 NEEDS = ("step_trace", "comm_ops", "comm_bandwidth", "comm_links", "kernels", *CLUSTER_NEEDS)
 
 
@@ -133,7 +153,7 @@ def build(source: ViewInput) -> ViewResult:
         "ranks": [_state(span) for span in spans],
         "steps": sorted(steps, key=lambda step: (step is None, natural_key(step or ""))),
         "budgets": budgets,
-        "groups": _groups(spans),
+        "groups": _groups(run),
         "links": links,
         "op_types": sorted({link["op_type"] for link in links if link["op_type"] is not None}),
         "world_size": run.world_size,
@@ -169,13 +189,14 @@ def _links(spans: Sequence[SpanData], ranks: WorldRanks) -> list[LinkJson]:
     ]
 
 
-def _groups(spans: Sequence[SpanData]) -> list[str]:
+def _groups(run: RunCommunication) -> list[GroupJson]:
     found: set[str | None] = set()
-    for span in spans:
+    for span in run.spans:
         for name in ("comm_ops", "comm_links"):
             table = span.table(name)
             found.update(set(table.text("group").tolist()) if table is not None else ())
-    return sorted(group for group in found if group is not None)
+    names = sorted(group for group in found if group is not None)
+    return [{"group": name, "role": run.ranks.role(name), "ranks": run.ranks.members(name)} for name in names]
 
 
 def _tables(run: RunCommunication, range_ns: Optional[tuple[int, int]]) -> dict[str, ViewTable]:
@@ -197,6 +218,7 @@ def _tables(run: RunCommunication, range_ns: Optional[tuple[int, int]]) -> dict[
         "ops": ViewTable(concat(analysis.OPS_COLUMNS, ops), "elapse_ns"),
         "transports": ViewTable(concat(analysis.TRANSPORT_COLUMNS, transports), "size_bytes"),
         **(_link_use(run.spans) if range_ns is None else {}),
+        **(_experts(run) if range_ns is None else {}),
     }
 
 
@@ -207,6 +229,37 @@ def _link_use(spans: Sequence[SpanData]) -> dict[str, ViewTable]:
     return {"link_use": ViewTable(concat(LINK_USE_COLUMNS, known))} if known else {}
 
 
+def _experts(run: RunCommunication) -> dict[str, ViewTable]:
+    """Times of the matrix products of experts by call; no table if ranks cannot be compared."""
+    kernels = [line.kernels() for line in run.lines]
+    stages = [pipeline_stage(line.span.capture) for line in run.lines]
+    lists: dict[str, list[Any]] = {column.key: [] for column in _EXPERTS}
+    for found in expert_times(kernels, stages):
+        mean = found.time.mean(axis=0)
+        for at, times in zip(found.ranks, found.time):
+            for call, (kernel, time) in enumerate(zip(found.kernels, times.tolist())):
+                row = (
+                    run.lines[at].span.capture.rank,
+                    call + 1,
+                    kernel,
+                    round(time),
+                    time / mean[call] if mean[call] else None,
+                )
+                for column, value in zip(_EXPERTS, row):
+                    lists[column.key].append(value)
+    return {"experts": ViewTable(from_lists(_EXPERTS, lists), "ratio")} if lists["rank"] else {}
+
+
+def _recorded(table: str, sort: str, desc: bool = True) -> Callable[[ViewInput], ViewTable]:
+    """A table of one rank as its files have it: that of the parameter `of`."""
+
+    def build_table(source: ViewInput) -> ViewTable:
+        found = next((span.table(table) for span in source.spans if span.token == source.params.get("of", "")), None)
+        return ViewTable(empty(TABLES[table]) if found is None else found, sort, desc)
+
+    return build_table
+
+
 VIEW = View(
     id="distributed",
     title="Distributed",
@@ -215,5 +268,10 @@ VIEW = View(
     build=build,
     with_trace=True,
     contract=DistributedJson,
-    params=(WITHIN,),
+    params=(WITHIN, Param("of", doc='Tables "calls", "packets", "matrix": token of the rank\'s span.')),
+    extra_tables={
+        "calls": _recorded("comm_ops", "start_ns", desc=False),
+        "packets": _recorded("comm_packets", "time_ns"),
+        "matrix": _recorded("comm_links", "time_ns"),
+    },
 )

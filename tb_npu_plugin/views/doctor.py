@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Literal, Optional, TypedDict, cast
 
 from tb_npu_plugin.analysis.kernels.meaning import coverage
+from tb_npu_plugin.messages import MessageJson, messages_of
 from tb_npu_plugin.model import Cost, SpanData, StageCost
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.kernel_meaning import user_table
-from tb_npu_plugin.schema.other_files import other_title
+from tb_npu_plugin.schema.other_files import find_other
 from tb_npu_plugin.views.base import ProblemJson, View, ViewInput, ViewResult
 from tb_npu_plugin.views.capture import CaptureJson, capture_json
 from tb_npu_plugin.views.uses import USES
@@ -82,6 +83,10 @@ class DoctorFileJson(TypedDict):
     """Path below the result folder."""
     title: str
     """Title of the file."""
+    texts: dict[str, MessageJson]
+    """Code and parameters of `title`, if it is a message."""
+    is_from_documents: bool
+    """Its form is known from documentation alone: no recorded file was compared with it."""
     bytes: int
     """Size."""
     state: Literal["read", "damaged", "lost", "settings", "unused", "unread"]
@@ -177,6 +182,8 @@ def _file(span: SpanData, file: str) -> DoctorFileJson:
     return {
         "file": file,
         "title": spec.title if spec is not None else "",
+        "texts": {},
+        "is_from_documents": spec is not None and FORMATS[span.format].is_from_documents(spec),
         "bytes": span.sizes.get(file, 0),
         "state": _state(spec, filled or _with_others(span, file, spec), problems),
         "filled": filled,
@@ -188,10 +195,13 @@ def _file(span: SpanData, file: str) -> DoctorFileJson:
 
 
 def _unused_file(file: str, size: int) -> DoctorFileJson:
-    title = other_title(file.rpartition("/")[2])
+    other = find_other(file.rpartition("/")[2])
+    title = "" if other is None else other.title
     return {
         "file": file,
         "title": title,
+        "texts": messages_of({"title": title}),
+        "is_from_documents": False,
         "bytes": size,
         "state": "unread",
         "filled": [],

@@ -18,7 +18,6 @@ from tb_npu_plugin.analysis.run.strips import (
     step_parts,
 )
 from tb_npu_plugin.model import SpanData
-from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.tables import IntArray
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.distributed import RankStateJson
@@ -192,12 +191,6 @@ def _stragglers(data: RunData) -> list[str]:
 
 
 def _groups(run: RunCommunication) -> list[TraceGroupJson]:
-    titles = {
-        key: str(group.get("group_name") or "")
-        for span in run.spans
-        for name, group in span.capture.groups.items()
-        for key in (name, group_hash(name))
-    }
     members: dict[str, dict[str, None]] = {}
     for line in run.lines:
         names = set(line.comm_ops.text("group").tolist()) if line.comm_ops is not None else ()
@@ -205,7 +198,7 @@ def _groups(run: RunCommunication) -> list[TraceGroupJson]:
             if name is not None:
                 members.setdefault(name, {})[line.span.token] = None
     return [
-        {"group": name, "title": titles.get(name, ""), "spans": list(spans)}
+        {"group": name, "title": run.ranks.role(name), "spans": list(spans)}
         for name, spans in sorted(members.items())
         if len(spans) > 1
     ]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.oracle.raw import REAL_RUN, Raw, every_result, ms, ns, raw, whole
-from tests.oracle.shown import show
+from tests.oracle.shown import show, show_extra, span
 from tests.support.fixtures import FIXTURES
 
 FOLDERS = every_result("communication.json")
@@ -90,6 +90,41 @@ def test_operators_of_a_range(folder: Path) -> None:
     times = {key: time for key, time in budget["parts"].items() if time is not None}
     assert not times or sum(times.values()) <= end - begin
     assert (shown.data["links"], shown.data["steps"], "link_use" in shown.tables) == ([], [], False)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_calls_and_packets_are_those_of_the_file(folder: Path) -> None:
+    of = span(folder).token
+    calls = show_extra("distributed", "calls", folder, of=of)
+    times = [op["Communication Time Info"] for _, _, op in _ops(folder)]
+    assert [row["name"] for row in calls] == [name for _, name, _ in _ops(folder)]
+    for row, time in zip(calls, times):
+        ratios = [time["Wait Time Ratio"], time["Synchronization Time Ratio"]]
+        assert [row["wait_ratio"], row["sync_ratio"]] == ratios
+        assert abs(row["start_ns"] - ns(time["Start Timestamp(us)"])) < 250  # float64 of microseconds
+    sizes = [
+        (name, transport, whole(size, 1_000_000), count, ms(time))
+        for _, name, op in _ops(folder)
+        for transport, figures in op["Communication Bandwidth Info"].items()
+        for size, (count, time) in figures["Size Distribution"].items()
+    ]
+    keys = ("name", "transport", "packet_bytes", "count", "time_ns")
+    packets = show_extra("distributed", "packets", folder, of=of)
+    assert sorted(tuple(row[key] for key in keys) for row in packets) == sorted(sizes)
+
+
+@pytest.mark.parametrize("folder", every_result("communication_matrix.json"))
+def test_operators_on_links_are_those_of_the_matrix(folder: Path) -> None:
+    listed = [
+        (*key.split("@")[0].rsplit("-", 1), f"{link}", figures.get("Op Name", figures.get("op_name")))
+        for kinds in raw(folder).json("communication_matrix.json").values()
+        for entries in kinds.values()
+        for key, links in entries.items()
+        if key != TOTAL
+        for link, figures in links.items()
+    ]
+    rows = show_extra("distributed", "matrix", folder, of=span(folder).token)
+    assert [(row["op_type"], row["stat"], f"{row['src']}-{row['dst']}", row["op_name"]) for row in rows] == listed
 
 
 @pytest.mark.parametrize("folder", every_result("communication_matrix.json"))

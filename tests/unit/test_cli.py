@@ -114,6 +114,9 @@ def test_version_names_the_scanner_and_imports_no_library() -> None:
     [
         (["show", "overview", "EMPTY"], 1, "no NPU result"),
         (["doctor", "EMPTY"], 1, "no NPU result"),
+        (["doctor", "LOGS"], 0, ""),
+        (["doctor", "RAW"], 1, ""),
+        (["doctor", "/nowhere"], 2, "nowhere"),
         (["ingest", "EMPTY"], 1, "no NPU result"),
         (["show", "overview", "RAW"], 1, "never parsed"),
         (["show", "memory", "LOGS"], 1, ""),
@@ -217,7 +220,7 @@ def test_doctor_lists_results_with_their_files_and_skipped_folders(tmp_path: Pat
     assert good["capture"]["producer"] == "Ascend PyTorch Profiler"
     assert "memory_record.csv" in {item["file"] for item in good["missing"]}
     done = run("doctor", logs)
-    assert done.returncode == 0 and "raw_ascend_pt" in done.stdout and "2 taken, 1 not taken" in done.stdout
+    assert done.returncode == 1 and "raw_ascend_pt" in done.stdout and "2 taken, 1 not taken" in done.stdout
     assert "missing memory_record.csv" in done.stdout and "profile_memory=True" in done.stdout
     assert "read         ASCEND" in done.stdout and "[red]" in done.stdout and "\x1b" not in done.stdout
     assert "not read     ASCEND_PROFILER_OUTPUT/hbm.csv  5 bytes  Statistic of a curve" in done.stdout

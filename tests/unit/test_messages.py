@@ -17,7 +17,7 @@ from tb_npu_plugin.problems import MAX_PLACES, Problem, ProblemLog, merge_proble
 from tests.conftest import ROOT
 
 CODE = re.compile(
-    r"""["']((?:expected|found|lost|action|reason|cost|written|format|missing|skipped|error|hint|client|finding|fix|check|verdict|unchecked|rule|report|part|derived|ledger|run)\.[a-z_][a-z0-9_.]*)["']"""
+    r"""["']((?:expected|found|lost|action|reason|cost|written|format|missing|skipped|other|error|hint|client|finding|fix|check|verdict|unchecked|rule|report|part|derived|ledger|run)\.[a-z_][a-z0-9_.]*)["']"""
 )
 BAD = Problem("bad_cell", "a.csv", "line 2", "a number", "x", "This value.", "Parse again.")
 

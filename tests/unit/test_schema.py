@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+
 import pytest
 
+from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.schema.core import base_of, normalise_header
 from tb_npu_plugin.schema.docgen import formats_page
-from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU
+from tb_npu_plugin.schema.formats import FORMATS, MSPROF, TORCH_NPU, Format
 from tb_npu_plugin.schema.metrics import Guess, metric_column
 from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES, file_of
 from tb_npu_plugin.schema.torch_npu_csv import CSV_FILES
 from tb_npu_plugin.schema.versions import VERSIONS
 from tb_npu_plugin.tables import Kind
 from tests.conftest import FIXTURES, ROOT
-from tests.support.real_data import REAL_DATA
+from tests.support.real_data import REAL_DATA, recording
 
 
 @pytest.mark.parametrize("spec", RESULT_FILES, ids=lambda spec: spec.id)
@@ -92,6 +95,44 @@ def test_docs_of_metrics_name_unit_and_cores() -> None:
 def test_the_committed_page_is_the_generated_one() -> None:
     page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
     assert page == formats_page(), "run: python -m tb_npu_plugin.schema.docgen > docs/formats.md"
+
+
+def test_files_from_documents_are_those_without_a_recorded_one() -> None:
+    """torch_npu copies msprof's files: those with the same columns back each other."""
+    found = scan({"recorded": FIXTURES / "recorded", "real": recording("")})
+    seen = {
+        (span.format, spec.id): spec.columns
+        for span in (place.span for place in found.places())
+        for file in span.files
+        if (spec := FORMATS[span.format].file(file.name)) is not None
+    }
+    of_cann = [columns for (format, _), columns in seen.items() if format in (TORCH_NPU.id, MSPROF.id) and columns]
+    for format in FORMATS.values():
+        is_of_cann = format in (TORCH_NPU, MSPROF)
+        backed = {
+            spec.id for spec in format.files if (format.id, spec.id) in seen or (is_of_cann and spec.columns in of_cann)
+        }
+        unseen = {one for one in format.unseen if "." not in one}
+        assert {spec.id for spec in format.files} - backed == unseen, format.id
+
+
+@pytest.mark.parametrize("format", [TORCH_NPU, MSPROF], ids=lambda format: format.id)
+def test_columns_from_documents_are_those_that_no_recorded_file_has(format: Format) -> None:
+    headers: dict[str, set[str]] = {}
+    for place in scan({"": recording("")}).places():
+        for file in place.span.files if place.span.format == format.id else ():
+            spec = format.file(file.name)
+            if spec is not None and file.name.endswith(".csv"):
+                with (place.span.folder / file.relative).open(newline="", encoding="utf-8") as text:
+                    headers.setdefault(spec.id, set()).update(map(normalise_header, next(csv.reader(text))))
+    missing = {
+        f"{spec.id}.{column.key}"
+        for spec in format.files
+        if spec.id in headers
+        for column in spec.columns
+        if headers[spec.id].isdisjoint(map(normalise_header, column.headers))
+    }
+    assert headers and missing == {one for one in format.unseen if "." in one}
 
 
 def test_the_samples_that_back_versions_are_there() -> None:

@@ -177,6 +177,8 @@ export interface CatalogJson {
   offers: OfferJson[];
   /** Folders that were skipped. */
   skipped: SkippedJson[];
+  /** Other files below the logdirs, by folder. */
+  others: OthersJson[];
   /** By logdir. */
   summaries: SummariesJson[];
   /** Implementation that reads traces; see installation.py. */
@@ -671,7 +673,7 @@ export interface DiffStepJson {
   unknown: string[];
 }
 
-/** Steps and communication of all ranks of a run. Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), waiting_ns, latest_rank, sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets, average, peak, speed, use, errors, dropped); "trajectory" where `cluster` is known (views.cluster.COLUMNS). Parameter `within`: only the communication operators that overlap a time range by the clock of their rank, each as a whole. Then `budgets` has one entry per rank and device, with the parts of the range; links, "link_use" and `late_peers`, which are of whole steps or captures, are left out. */
+/** Steps and communication of all ranks of a run. Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), waiting_ns, latest_rank, sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets, average, peak, speed, use, errors, dropped); "experts" where ranks ran the same matrix products of experts (rank, call, kernel, time_ns, ratio); "trajectory" where `cluster` is known (views.cluster.COLUMNS). Parameter `within`: only the communication operators that overlap a time range by the clock of their rank, each as a whole. Then `budgets` has one entry per rank and device, with the parts of the range; links, "link_use" and `late_peers`, which are of whole steps or captures, are left out. */
 export interface DistributedJson {
   /** Ranks that are read, then the others with a reason. */
   ranks: RankStateJson[];
@@ -680,7 +682,7 @@ export interface DistributedJson {
   /** One for each rank, device and step. */
   budgets: RankBudget[];
   /** Communication groups. */
-  groups: string[];
+  groups: GroupJson[];
   /** Traffic matrix. */
   links: LinkJson[];
   /** Operator types of `links`. */
@@ -703,6 +705,10 @@ export interface DoctorFileJson {
   file: string;
   /** Title of the file. */
   title: string;
+  /** Code and parameters of `title`, if it is a message. */
+  texts: Record<string, MessageJson>;
+  /** Its form is known from documentation alone: no recorded file was compared with it. */
+  is_from_documents: boolean;
   /** Size. */
   bytes: number;
   /** "damaged": partly read, see `problems`. "lost": nothing could be read. "settings": says how the span was recorded. "unused": another file holds the same. "unread": no view of this version shows it. */
@@ -860,6 +866,16 @@ export interface FolderJson {
   id: string;
   /** Path below the logdir. */
   label: string;
+}
+
+/** A communication group. */
+export interface GroupJson {
+  /** As in the files, often a hash. */
+  group: string;
+  /** Role in the job, such as "tp"; "" if not recorded. */
+  role: string;
+  /** Its ranks in the job, by their number in the group; [] if not recorded. */
+  ranks: (number | null)[];
 }
 
 /** Causes of the idle time of a device. Tables: "causes" (Free by cause and launch), "places" (idle time by cause, operator and Python function), "intervals" (every gap, cut into intervals with one cause each). The last two include the time between steps. Parameters: `device`, `step`. */
@@ -1250,6 +1266,16 @@ export interface OperatorJson {
   has_stacks: boolean;
   /** Whether input shapes were recorded. */
   has_shapes: boolean;
+}
+
+/** Files and folders of a folder that are not read: no run has them, and they are no profile. */
+export interface OthersJson {
+  /** The folder. */
+  path: string;
+  /** How many. */
+  count: number;
+  /** The first ones; those of folders end in "/". */
+  names: string[];
 }
 
 /** Steps, capture and largest consumers of time. Tables: "kernels" (the ten largest by type and core, or by name and core where types are unknown; without communication), "operators" (the ten largest by device self time; by host self time where nothing ran on a device). */

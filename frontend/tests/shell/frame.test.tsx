@@ -29,6 +29,7 @@ const CATALOG: CatalogJson = {
   ],
   offers: [],
   skipped: [],
+  others: [],
   summaries: [],
   scanner: "c",
   version: "",

@@ -38,6 +38,7 @@ const CATALOG: CatalogJson = {
   ],
   offers: [],
   skipped: [],
+  others: [],
   summaries: [],
   scanner: "c",
   version: "",

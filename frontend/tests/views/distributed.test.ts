@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { DistributedJson, RankBudget, StepParts } from "../../src/api/types.gen";
 import { chosenCollective } from "../../src/views/distributed/arrivals";
-import { canJoinGroups, cellRoom, groupsOf, matrixOf, transportsOf } from "../../src/views/distributed/links";
+import {
+  canJoinGroups,
+  cellRoom,
+  groupsOf,
+  groupTitle,
+  matrixOf,
+  transportsOf,
+} from "../../src/views/distributed/links";
 import { communicationParts } from "../../src/views/distributed/rank_bars";
 import * as ranks from "../../src/views/distributed/ranks";
 import { budgetParts, wholeOf } from "../../src/widgets";
@@ -294,4 +301,18 @@ describe("links", () => {
     expect(transportsOf(cells)).toEqual(["HCCS", "PCIE", "RDMA"]);
     expect([cellRoom(8), cellRoom(32), cellRoom(64)]).toEqual(["full", "narrow", "spot"]);
   });
+});
+
+it("names a group by its role and ranks", () => {
+  const groups = [
+    { group: "586", role: "tp", ranks: [0, 1] },
+    { group: "x", role: "", ranks: [] },
+    { group: "y", role: "", ranks: [...Array(9).keys()] },
+  ];
+  expect(["586", "x", "y", "z"].map((name) => groupTitle(groups, name))).toEqual([
+    "tp (0, 1)",
+    "x",
+    "(0, 1, 2, 3, 4, 5, 6, 7, …)",
+    "z",
+  ]);
 });

@@ -20,7 +20,6 @@ from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.run.step_waits import whole_computing
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
-from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 from tb_npu_plugin.tables import FloatArray, IntArray, Table
 
@@ -82,14 +81,14 @@ def find(run: RunData) -> list[Finding]:
 
 def _of_gradients(run: RunData, line: RankDevice) -> list[IntArray]:
     """Rows of comm_ops that are collectives of data parallel ranks in the averaged steps, by step, group and type."""
-    ops, groups = line.comm_ops, line.span.capture.groups
+    ops, groups = line.comm_ops, run.communication.ranks
     if ops is None:
         return []
-    roles = {group_hash(name): str(group.get("group_name", "")).lower() for name, group in groups.items()}
     is_collective = ops.text("kind").equals(COMM_KINDS[1]) & run.is_averaged(ops)
     used = set(ops.text("group").take(is_collective).tolist())
-    chosen = {group for group in used if roles.get(group or "", "").startswith(_DATA_PARALLEL)}
-    if len(used) == 1 and {roles.get(group or "") for group in used} == {_WHOLE}:
+    roles = {group: groups.role(group).lower() for group in used}
+    chosen = {group for group in used if roles[group].startswith(_DATA_PARALLEL)}
+    if len(used) == 1 and set(roles.values()) == {_WHOLE}:
         chosen = used
     rows = np.flatnonzero(is_collective & ops.text("group").isin({group for group in chosen if group}))
     return list(_by_place(ops, rows))

@@ -15,21 +15,50 @@ from tb_npu_plugin.tables import Table, known
 
 
 class WorldRanks:
-    """Maps ranks of a group, as in communication_matrix.json, to world ranks.
+    """Maps ranks of a group, as in communication_matrix.json, to world ranks, and names the group's role.
 
-    Uses parallel_group_info of a capture. Without it, only profiled ranks are known: each is the sole source of its
-    links in a group.
+    Uses parallel_group_info of a capture: by the group's name, else by the members that its links show. Without it, only
+    profiled ranks are known: each is the sole source of its links in a group.
     """
 
     def __init__(self, profiled: Sequence[tuple[Capture, Table | None]]) -> None:
         self._ranks: dict[str, list[int | None]] = {}
+        self._roles: dict[str, str] = {}
         self._own: dict[tuple[str | None, int], int | None] = {}
+        users: dict[str, list[tuple[Capture, int, int]]] = {}
         for capture, links in profiled:
             for name, group in capture.groups.items():
-                if ranks := _ranks(group):
-                    self._ranks.update({name: ranks, group_hash(name): ranks})
-            for place in _sources(links) if links is not None else ():
+                for key in (name, group_hash(name)):
+                    self._roles[key] = str(group.get("group_name") or "")
+                    if ranks := _ranks(group):
+                        self._ranks[key] = ranks
+            for place, least in _sources(links) if links is not None else ():
                 self._own[place] = capture.rank
+                if place[0] is not None:
+                    users.setdefault(place[0], []).append((capture, place[1], least))
+        for name in users.keys() - self._roles.keys():
+            self._find_members(name, users[name])
+
+    def _find_members(self, name: str, users: Sequence[tuple[Capture, int, int]]) -> None:
+        """Take the members and roles of a group whose name the metadata lack, if only one list of members has each user at its
+        number and room for all numbers. users: capture, its number in the group, and least members of the group."""
+        found: dict[tuple[int | None, ...], list[str]] = {}
+        for group in (group for capture, _, _ in users for group in capture.groups.values()):
+            ranks = tuple(_ranks(group))
+            if all(len(ranks) >= least and ranks[number] == capture.rank for capture, number, least in users):
+                found.setdefault(ranks, []).append(str(group.get("group_name") or ""))
+        if len(found) == 1:
+            ((ranks, roles),) = found.items()
+            self._ranks[name] = list(ranks)
+            self._roles[name] = "/".join(filter(None, dict.fromkeys(roles)))
+
+    def role(self, group: str | None) -> str:
+        """Role of a group, such as "tp"; those of equal members are joined by "/"; "" if unknown."""
+        return self._roles.get(group or "", "")
+
+    def members(self, group: str | None) -> list[int | None]:
+        """World ranks of a group; [] if unknown."""
+        return self._ranks.get(group or "", [])
 
     def of(self, group: str | None, local: int) -> int | None:
         """World rank; None if unknown."""
@@ -119,12 +148,16 @@ def size_of_group(capture: Capture, group: str | None) -> int:
     )
 
 
-def _sources(links: Table) -> list[tuple[str | None, int]]:
-    """Group, and the recording process's rank inside it, for groups whose links all start at one rank."""
+def _sources(links: Table) -> list[tuple[tuple[str | None, int], int]]:
+    """For groups whose links all start at one rank: the group, the recording process's rank inside it, and the number of ranks
+    that the links show at least."""
     sources: dict[str | None, set[int]] = {}
-    for group, source in zip(links.text("group").tolist(), links.ints("src").tolist()):
+    least: dict[str | None, int] = {}
+    ends = (links.ints(key).tolist() for key in ("src", "dst"))
+    for group, source, target in zip(links.text("group").tolist(), *ends):
         sources.setdefault(group, set()).add(source)
-    return [(group, min(found)) for group, found in sources.items() if len(found) == 1]
+        least[group] = max(least.get(group, 0), source + 1, target + 1)
+    return [((group, min(found)), least[group]) for group, found in sources.items() if len(found) == 1]
 
 
 def _ranks(group: Mapping[str, Any]) -> list[int | None]:

@@ -94,5 +94,8 @@ class TaskTime(_TaskFile):
 
     def _line(self, task: Task) -> str:
         kernel = task.kernel
-        front = f"{cell(kernel.name)},{kernel.core or kernel.hardware},{task.stream},{task.task}"
-        return f"{front},{self._output.dur(task.dur)},{time_text(task.start)},{time_text(task.end)}"
+        has_name = kernel.computes and kernel.core != "DSA_SQE"  # the generator of random numbers runs no kernel
+        name, kind = (
+            (cell(kernel.name), kernel.core) if has_name else ("N/A", kernel.core or kernel.type or kernel.name)
+        )
+        return f"{name},{kind},{task.stream},{task.task},{self._output.dur(task.dur)},{time_text(task.start)},{time_text(task.end)}"

@@ -37,9 +37,17 @@ class Context:
         return self.source.read(schema.TASK)
 
     @cached_property
-    def compute(self) -> Rows:
-        """Details of computing tasks."""
+    def _computing(self) -> Rows:
         return self.source.read(schema.COMPUTE_TASK)
+
+    @cached_property
+    def compute(self) -> Rows:
+        """Details of computing tasks, then of those that schedule communication."""
+        return self._computing.with_rows(self.source.read(schema.COMMUNICATION_SCHEDULE))
+
+    def are_computing(self, rows: IntArray) -> NDArray[np.bool_]:
+        """Mask of the rows of `compute` that are of computing tasks; False for -1."""
+        return (rows >= 0) & (rows < len(self._computing))
 
     @cached_property
     def comm(self) -> Rows:

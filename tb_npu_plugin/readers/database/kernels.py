@@ -15,6 +15,7 @@ from tb_npu_plugin.readers.database.windows import assign_steps
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS
 from tb_npu_plugin.schema.torch_npu_db import NO_ID
+from tb_npu_plugin.schema.torch_npu_db_reading import Select
 from tb_npu_plugin.tables import NULL_INT, Data, IntArray, StringColumn, Table
 
 _TEXTS = (
@@ -38,7 +39,8 @@ def read_kernels(context: Context) -> dict[str, Table]:
     joined = _KernelRows(context)
     if not len(joined.start):
         return {}
-    context.source.count(schema.COMPUTE_TASK, shown=int(np.count_nonzero(joined.info >= 0)))
+    for select, rows in _by_table(context, joined.info[joined.info >= 0]):
+        context.source.count(select, shown=rows)
     context.source.count(schema.COMMUNICATION_OP, shown=int(np.count_nonzero(joined.op >= 0)))
     data = joined.columns()
     columns = tuple(column for column in KERNELS.columns if column.key in data)
@@ -50,7 +52,7 @@ def read_kernels(context: Context) -> dict[str, Table]:
 class _KernelRows:
     """Kernel rows by start.
 
-    info  row in COMPUTE_TASK_INFO, -1 for communication operators
+    info  row in Context.compute, -1 for communication operators
     op    row in COMMUNICATION_OP, -1 for computing tasks
     task  row in TASK, -1 for none
     """
@@ -59,7 +61,8 @@ class _KernelRows:
         self._context = context
         info_task = find_rows(context.tasks.ints("id"), context.compute.ints("id"))
         infos = np.flatnonzero(info_task >= 0)
-        context.source.leave_out(schema.COMPUTE_TASK, "unknown_task", len(info_task) - len(infos))
+        for select, rows in _by_table(context, np.flatnonzero(info_task < 0)):
+            context.source.leave_out(select, "unknown_task", rows)
         infos = infos[np.argsort(info_task[infos], kind="stable")]  # in the order of TASK
         tasks, comm = context.tasks, context.comm
         task = info_task[infos]
@@ -149,6 +152,12 @@ class _KernelRows:
             values.append(name)
         codes = np.where(self.op >= 0, np.int32(values.index(name)), core.codes)
         return take_text(self._context.spool, StringColumn(codes, values), np.arange(len(codes)))
+
+
+def _by_table(context: Context, infos: IntArray) -> tuple[tuple[Select, int], ...]:
+    """Number of rows by the table that they come from. infos: rows of Context.compute."""
+    computing = int(np.count_nonzero(context.are_computing(infos)))
+    return (schema.COMPUTE_TASK, computing), (schema.COMMUNICATION_SCHEDULE, len(infos) - computing)
 
 
 def _values_or_null(values: IntArray, rows: NDArray[np.int64]) -> IntArray:

@@ -57,6 +57,14 @@ class Rows:
         }
         return Rows(len(rows), data)
 
+    def with_rows(self, others: Rows) -> Rows:
+        """Add rows of another table behind its own; columns that one of the two lacks are unknown there. Integers only."""
+        if not len(others):
+            return self
+        keys = {**self.data, **others.data}
+        data = {key: np.concatenate([self.ints(key), others.ints(key)]) for key in keys}
+        return Rows(self.count + others.count, data)
+
     def has(self, key: str) -> bool:
         """Whether the table has this column."""
         return key in self.data

@@ -67,7 +67,7 @@ _TABLE_READERS = (
     _rows_of("comm_links", schema.COMM_MATRIX, communication.comm_links),
     _TableReader(
         ("kernels", "op_statistic"),
-        (schema.COMPUTE_TASK, schema.COMMUNICATION_OP),
+        (schema.COMPUTE_TASK, schema.COMMUNICATION_SCHEDULE, schema.COMMUNICATION_OP),
         _kernels,
         (schema.TASK, schema.METRICS, schema.COMMUNICATION_TASK, schema.CANN_API),
         (schema.METRICS,),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import IO
 
 import numpy as np
@@ -21,7 +22,7 @@ from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.source import open_file, read_lines
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.schema.core import ResultFile, normalise
-from tb_npu_plugin.schema.torch_npu_csv import NESTED, OPERATORS
+from tb_npu_plugin.schema.torch_npu_csv import NESTED, OPERATORS, TASK_TIME
 from tb_npu_plugin.schema.torch_npu_memory_csv import OP_MEMORY
 from tb_npu_plugin.tables import Kind, Table, known, known_cells
 from tb_npu_plugin.units import float_or_none
@@ -47,6 +48,10 @@ def read_pieces(pieces: Sequence[Reading], spec: ResultFile) -> Table | None:
         pieces[0].report.count("cells", seen=cells, shown=cells)
     if table is not None and spec is OPERATORS and table.has("host_self_ns") and table.has("host_total_ns"):
         table = table.with_columns([(NESTED, nesting_of_rows(table))])
+    if (
+        table is not None and spec.id == TASK_TIME.id and table.has("name")
+    ):  # copies, events and callbacks have a type and no name
+        table = replace(table, data={**table.data, "name": table.text("name").or_else(table.text("type"))})
     if table is not None and spec.id == OP_MEMORY.id:  # of any profiler
         _report_allocated_before(table, pieces[-1].report)
     return None if table is None else with_numbered_steps(table, spec.id, pieces[-1].report)

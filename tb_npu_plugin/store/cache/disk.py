@@ -281,6 +281,10 @@ class Cache:
                 shutil.rmtree(entries / key, ignore_errors=True)  # another server dropped it, or it cannot be renamed
         shutil.rmtree(doomed, ignore_errors=True)
 
+    def bytes_of(self, prefix: str) -> int:
+        """Size of the entries whose keys begin with a prefix."""
+        return sum(_bytes(folder) for folder in self._entries.glob(f"{prefix}*"))
+
     def shrink(self, keep: str = "") -> None:
         """Remove the least recently used entries until the rest fits the limit."""
         found = []

@@ -104,6 +104,25 @@ def test_links_have_ranks_of_the_world_where_known() -> None:
     assert found[0].bandwidth == 2.5 and found[0].calls is None
 
 
+@pytest.mark.parametrize("profiled", [(0, 2), (0,)])
+def test_a_group_without_a_name_is_found_by_its_members(profiled: tuple[int, ...]) -> None:
+    """The metadata list the groups under other names than the links. Alone, rank 0 may be the first of either."""
+    pairs = {"a": ("dp", [0, 1]), "b": ("pp", [0, 2]), "c": ("embd", [0, 2]), "d": ("world", [0, 1, 2, 3])}
+
+    def capture(rank: int) -> Capture:
+        groups = {
+            key: {"group_name": role, "global_ranks": ranks} for key, (role, ranks) in pairs.items() if rank in ranks
+        }
+        return Capture(rank=rank, groups=groups)
+
+    tables = {0: [link("hash", 0, 1)], 2: [link("hash", 1, 0)]}
+    ranks = WorldRanks([(capture(rank), table_of("comm_links", tables[rank])) for rank in profiled])
+    is_known = len(profiled) == 2
+    assert ranks.role("hash") == ("pp/embd" if is_known else "")
+    assert ranks.members("hash") == ([0, 2] if is_known else [])
+    assert ranks.of("hash", 1) == (2 if is_known else None)
+
+
 def test_links_know_how_many_operators_of_their_type_moved_it() -> None:
     table = table_of("comm_links", [link("586", 0, 1), {**link("586", 1, 0), "op_type": "receive"}, link("x", 0, 1)])
     names = ("hcom_allReduce__586_0_1", "hcom_allReduce__586_1_1", "hcom_allGather__586_2_1", "hcom_receive__586_3_1")

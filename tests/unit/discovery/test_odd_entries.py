@@ -50,7 +50,7 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "does not exist": lambda path: path.symlink_to(path.parent / "gone"),
     "symbolic links": lambda path: path.symlink_to(path),
 }
-PACKED = ("a.pt.trace.json.gz.gz", "b.pt.trace.json.zip", "c.pt.trace.json.zst", "d.pt.trace.json.tmp")
+PACKED = ("a.pt.trace.json.gz.gz", "b.pt.trace.json.7z", "c.pt.trace.json.zst", "d.pt.trace.json.tmp")
 NO_FOLDERS = ("e_ascend_pt", "f_ascend_ms")
 
 
@@ -73,6 +73,37 @@ def test_each_odd_entry_is_listed_and_the_good_ones_open(tmp_path: Path) -> None
     for place in found.places():
         told |= {f"{place.span.path}/{note.file}": note.found for note in place.span.notes}
     assert not {path: told.get(path) for path, reason in odd.items() if reason not in told.get(path, "")}
+
+
+def test_nothing_below_a_logdir_is_silent(tmp_path: Path) -> None:
+    """Profiles of other programs are named, all other files counted: beside a result, inside it, and in other folders."""
+    shutil.copytree(FIXTURES / "results" / "level1", tmp_path / "run")
+    result = next((tmp_path / "run").glob("*_ascend_pt"))
+    made = (
+        "OPPROF_20250615_ABC/OpBasicInfo.csv",
+        "moe/decode_0.csv",
+        "moe/decode_1.csv",
+        "moe/notes.txt",
+        f"run/{result.name}/rank0_snapshot.pickle",
+        f"run/{result.name}/FRAMEWORK/torch.op_range",
+        f"run/{result.name}/mine.txt",
+        *(f"checkpoints/{number}.pt" for number in range(7)),
+    )
+    for name in made:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+    found = scan({"": tmp_path})
+    assert len(found.places()) == 1
+    assert {one.path: (one.reason.code, one.action) for one in found.skipped} == {
+        "OPPROF_20250615_ABC": ("skipped.other_file", "Open it in MindStudio Insight."),
+        "moe/decode_0.csv": ("skipped.other_files", "Open it in MindStudio Insight."),
+        f"run/{result.name}/rank0_snapshot.pickle": ("skipped.other_file", "Open it in pytorch.org/memory_viz."),
+    }
+    assert {one.path: (one.count, one.names) for one in found.others} == {
+        "checkpoints": (7, ("0.pt", "1.pt", "2.pt", "3.pt", "4.pt")),
+        "moe": (1, ("notes.txt",)),
+        f"run/{result.name}": (2, ("mine.txt", "FRAMEWORK/")),
+    }
 
 
 @pytest.mark.timeout(60)

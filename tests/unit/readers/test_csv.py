@@ -342,6 +342,19 @@ def test_memory_allocated_before_the_capture(tmp_path: Path) -> None:
     assert live_at(tables["op_memory"], 12_000).text("name").tolist() == ["a", "c", "d"]
 
 
+def test_tasks_without_a_kernel_are_named_by_their_type(tmp_path: Path) -> None:
+    """CANN writes N/A as the name of copies, events and callbacks."""
+    content = b"""Device_id,kernel_name,kernel_type,stream_id,task_id,task_time(us),task_start(us),task_stop(us)
+0,N/A,MEMCPY_ASYNC,46,0,2.1,1783953217057906.950\t,1783953217057909.050\t
+0,Cast_1f_high,AI_VECTOR_CORE,46,2,18.76,1783953217059409.080\t,1783953217059427.840\t
+0,N/A,N/A,46,3,1,1783953217059430.000\t,1783953217059431.000\t
+"""
+    tables, problems = read(tmp_path, "task_time.csv", content)
+    assert problems == []
+    assert tables["task_time"].text("name").tolist() == ["MEMCPY_ASYNC", "Cast_1f_high", None]
+    assert tables["task_time"].text("type").tolist() == ["MEMCPY_ASYNC", "AI_VECTOR_CORE", None]
+
+
 @pytest.mark.parametrize("name", ["a", "a{0}"])
 def test_a_header_of_too_many_columns_is_one_problem(tmp_path: Path, name: str) -> None:
     """60,000 columns took 1 GB; names that are all the same took quadratic time."""

@@ -17,7 +17,7 @@ from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.scan import MEMORY
 from tb_npu_plugin.store.timeline.files import load
 from tb_npu_plugin.store.timeline.open import Timeline
-from tb_npu_plugin.tables import Table
+from tb_npu_plugin.tables import NULL_INT, Table
 from tests.unit.readers.databases import TASKS, create, read, timeline_of
 
 BASE = f"""{TASKS}
@@ -147,6 +147,32 @@ def test_steps_last_from_what_they_launched_first_to_what_they_launched_last(tmp
     kernels = kernels_of(tmp_path)
     steps = dict(zip(kernels.text("name").tolist(), kernels.text("step").tolist()))
     assert steps == {"first": "1", "reduce": "1", "second": "2"}
+
+
+#: The tasks of an all-reduce on the AI CPU, one of which has no row in TASK.
+SCHEDULES = """
+INSERT INTO STRING_IDS VALUES (60,'allreduceAicpuKernel'),(61,'AI_CPU'),(62,'cast'),(63,'AI_CORE');
+CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId, blockNum, taskType, opType);
+INSERT INTO COMPUTE_TASK_INFO VALUES (62,10,8,63,62);
+CREATE TABLE COMMUNICATION_SCHEDULE_TASK_INFO (name, globalTaskId, taskType, opType);
+INSERT INTO COMMUNICATION_SCHEDULE_TASK_INFO VALUES (60,11,61,60), (60,99,61,60);
+"""
+
+
+def test_tasks_that_schedule_communication_are_kernels_and_no_computing(tmp_path: Path) -> None:
+    """Text exports list them with the kernels; msprof takes them out of computing."""
+    timeline = build(tmp_path, SCHEDULES)
+    tables, problems = read(tmp_path / "ascend_pytorch_profiler.db", "kernels")
+    kernels = tables["kernels"]
+    assert [(one.code, one.where, one.count) for one in problems if one.severity == "error"] == [
+        ("unknown_task", "COMMUNICATION_SCHEDULE_TASK_INFO", 1)
+    ]
+    assert kernels.text("name").tolist() == ["cast", "allreduceAicpuKernel"]
+    assert kernels.text("core").tolist() == ["AI_CORE", "AI_CPU"]
+    assert kernels.ints("block_dim").tolist() == [8, NULL_INT]
+    (computing,) = named(timeline, "Computing")
+    assert int(timeline.rows.dur[computing]) == 1000
+    assert len(named(timeline, "allreduceAicpuKernel")) == 1
 
 
 NPU_MEMORY = """

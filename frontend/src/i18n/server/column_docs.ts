@@ -112,6 +112,10 @@ export const COLUMN_DOCS = {
   "MTE2 (global memory to L1 or UB)": "MTE2（全局内存到 L1 或 UB）",
   "MTE3 (UB to global memory)": "MTE3（UB 到全局内存）",
   "Mean duration, rounded to the nanosecond.": "平均时长，四舍五入到纳秒。",
+  "Mean of the steps.": "各 step 的平均值。",
+  "Number of the call in the step: the layers in order.": "在 step 中的调用序号，即按层的顺序。",
+  "Time / mean of the ranks of the pipeline stage.": "耗时 / 同一流水线阶段各 rank 的平均值。",
+  "Type of the grouped matrix product.": "分组矩阵乘的类型。",
   "Mean of the whole durations.": "完整时长的平均值。",
   "Mean size of a call, rounded to the byte.": "每次调用的平均大小，四舍五入到字节。",
   "Mean time that the {1} were busy (split chips: aicore is the cube cores).":
@@ -188,7 +192,8 @@ export const COLUMN_DOCS = {
   "Sum over these packets.": "这些数据包的时间之和。",
   "Synchronization / (synchronization + transit).": "同步时间 /（同步时间 + 传输时间）。",
   "Task on its stream.": "在其 stream 上的任务。",
-  "Task type.": "任务类型。",
+  "Core of a kernel, or kind of task.": "kernel 所在的核，或任务类型。",
+  "Kernel; of other tasks, the type.": "kernel 名；其他任务为其类型。",
   "Task.": "任务。",
   "The operator that this statistic was taken from.": "该统计值取自的算子。",
   "slower or faster: by 5 % of the baseline at least, or on one side only.":
@@ -238,8 +243,8 @@ export const COLUMN_DOCS = {
   "the matrix unit": "矩阵单元",
   "the scalar unit": "标量单元",
   "the vector unit": "向量单元",
-  "total, top1, middle, bottom1 ...: which operator of that type.":
-    "total、top1、middle、bottom1 ……：取自该类型的哪个算子。",
+  "total: sum of the operators of that type; top1, middle, bottom1 ...: one of them, by bandwidth.":
+    "total：该类型算子的合计；top1、middle、bottom1 ……：按带宽取其中一个。",
   "vector cores": "vector 核",
   "{0} on the {1}.": "{1} 上的 {0}。",
   "Device task that ended the idle time.": "结束该空闲的设备任务。",

@@ -34,6 +34,8 @@ export const TITLES = {
   Bubble: "空泡",
   "Call Stack": "调用栈",
   "Call Stacks": "调用栈",
+  Call: "调用",
+  "Of the mean": "与均值之比",
   Calls: "调用次数",
   Change: "变化",
   Changed: "是否变化",

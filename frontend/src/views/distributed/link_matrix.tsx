@@ -9,6 +9,7 @@ import {
   FIGURES,
   type Figure,
   groupsOf,
+  groupTitle,
   type LinkCell,
   linksCsv,
   matrixOf,
@@ -43,6 +44,7 @@ export function LinkMatrix({ data, links }: Props) {
       <Tools
         opTypes={data.op_types}
         groups={groups}
+        nameOf={(id) => groupTitle(data.groups, id)}
         isJoined={isJoined}
         figure={figure}
         opType={opType}
@@ -71,6 +73,7 @@ export function LinkMatrix({ data, links }: Props) {
 interface ToolsProps {
   opTypes: readonly string[];
   groups: readonly string[];
+  nameOf: (group: string) => string;
   /** True if one matrix can hold the links of all groups. */
   isJoined: boolean;
   figure: Figure;
@@ -78,7 +81,7 @@ interface ToolsProps {
   group: string;
 }
 
-function Tools({ opTypes, groups, isJoined, figure, opType, group }: ToolsProps) {
+function Tools({ opTypes, groups, nameOf, isJoined, figure, opType, group }: ToolsProps) {
   return (
     <div class="row" style={{ marginBottom: "8px" }}>
       <Segments
@@ -102,7 +105,7 @@ function Tools({ opTypes, groups, isJoined, figure, opType, group }: ToolsProps)
           label={t("distributed.group")}
           options={[
             ...(isJoined ? [{ id: "", label: t("step.all") }] : []),
-            ...groups.map((id) => ({ id, label: id || format.UNKNOWN })),
+            ...groups.map((id) => ({ id, label: nameOf(id) || format.UNKNOWN })),
           ]}
           value={group}
           onChange={(id) => setParams({ "d.group": id })}

@@ -1,4 +1,4 @@
-import type { LinkJson } from "../../api/types.gen";
+import type { GroupJson, LinkJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 
 /** Figure in the cells of the matrix. */
@@ -28,6 +28,18 @@ export interface Matrix {
   local: LinkCell[];
   /** True if ranks are numbered within the group, because the ranks in the job are unknown. */
   isGroupRank: boolean;
+}
+
+/** Ranks of a group that its name lists. */
+const NAMED_RANKS = 8;
+
+/** Role and ranks of a group where they are known, else its name in the files. */
+export function groupTitle(groups: readonly GroupJson[], name: string): string {
+  const found = groups.find(({ group }) => group === name);
+  if (!found || (found.role === "" && found.ranks.length === 0)) return name;
+  const listed = found.ranks.slice(0, NAMED_RANKS).map((rank) => rank ?? "?");
+  const more = found.ranks.length > NAMED_RANKS ? ", …" : "";
+  return [found.role, listed.length > 0 ? `(${listed.join(", ")}${more})` : ""].filter(Boolean).join(" ");
 }
 
 /** Groups with links. */

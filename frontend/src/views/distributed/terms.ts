@@ -42,6 +42,18 @@ export const en = {
   "distributed.ops": "Communication operators",
   "distributed.ops.help":
     "Calls of one operator in one group and step. Bytes count each transfer once: SDMA is not added to the HCCS or PCIE that it contains.",
+  "distributed.experts": "Experts",
+  "distributed.experts.help":
+    "Time of the matrix products of experts (MoE) on each rank, in the order of the layers. It is time, not load: the files hold no counts of tokens, and small decode batches follow the number of active experts.",
+  "distributed.calls": "Calls",
+  "distributed.calls.help":
+    "Each communication operator as in the file; Wait includes Synchronization. Click a rank to choose it.",
+  "distributed.packets": "Packets",
+  "distributed.packets.help":
+    "Size distribution: packets of each size that an operator sent over a transport, and their time",
+  "distributed.matrix": "Operators on links",
+  "distributed.matrix.help":
+    "For each operator type and link: the operators with the highest, median and lowest bandwidth, and the total. Numbers are ranks within the group.",
   "distributed.transports": "Transports",
   "distributed.transports.help": "Bytes and time of each kind of link, and the share of packets that are large",
   "distributed.link_use": "Use of the links",
@@ -117,6 +129,15 @@ export const zh: Record<keyof typeof en, string> = {
   "distributed.ops": "通信算子",
   "distributed.ops.help":
     "同一通信域、同一 step 中一个算子的所有调用。每次传输只计一次字节：SDMA 不与它包含的 HCCS 或 PCIE 相加。",
+  "distributed.experts": "专家",
+  "distributed.experts.help":
+    "各 rank 上专家（MoE）矩阵乘的耗时，按层的顺序。这是耗时而不是负载：文件中没有 token 数，decode 小 batch 的耗时取决于激活的专家数。",
+  "distributed.calls": "单次调用",
+  "distributed.calls.help": "文件中的每个通信算子；等待时间包含同步时间。单击某个 rank 可选择它。",
+  "distributed.packets": "通信包",
+  "distributed.packets.help": "包大小分布：算子在某类链路上每种大小的包数及其耗时",
+  "distributed.matrix": "链路上的算子",
+  "distributed.matrix.help": "每种算子类型和链路：带宽最高、中位和最低的算子，以及合计。编号是通信域内的 rank。",
   "distributed.transports": "链路类型",
   "distributed.transports.help": "每类链路的字节数和时间，以及大包占比",
   "distributed.link_use": "链路利用",

@@ -8,10 +8,12 @@ import {
   budgetParts,
   Card,
   DataTable,
+  type DataTableProps,
   DiagnosisCard,
   Empty,
   MissingList,
   RangeChip,
+  type Row,
   RunProgress,
   Segments,
   Select,
@@ -22,9 +24,10 @@ import {
 import type { ViewProps } from "../view";
 import { Arrivals, arrivalsOf } from "./arrivals";
 import { LinkMatrix } from "./link_matrix";
-import { isSmallMatrix } from "./links";
+import { groupTitle, isSmallMatrix } from "./links";
 import { communicationParts, RankBars } from "./rank_bars";
 import * as ranks from "./ranks";
+import { Recorded } from "./recorded";
 import { Trajectory } from "./trajectory";
 
 /** All ranks of a run: steps, communication, links. */
@@ -62,13 +65,17 @@ function Distributed({ data, answer, query, run }: Props) {
   const stepText = isRange ? t("distributed.range") : stepName(step);
   const where = [...stepWhere(data, step), ...rankWhere(chosen)];
   const isSilent = !ranks.hasCommunication(data);
-  const shared = { answer, query, step, where, chosen, isSilent };
+  const cell = {
+    group: (_: Row, name: string) => <span data-tip={name}>{groupTitle(data.groups, name)}</span>,
+  };
+  const shared = { answer, query, step, where, chosen, isSilent, cell };
   const links = ranks.linksOf(data, step);
   // Results with a trajectory have no budget: the trajectory replaces it.
   const hasBudget = data.cluster === null || data.budgets.some((budget) => budget.stage !== null);
   // Half width only with a neighbour: charts of ranks, or a small matrix.
   const isMatrixWide = links.length > 0 && !isSmallMatrix(links);
   const collectives = arrivalsOf(data, step);
+  const recorded = chosen ?? lines.find((line) => line.state.state === "ready");
   const halves =
     Number(hasBudget) + Number(!isSilent) + Number(collectives.length > 0) + Number(links.length > 0 && !isMatrixWide);
   const isWide = isMatrixWide || halves % 2 === 0;
@@ -118,8 +125,12 @@ function Distributed({ data, answer, query, run }: Props) {
           <Empty text={t("distributed.range.links")} />
         </Card>
       )}
+      <RankTable name="experts" {...shared} where={rankWhere(chosen)} columns={EXPERTS} bar="time_ns" isWide />
       <RankTable name="link_use" {...shared} where={rankWhere(chosen)} columns={LINK_USE} isWide />
       <RankTable name="ops" {...shared} columns={[...keys, ...OPS]} bar="elapse_ns" />
+      {!isRange && !isSilent && recorded && (
+        <Recorded run={run} line={recorded} where={stepWhere(data, step)} baseNs={answer.base_ns} cell={cell} />
+      )}
     </div>
   );
 }
@@ -140,6 +151,7 @@ const OPS = [
 ];
 
 const LINK_USE = ["rank", "link", "port", "way", "packets", "average", "peak", "speed", "use", "errors", "dropped"];
+const EXPERTS = ["rank", "call", "kernel", "time_ns", "ratio"];
 const TRANSPORTS = ["transport", "size_bytes", "time_ns", "bandwidth", "large_packet_ratio"];
 
 /** Offer to sort by time from this number of ranks on. */
@@ -211,7 +223,7 @@ function NoCommunication({ data }: { data: DistributedJson }) {
 const COMPARED = [["elapse_ns", "transit_ns", "wait_ns", "sync_ns", "idle_ns"]];
 
 interface TableProps {
-  name: "ops" | "transports" | "link_use";
+  name: "ops" | "transports" | "link_use" | "experts";
   answer: ViewJson;
   query: Query;
   step: string;
@@ -221,11 +233,24 @@ interface TableProps {
   isSilent: boolean;
   columns: readonly string[];
   bar?: string;
+  cell: NonNullable<DataTableProps["cell"]>;
   /** True without a neighbour. */
   isWide?: boolean;
 }
 
-function RankTable({ name, answer, query, step, where, chosen, isSilent, columns, bar, isWide = false }: TableProps) {
+function RankTable({
+  name,
+  answer,
+  query,
+  step,
+  where,
+  chosen,
+  isSilent,
+  columns,
+  bar,
+  cell,
+  isWide = false,
+}: TableProps) {
   const table = answer.tables[name];
   if (!table) return null;
   const clear = () => setParams({ "d.rank": null });
@@ -255,6 +280,7 @@ function RankTable({ name, answer, query, step, where, chosen, isSilent, columns
           where={where}
           filters={filters}
           columns={columns.filter((key) => isKnown(table, key))}
+          cell={cell}
           compared={COMPARED}
           {...(bar ? { bar: { column: bar } } : {})}
           tools={

@@ -1,6 +1,6 @@
 import type { CostJson, DoctorFileJson, DoctorJson, StageCostJson, ViewId } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { say, t, viewTitle } from "../../i18n";
+import { say, t, textOf, viewTitle } from "../../i18n";
 import { openView } from "../../state/selection";
 import { Card, Pages, ProblemList } from "../../widgets";
 import { balanceText, proofText, seenText, silentFiles, toldText } from "./seen";
@@ -103,7 +103,15 @@ function File({ file }: { file: DoctorFileJson }) {
           <span aria-hidden="true">{SIGNS[file.state]}</span> {t(`doctor.state.${file.state}`)}
         </td>
         <td class="mono file">{file.file.slice(file.file.lastIndexOf("/") + 1)}</td>
-        <td class="holds">{say(file.title)}</td>
+        <td class="holds">
+          {file.texts.title ? textOf(file, "title") : say(file.title)}
+          {file.is_from_documents && (
+            <span class="muted" data-tip={t("doctor.documents.tip")}>
+              {" "}
+              · {t("doctor.documents")}
+            </span>
+          )}
+        </td>
         <td class="number mono">{format.bytes(file.bytes)}</td>
         <td class="number" data-tip={balanceText(file) || undefined}>
           {seenText(file)}

@@ -1,12 +1,12 @@
 import type { DoctorJson, ViewJson } from "../../api/types.gen";
-import { duration, percentOfRatio } from "../../base/format";
+import * as format from "../../base/format";
 import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
 import { SkippedItems } from "../../shell/skipped";
 import { Summaries } from "../../shell/summaries";
 import { catalog } from "../../state/catalog";
 import { useView } from "../../state/use_view";
-import { ALL_FINDINGS, Card, DiagnosisCard, Empty, MissingList, ProblemList, ViewFrame } from "../../widgets";
+import { ALL_FINDINGS, Card, DiagnosisCard, Empty, MissingList, Pages, ProblemList, ViewFrame } from "../../widgets";
 import { CaptureCard } from "../overview/capture_card";
 import type { ViewModule, ViewProps } from "../view";
 import css from "./doctor.css?inline";
@@ -55,6 +55,15 @@ function Doctor({ data, answer, run }: { data: DoctorJson; answer: ViewJson; run
         </Card>
         <Card title={t("doctor.skipped")}>
           {skipped.length > 0 ? <SkippedItems skipped={skipped} /> : <Empty text={t("doctor.skipped.none")} />}
+          <Pages items={catalog.value?.others ?? []}>
+            {(shown) =>
+              shown.map(({ path, count, names }) => (
+                <p key={path} class="small muted">
+                  {t("doctor.other_files", { path, count: format.integer(count), names: names.join(", ") })}
+                </p>
+              ))
+            }
+          </Pages>
         </Card>
         {summaries.length > 0 && (
           <Card title={t("summaries.title")}>
@@ -68,10 +77,10 @@ function Doctor({ data, answer, run }: { data: DoctorJson; answer: ViewJson; run
 
 /** How much of the device time is known by name. */
 function Coverage({ kernels }: { kernels: NonNullable<DoctorJson["kernels"]> }) {
-  const names = kernels.unknown.map(({ name, total_ns: ns }) => `${name || "–"} (${duration(ns, 2)})`).join(", ");
+  const names = kernels.unknown.map(({ name, total_ns: ns }) => `${name || "–"} (${format.duration(ns, 2)})`).join(", ");
   return (
     <p class="muted" data-tip={t("doctor.kernels.tip")}>
-      {t(names ? "doctor.kernels.others" : "doctor.kernels", { share: percentOfRatio(kernels.known_share), names })}
+      {t(names ? "doctor.kernels.others" : "doctor.kernels", { share: format.percentOfRatio(kernels.known_share), names })}
     </p>
   );
 }

@@ -104,10 +104,12 @@ def _add_owners(
     )
 
 
-def add_overlap(sink: EventSink, processes: Processes, tasks: TaskEvents, operations: CommunicationEvents) -> None:
+def add_overlap(
+    context: Context, sink: EventSink, processes: Processes, tasks: TaskEvents, operations: CommunicationEvents
+) -> None:
     """Add the overlap rows of each device: computing, communication, exposed communication, free.
     Source: docs/facts/ascend_pt.md, Overlap Analysis."""
-    kernels = tasks.info >= 0
+    kernels = context.are_computing(tasks.info)
     for device in np.unique(np.concatenate([tasks.device[kernels], operations.device])).tolist():
         own, others = kernels & (tasks.device == device), operations.device == device
         computing = intervals.union(tasks.start[own], (tasks.start + tasks.dur)[own])

@@ -31,6 +31,7 @@ from tb_npu_plugin.schema import torch_npu_db_reading as schema
 _LONG = (
     schema.TASK,
     schema.COMPUTE_TASK,
+    schema.COMMUNICATION_SCHEDULE,
     schema.COMMUNICATION_OP,
     schema.COMMUNICATION_TASK,
     schema.CANN_API,
@@ -68,7 +69,7 @@ def _add(context: Context, sink: EventSink, report: FileReport, progress: Databa
         lambda: add_marks(context, sink, processes, tasks),
         lambda: tasks.add(sink, processes),
         lambda: operations.add(sink, processes),
-        lambda: device.add_overlap(sink, processes, tasks, operations),
+        lambda: device.add_overlap(context, sink, processes, tasks, operations),
         lambda: add_counters(context, sink, processes),
         lambda: device.add_launches(context, sink, processes, tasks, operations),
     )

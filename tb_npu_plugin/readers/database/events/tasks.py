@@ -109,8 +109,8 @@ class TaskEvents:
         names = context.strings.names(context.compute.ints("name"))
         cores = context.strings.column(context.compute.ints("core"))
         types = StringColumn(cores.codes, [trace_events.TASK_TYPES.get(core, core) for core in cores.values])
-        named = _first_text(take_text(context.spool, names, self.info), self._messages(kind))
-        return _first_text(named, kind), _first_text(take_text(context.spool, types, self.info), kind)
+        named = take_text(context.spool, names, self.info).or_else(self._messages(kind))
+        return named.or_else(kind), take_text(context.spool, types, self.info).or_else(kind)
 
     def _messages(self, kind: StringColumn) -> StringColumn:
         """Return the host mark or range text of each task that mstx put on a stream; else unknown."""
@@ -127,9 +127,3 @@ def _first_from(codes: IntArray, starts: IntArray, code: IntArray, start: IntArr
     times, rank = np.unique(np.concatenate([starts, start]), return_inverse=True)
     rank = rank.reshape(-1)
     return np.searchsorted(codes * len(times) + rank[: len(starts)], code * len(times) + rank[len(starts) :])
-
-
-def _first_text(first: StringColumn, second: StringColumn) -> StringColumn:
-    """Return the first text of each row, or else the second."""
-    codes = np.where(first.codes >= 0, first.codes, np.where(second.codes >= 0, second.codes + len(first.values), -1))
-    return StringColumn(codes.astype(np.int32), [*first.values, *second.values])

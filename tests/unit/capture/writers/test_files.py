@@ -85,6 +85,14 @@ def test_copies_show_their_direction_at_level_2() -> None:
     assert found == {("PCIE_DMA_SQE", "host to device"), ("SDMA_SQE", "device to host")}
 
 
+def test_tasks_without_a_kernel_have_a_type_and_no_name() -> None:
+    (folder,) = run("both_level2")[0].glob("*_ascend_pt")
+    listed = list(csv.DictReader(Raw(folder).content("task_time.csv").decode().splitlines()))
+    unnamed = {row["kernel_type"] for row in listed if row["kernel_name"] == "N/A"}
+    assert "MEMCPY_ASYNC" in unnamed and not any(kind.endswith("CORE") for kind in unnamed)
+    assert not any(row["kernel_name"] == row["kernel_type"] for row in listed)
+
+
 def test_level_0_prunes_the_calls_of_cann() -> None:
     text = Raw(rank_folder(run("cluster_level0")[0], 1)).content("trace_view.json").decode()
     assert not [name for name in ("AscendCL@", "Node@", "Notify_Wait") if name in text]
