@@ -56,21 +56,21 @@ def read_info(path: str) -> Info:
 
 
 class TraceHead(NamedTuple):
-    """What the head of a JSON file says: see KinetoHead. rank: None where it names none."""
+    """What both ends of a JSON file say: see KinetoHead. rank: None where they name none."""
 
     has_events: bool
-    is_kineto: bool
+    writer: str
     is_damaged: bool
     rank: Optional[int] = None
 
 
 def read_trace_head(path: str) -> TraceHead:
-    """Whether a file is a trace of torch.profiler, and of which rank. Raises OSError."""
+    """Whether a file is a trace, who wrote it, and of which rank it is. Raises OSError."""
     head = kineto_head(path)
-    distributed = head.members.get(scan_keys.DISTRIBUTED)
+    distributed = head.settings.get(scan_keys.DISTRIBUTED)
     rank = distributed.get(scan_keys.RANK) if isinstance(distributed, dict) else None
     known = isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < MAX_RANK
-    return TraceHead(head.has_events, head.is_kineto, head.is_damaged, rank if known else None)
+    return TraceHead(head.has_events, head.writer, head.is_damaged, rank if known else None)
 
 
 class Ranks(NamedTuple):

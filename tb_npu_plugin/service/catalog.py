@@ -239,7 +239,7 @@ def job_progress(job: Job) -> ProgressJson:
 
 def span_facts(library: Library, place: Place, known: Sequence[StageStatus] = ()) -> SpanFacts:
     """Facts about a span's tables: from its cache entries, else from the names of its files. known: as for span_progress."""
-    named = facts_of_files((file.relative for file in place.span.files), FORMATS[place.span.format])
+    named = facts_of_files((file.name for file in place.span.files), FORMATS[place.span.format])
     entries = {status.stage: status.entry for status in _statuses(library, place, known)}
     tables = entries["tables"]
     rows = dict(tables.meta["rows"]) if tables else {}
@@ -254,12 +254,15 @@ def span_facts(library: Library, place: Place, known: Sequence[StageStatus] = ()
         rows["operators"] = rows.get(NAMED_ONLY)
     unusable: dict[str, str] = {}
     if tables:
-        other = place.span.trace_files[0].name if place.span.trace_files else ""
+        other = place.span.trace_files[0].relative.rpartition("/")[2] if place.span.trace_files else ""
         first, parts = tables.meta["sources"], tables.meta.get("parts", {})
         sources = {table: parts.get(table) or [first.get(table, other)] for table in have.intersection(rows)}
-        files, problems = [file.relative for file in place.span.files], _problems(place.span, (tables, trace))
+        kinds, problems = (
+            {file.relative: file.name for file in place.span.files},
+            _problems(place.span, (tables, trace)),
+        )
         has_timeline = bool(trace and trace.meta["timeline"])
-        unusable = unusable_tables(files, named.format, sources, problems, has_timeline)
+        unusable = unusable_tables(kinds, named.format, sources, problems, has_timeline)
     capture = recorded_capture(tables) if tables else None
     return SpanFacts(frozenset(have), rows, unusable, named.format, frozenset(rebuilt), capture)
 

@@ -64,6 +64,7 @@ class Span:
         self.format = place.span.format
         self.unread = place.span.unread
         self.files = tuple(file.relative for file in place.span.files)
+        self.kinds = {file.relative: file.name for file in place.span.files}
         self._tables = tables
         self._trace = trace
         self._preview = preview if trace is None else None
@@ -138,7 +139,7 @@ class Span:
             return str(read[table])
         found = file_of(table, self.format)
         if (self._trace is not None and table in self._trace.meta["rows"]) or found.in_trace:
-            return self.place.span.trace_files[0].name
+            return self.place.span.trace_files[0].relative.rpartition("/")[2]
         if table == "operators" and NAMED_ONLY in read:
             return str(read[NAMED_ONLY])
         return found.name
@@ -152,7 +153,7 @@ class Span:
         return parts or {self.source(table): rows}
 
     def _load(self, entry: Entry, table: str) -> Table | None:
-        if entry is self._trace and not entry.meta["stored"]:  # only the timeline holds it
+        if entry is self._trace and table not in entry.meta["stored"]:  # only the timeline holds it
             timeline = self.timeline
             return None if timeline is None else timeline.operators()
         if entry.meta["rows"][table] <= SHORT_ROWS:

@@ -65,7 +65,7 @@ WHOLE_CAPTURE_VIEWS = ("overview", "diagnosis", "doctor")
 
 
 def facts_of_files(files: Iterable[str], format: Format = TORCH_NPU) -> SpanFacts:
-    """Facts before anything is read. `files`: paths relative to the result folder."""
+    """Facts before anything is read. `files`: names as the profiler gives them, or paths."""
     found = [format.file(path.rsplit("/", 1)[-1]) for path in files]
     tables = frozenset(table for file in found if file is not None for table in file.tables)
     return SpanFacts(tables, format=format)
@@ -76,32 +76,33 @@ def facts_of_span(span: SpanData) -> SpanFacts:
     rows = {table: span.rows(table) for table in TABLES}
     present = {table for table, count in rows.items() if count is not None}
     format = FORMATS[span.format]
-    trace = facts_of_files(span.files, format).tables & {"trace"}
+    trace = facts_of_files(span.kinds.values(), format).tables & {"trace"}
     sources = {table: span.rows_by_file(table) for table in present}
-    unusable = unusable_tables(span.files, format, sources, span.problems, span.timeline is not None)
+    unusable = unusable_tables(span.kinds, format, sources, span.problems, span.timeline is not None)
     return SpanFacts(frozenset(present | trace), rows, unusable, format, capture=span.capture)
 
 
 def unusable_tables(
-    files: Iterable[str],
+    kinds: Mapping[str, str],
     format: Format,
     sources: Mapping[str, Collection[str]],
     problems: Iterable[Problem],
     has_timeline: bool,
 ) -> dict[str, str]:
-    """Names of files that exist but gave nothing, by table. sources: file names of the tables that were read; problems:
+    """Names of files that exist but gave nothing, by table. kinds: see SpanData; sources: file names of the tables that were read; problems:
     all reading problems; has_timeline: the trace could be read."""
     unusable: dict[str, str] = {}
     troubled = {problem.file.rsplit("/", 1)[-1] for problem in problems if problem.severity != "info"}
-    for name in (path.rsplit("/", 1)[-1] for path in files):
-        file = format.file(name)
+    own = set()
+    for path, kind in kinds.items():
+        name, file = path.rsplit("/", 1)[-1], format.file(kind)
         is_sound, is_used = name not in troubled, any(name in read for read in sources.values())
         # what a sound file with several tables lacks was not recorded; a database may have no table that is used
         is_partial = (is_sound or is_used) if file is not None and file.fallback else (is_sound and is_used)
         if file is not None and not is_partial:
             unusable.update((table, name) for table in file.tables if table not in sources and table != "trace")
+            own.update([name] if "trace" in file.tables else [])
     if has_timeline:  # what a readable trace lacks was not recorded; an unreadable database holds its own trace
-        own = {name for name in unusable.values() if (file := format.file(name)) is not None and "trace" in file.tables}
         unusable = {table: name for table, name in unusable.items() if name in own or table not in _in_trace(format)}
     return unusable
 
