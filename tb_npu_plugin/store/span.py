@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import duckdb
 import msgspec
 
-from tb_npu_plugin.discovery.model import Place
+from tb_npu_plugin.discovery.model import FoundSpan, Place
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture, StageCost
 from tb_npu_plugin.printable import package_logger
-from tb_npu_plugin.problems import Problem, merge_problems
+from tb_npu_plugin.problems import MAX_PLACES, MORE_PLACES, Problem, merge_problems
 from tb_npu_plugin.refusal import raise_if_refused
 from tb_npu_plugin.schema.core import Stage
+from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.seen import SeenFiles
 from tb_npu_plugin.store.cache.disk import Entry
@@ -72,7 +73,9 @@ class Span:
         self._damage: list[Problem] = []
         entries = [entry for entry in (tables, trace) if entry is not None]
         read = ([Problem.from_json(item) for item in entry.meta["problems"]] for entry in entries)
-        self._problems = merge_problems([*place.span.notes, *problems], *read)
+        self._problems = merge_problems(
+            [*place.span.notes, *problems], *read, problems_between(place.span, tables, trace)
+        )
         self.capture = self._capture()
 
     @property
@@ -232,6 +235,47 @@ def recorded_capture(tables: Entry) -> Capture:
 
 # The first conversion to a class initialises it, and crashes if two threads do so concurrently (msgspec 0.22).
 msgspec.convert({}, Capture)
+
+
+def problems_between(span: FoundSpan, tables: Entry | None, trace: Entry | None) -> list[Problem]:
+    """Problems that only the tables and the trace together show: of an NPU, device rows that are missing."""
+    if tables is None or trace is None or not trace.meta["timeline"] or FORMATS[span.format].device != "NPU":
+        return []
+    file, capture = span.trace_files[0].relative, tables.meta["capture"]
+    if not trace.meta["has_device"] and tables.meta["rows"].keys().isdisjoint(("kernels", "step_trace")):
+        is_off = "NPU" not in (capture["activities"] or ("NPU",)) or (capture["level"] or "").lower().endswith("none")
+        return [] if is_off else [_no_device_rows(file)]
+    steps = tables.meta["steps"] or trace.meta["steps"]
+    lost = [step for step in trace.meta["marks"] if step not in steps]
+    return [_no_device_steps(file, lost)] if steps and lost else []
+
+
+def _no_device_rows(trace: str) -> Problem:
+    return Problem(
+        "no_device_rows",
+        trace,
+        "",
+        Message("expected.device_rows"),
+        Message("found.host_only"),
+        Message("lost.device_side"),
+        Message("action.parse_device"),
+    )
+
+
+def _no_device_steps(trace: str, steps: Sequence[str]) -> Problem:
+    listed = ", ".join(steps[:MAX_PLACES])
+    listed = MORE_PLACES.format(listed, len(steps) - MAX_PLACES) if len(steps) > MAX_PLACES else listed
+    return Problem(
+        "no_device_steps",
+        trace,
+        "",
+        Message("expected.device_steps"),
+        Message("found.no_device_steps", steps=listed),
+        Message("lost.device_steps"),
+        Message("action.device_steps"),
+        count=len(steps),
+        severity="warning",
+    )
 
 
 def _damaged_cache(table: str, found: str) -> Problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Optional, TypedDict
@@ -45,6 +46,7 @@ class SpanFacts:
     format    its format
     rebuilt   members of `tables` rebuilt from the trace for lack of a file
     capture   capture settings; None before they are read
+    host_only the trace holds no rows of the device, although it was to be recorded
     """
 
     tables: frozenset[str]
@@ -53,6 +55,7 @@ class SpanFacts:
     format: Format = TORCH_NPU
     rebuilt: frozenset[str] = frozenset()
     capture: Optional[Capture] = None
+    host_only: bool = False
 
 
 class _TextJson(TypedDict):
@@ -60,6 +63,8 @@ class _TextJson(TypedDict):
     texts: dict[str, MessageJson]
 
 
+#: Settings that record data of the device.
+_DEVICE = re.compile(r"ProfilerActivity\.NPU|profiler_level=")
 #: Views that list missing data of the entire capture.
 WHOLE_CAPTURE_VIEWS = ("overview", "diagnosis", "doctor")
 
@@ -77,9 +82,10 @@ def facts_of_span(span: SpanData) -> SpanFacts:
     present = {table for table, count in rows.items() if count is not None}
     format = FORMATS[span.format]
     trace = facts_of_files(span.kinds.values(), format).tables & {"trace"}
+    host_only = any(problem.code == "no_device_rows" for problem in span.problems)
     sources = {table: span.rows_by_file(table) for table in present}
     unusable = unusable_tables(span.kinds, format, sources, span.problems, span.timeline is not None)
-    return SpanFacts(frozenset(present | trace), rows, unusable, format, capture=span.capture)
+    return SpanFacts(frozenset(present | trace), rows, unusable, format, capture=span.capture, host_only=host_only)
 
 
 def unusable_tables(
@@ -125,7 +131,7 @@ def is_available(view: View, facts: SpanFacts) -> bool:
 def missing_data(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
     """Data that a capture lacks, for one view, or for all (view None, or a view of WHOLE_CAPTURE_VIEWS)."""
     chosen = None if view in WHOLE_CAPTURE_VIEWS else view
-    read = facts.tables - facts.rebuilt
+    read = facts.tables - facts.rebuilt.intersection(("operators",))  # the problem trace_alone tells of kernels
     out: list[MissingJson] = []
     for file in facts.format.files:
         use = USES.get(file.id)
@@ -185,6 +191,8 @@ def _why(file: ResultFile, condition: Condition, facts: SpanFacts) -> Message:
     """One sentence: why a file is missing."""
     if not _is_lost(file, condition, facts):
         return condition.text
+    if facts.host_only and _DEVICE.search(file.condition.option):
+        return Message("missing.host_only")
     return Message("missing.not_copied", option=condition.option, file=file.name)
 
 

@@ -90,7 +90,7 @@ def _of_trace_alone(unchecked: Unchecked) -> Unchecked:
     """What a rule lacks in a run of which the trace alone is there: no setting is known to have been off."""
     if not unchecked.option.startswith(_BESIDE_TRACE):
         return unchecked
-    return replace(unchecked, missing=Message("unchecked.trace_alone", missing=unchecked.missing), option="")
+    return replace(unchecked, missing=Message("unchecked.trace_alone"), option="")
 
 
 #: Part of a step that a finding would shorten -> entries of a ledger that hold it.

@@ -26,14 +26,16 @@ def report_lost_columns(
 ) -> None:
     """Report the columns that each CSV file lacks. files: table -> file; kinds: file -> name that
     the profiler gives it. A word of Column.written holds where a column
-    with that word alone was read; SCHEDULE where the settings have one, CANN_8 where they name that version or a newer one."""
+    with that word alone was read; SCHEDULE where the settings have one and the steps
+    have numbers, CANN_8 where they name that version or a newer one."""
     declared = {
         name: spec
         for name in tables
         if (spec := _csv_file(format, kinds.get(files.get(name, ""), ""), name)) is not None
     }
     holds = {word for name, spec in declared.items() for word in _words(spec, tables[name])}
-    if capture.schedule:
+    steps = tables.get("step_trace")
+    if capture.schedule and (steps is None or (steps.text("step").codes >= 0).any()):  # marks may be off all the same
         holds.add(SCHEDULE)
     major = capture.versions.get("CANN", "").partition(".")[0]
     if major.isdecimal() and int(major) >= 8:

@@ -42,6 +42,8 @@ from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.readers.shared.stray_rows import drop_stray_rows, times_within
 from tb_npu_plugin.scan import check_settings
 from tb_npu_plugin.schema.formats import FORMATS, Format
+from tb_npu_plugin.schema.trace import LAUNCHES
+from tb_npu_plugin.schema.trace_events import DEVICE_SIDE, HOST_SIDE
 from tb_npu_plugin.store.first_look import FIRST_LOOK, is_due, write_first_look
 from tb_npu_plugin.store.pool.ledger import Ledger
 from tb_npu_plugin.store.pool.limits import limits_of
@@ -346,14 +348,34 @@ def _trace(request: Request, log: ProblemLog, progress: Progress, ledger: Ledger
     log.seen.extend(found.seen, places, file.relative)
     if not built:
         log.seen.lose(file.relative, "events")
-        return {"timeline": False, "rows": {}, "stored": [], "base_ns": None}
+        return {
+            "timeline": False,
+            "rows": {},
+            "stored": [],
+            "base_ns": None,
+            "has_device": None,
+            "marks": [],
+            "steps": [],
+        }
     timeline = Timeline.open(out, request.folder / file.relative)
     if tables:
         _write(request.out, tables)
     rows = {name: len(table) for name, table in tables.items()}
     if reader.derive is None and timeline.operator_count:
         rows["operators"] = timeline.operator_count
-    return {"timeline": True, "rows": rows, "stored": list(tables), "base_ns": timeline.base_ns}
+    processes = {track["process"] for track in timeline.tracks if track["kind"] == "slices"}
+    has_device = not processes.isdisjoint(DEVICE_SIDE)
+    if has_device and not processes.isdisjoint(HOST_SIDE) and LAUNCHES.isdisjoint(timeline.flow_kinds):
+        log.add(_no_launches(file.relative))
+    return {
+        "timeline": True,
+        "rows": rows,
+        "stored": list(tables),
+        "base_ns": timeline.base_ns,
+        "has_device": has_device,
+        "marks": [step for step, _, _ in timeline.steps],
+        "steps": _steps(tables.get("step_trace")),
+    }
 
 
 def _read_or_report(relative: str, log: ProblemLog, read: Callable[[str], None]) -> bool:
@@ -374,6 +396,19 @@ def _read_or_report(relative: str, log: ProblemLog, read: Callable[[str], None])
         found = f"{type(error).__name__}: {error}"[:200]
         log.add(_unreadable("reader_defect", relative, found, Message("action.report_log")))
     return False
+
+
+def _no_launches(trace: str) -> Problem:
+    return Problem(
+        "no_launches",
+        trace,
+        "",
+        Message("expected.launches"),
+        Message("found.no_launches"),
+        Message("lost.launches"),
+        Message("action.launches"),
+        severity="warning",
+    )
 
 
 def _trace_alone(trace: str, format: Format) -> Problem:
