@@ -9,6 +9,7 @@ from itertools import chain
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.find_msprof import databases_in, is_exported, newest
+from tb_npu_plugin.discovery.find_tables import known_by_header, known_tables
 from tb_npu_plugin.discovery.found import (
     FinderResult,
     Folder,
@@ -120,6 +121,11 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
     notes: list[Problem] = []
     parsed = [entry for entry in output if not layout.is_in_root(format, entry.name)]
     files = files_of(parsed, prefix, format, notes)
+    if format is TORCH_NPU:
+        for file in known_tables(folder, parsed, prefix, notes):
+            if all(other.name != file.name for other in files):
+                files.append(file)
+                notes.append(known_by_header(file))
     if not files:
         return FinderResult(skipped=[_never_parsed(folder, format) if raw else report.empty_result(folder.label)])
     if not layout.is_result_name(folder.name):
@@ -130,6 +136,8 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
     files += _exported_database(folder, raw, files, notes)
     identity = _identity(folder, format, [file for file in files if layout.INFO_NAME.fullmatch(file.relative)])
     label = report.decode_name(folder.path.name)
+    known = {file.relative for file in files if file.known_as}
+    unread = [entry for entry in output if prefix + entry.name not in known]
     return FinderResult(
         [
             Found(
@@ -141,7 +149,7 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
                 tuple(files),
                 tuple(notes),
                 label,
-                unread=unread_of(output, prefix, format),
+                unread=unread_of(unread, prefix, format),
             )
         ]
     )

@@ -281,3 +281,34 @@ def test_a_damaged_byte_costs_one_setting(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(text)
     (place,) = places(tmp_path)
     assert (place.worker.rank, [note.code for note in place.span.notes]) == (5, ["damaged_head"])
+
+
+KERNEL_CSV = "Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Dim,aic_mac_time(us)\n"
+STEP_CSV = "Step;Computing;Communication(Not Overlapped);Overlapped;Communication;Free;Stage;Bubble\n"
+OTHER_CSV = "Name,Type,Start Time,Duration\n"
+
+
+def test_tables_are_known_by_their_header(tmp_path: Path) -> None:
+    folder = tmp_path / "job" / "rank_7"
+    folder.mkdir(parents=True)
+    for name, text in (("kernels (1)", KERNEL_CSV), ("times", STEP_CSV), ("loss", OTHER_CSV), ("zoo", KERNEL_CSV)):
+        (folder / f"{name}.csv").write_text(text)
+    first, other = places(tmp_path)
+    assert (first.worker.rank, first.span.format, first.run.label) == (7, "torch_npu", "job")
+    assert [(file.relative, file.name) for file in first.span.files] == [
+        ("kernels (1).csv", "kernel_details.csv"),
+        ("times.csv", "step_trace_time.csv"),
+    ]
+    assert [file.relative for file in other.span.files] == ["zoo.csv"]
+
+
+def test_a_renamed_table_completes_its_result(tmp_path: Path) -> None:
+    output = tmp_path / "host_1_20250615070000123_ascend_pt" / "ASCEND_PROFILER_OUTPUT"
+    output.mkdir(parents=True)
+    (output / "step_trace_time.csv").write_text(STEP_CSV)
+    (output / "kernel_details - Copy.csv").write_text(KERNEL_CSV)
+    (output / "step_trace_time (1).csv").write_text(STEP_CSV)
+    (place,) = places(tmp_path)
+    assert sorted(file.name for file in place.span.files) == ["kernel_details.csv", "step_trace_time.csv"]
+    assert [note.code for note in place.span.notes] == ["known_by_header"]
+    assert [name for name, _ in place.span.unread.files] == ["ASCEND_PROFILER_OUTPUT/step_trace_time (1).csv"]
