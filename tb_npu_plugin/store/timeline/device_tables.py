@@ -22,7 +22,7 @@ from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.torch_npu_csv import STEP_LEAD, STEP_START
 from tb_npu_plugin.store.timeline.operators import complete, launches
 from tb_npu_plugin.store.timeline.tracks import Names, read_names
-from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, StringColumn, Table, from_lists, known
+from tb_npu_plugin.tables import NULL_INT, Data, IntArray, StringColumn, Table, known
 from tb_npu_plugin.texts import TextList
 
 Index = NDArray[np.int64]
@@ -40,6 +40,8 @@ _TASK_IDS = {
     "model_id": ("Model Id", "model id"),
 }
 _BUBBLE = "hcom_receive"
+#: A time after all others.
+_NEVER = np.iinfo(np.int64).max
 #: Operators between two ranks.
 _POINT_TO_POINT = re.compile("send|receive|recv", re.IGNORECASE)
 #: Task types of both the cube and the vector core, and of any core in releases of 2023.
@@ -179,9 +181,13 @@ class _Steps:
         end = np.array([mark[1] for mark in marks.values()], dtype=np.int64)
         return _Steps(list(marks), start, StepWindows.of((start, end), launched[own], begin, begin + events.dur[own]))
 
+    def numbers(self, starts: IntArray) -> IntArray:
+        """The index of the step of each device time (ascending), -1 for none. Without marks, all is one step."""
+        return np.zeros(len(starts), dtype=np.int64) if self.windows is None else self.windows.at(starts)
+
     def at(self, starts: IntArray) -> StringColumn:
-        """The step of each device time (ascending)."""
-        found = np.full(len(starts), -1) if self.windows is None else self.windows.at(starts)
+        """The marked step of each device time (ascending)."""
+        found = self.numbers(starts) if self.names else np.full(len(starts), -1)
         return StringColumn(found.astype(np.int32), self.names)
 
 
@@ -266,45 +272,42 @@ def _wait(start: IntArray, end: IntArray, devices: IntArray) -> IntArray:
 
 
 def _step_trace(events: TraceEvents, device: _Device, steps: _Steps) -> Table:
-    """Sums of the rows of Overlap Analysis by step."""
+    """Sums of the rows of Overlap Analysis by step: those that begin in its time count whole."""
+    count = max(1, len(steps.names))
     order = np.argsort(events.ts[device.overlap], kind="stable")
     rows, kind = device.overlap[order], device.overlap_kind[order]
-    step = np.zeros(len(rows), dtype=np.int64) if steps.windows is None else steps.windows.at(events.ts[rows])
-    receives = device.operators[
-        np.array([name.startswith(_BUBBLE) for name in events.names], dtype=bool)[events.name[device.operators]]
-    ]
+    start, dur, step = events.ts[rows], events.dur[rows], steps.numbers(events.ts[rows])
+    inside = step >= 0
+    start, dur, kind, step = start[inside], dur[inside], kind[inside], step[inside]
+    sums = np.zeros((len(trace_events.OVERLAPS), count), dtype=np.int64)
+    np.add.at(sums, (kind, step), dur)
+    first, busy, last = np.full(count, _NEVER), np.full(count, _NEVER), np.zeros(count, dtype=np.int64)
+    np.minimum.at(first, step, start)
+    np.minimum.at(busy, step[kind != _FREE], start[kind != _FREE])
+    np.maximum.at(last, step, start + dur)
+    bubble = np.zeros(count, dtype=np.int64)
+    receive = np.array([name.startswith(_BUBBLE) for name in events.names], dtype=bool)
+    receives = device.operators[receive[events.name[device.operators]]]
     receives = receives[np.argsort(events.ts[receives], kind="stable")]
-    of_receive = (
-        np.zeros(len(receives), dtype=np.int64) if steps.windows is None else steps.windows.at(events.ts[receives])
-    )
-    found = []
-    for number in np.unique(step[step >= 0]).tolist():
-        own = step == number
-        start, dur = events.ts[rows[own]], events.dur[rows[own]]
-        sums = [int(dur[kind[own] == one].sum()) for one in range(len(trace_events.OVERLAPS))]
-        busy = start[kind[own] != _FREE]
-        bubble = int(events.dur[receives[of_receive == number]].sum())
-        marked = None if steps.windows is None else int(steps.start[number])
-        found.append(
-            {
-                "step": None if steps.windows is None else steps.names[number],
-                "computing": sums[_COMPUTING],
-                "communication_not_overlapped": sums[_ALONE],
-                "overlapped": sums[_COMMUNICATION] - sums[_ALONE],
-                "communication": sums[_COMMUNICATION],
-                "free": sums[_FREE],
-                "stage": int((start + dur).max()) - int(start[0]) - bubble,
-                "bubble": bubble,
-                "communication_not_overlapped_and_exclude_receive": max(sums[_ALONE] - bubble, 0),
-                "preparing": None if marked is None or not len(busy) else int(busy[0]) - marked,
-                "start_ns": int(start[0]),
-                "lead_ns": int(busy[0]) - int(start[0]) if len(busy) else None,
-            }
-        )
-    columns: list[Column] = [
-        column for column in (*TABLES["step_trace"], STEP_START, STEP_LEAD) if column.key in found[0]
-    ]
-    return from_lists(columns, {column.key: [row[column.key] for row in found] for column in columns})
+    of_receive = steps.numbers(events.ts[receives])
+    np.add.at(bubble, of_receive[of_receive >= 0], events.dur[receives[of_receive >= 0]])
+    has_busy, is_marked = busy < _NEVER, len(steps.names) > 0
+    data: dict[str, Data] = {
+        "step": StringColumn(np.arange(count, dtype=np.int32) if is_marked else np.full(1, -1, np.int32), steps.names),
+        "computing": sums[_COMPUTING],
+        "communication_not_overlapped": sums[_ALONE],
+        "overlapped": sums[_COMMUNICATION] - sums[_ALONE],
+        "communication": sums[_COMMUNICATION],
+        "free": sums[_FREE],
+        "stage": last - first - bubble,
+        "bubble": bubble,
+        "communication_not_overlapped_and_exclude_receive": np.maximum(sums[_ALONE] - bubble, 0),
+        "preparing": np.where(has_busy, busy - steps.start, NULL_INT) if is_marked else np.full(count, NULL_INT),
+        "start_ns": first,
+        "lead_ns": np.where(has_busy, busy - first, NULL_INT),
+    }
+    columns = tuple(column for column in (*TABLES["step_trace"], STEP_START, STEP_LEAD) if column.key in data)
+    return Table(columns, data).take(np.bincount(step, minlength=count) > 0)
 
 
 def _comm_ops(kernels: Table, chosen: NDArray[np.bool_]) -> Table:
