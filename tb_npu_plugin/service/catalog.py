@@ -253,18 +253,18 @@ def span_facts(library: Library, place: Place, known: Sequence[StageStatus] = ()
         have.add("operators")
         rows["operators"] = rows.get(NAMED_ONLY)
     unusable: dict[str, str] = {}
-    host_only = False
+    codes: frozenset[str] = frozenset()
     if tables:
         other = place.span.trace_files[0].relative.rpartition("/")[2] if place.span.trace_files else ""
         first, parts = tables.meta["sources"], tables.meta.get("parts", {})
         sources = {table: parts.get(table) or [first.get(table, other)] for table in have.intersection(rows)}
         kinds = {file.relative: file.name for file in place.span.files}
         problems = _problems(place.span, tables, trace)
-        host_only = any(problem.code == "no_device_rows" for problem in problems)
+        codes = frozenset(problem.code for problem in problems)
         has_timeline = bool(trace and trace.meta["timeline"])
         unusable = unusable_tables(kinds, named.format, sources, problems, has_timeline)
     capture = recorded_capture(tables) if tables else None
-    return SpanFacts(frozenset(have), rows, unusable, named.format, frozenset(rebuilt), capture, host_only)
+    return SpanFacts(frozenset(have), rows, unusable, named.format, frozenset(rebuilt), capture, codes)
 
 
 def _problems(span: FoundSpan, tables: Entry | None, trace: Entry | None) -> list[Problem]:

@@ -46,7 +46,7 @@ class SpanFacts:
     format    its format
     rebuilt   members of `tables` rebuilt from the trace for lack of a file
     capture   capture settings; None before they are read
-    host_only the trace holds no rows of the device, although it was to be recorded
+    codes     codes of the problems met
     """
 
     tables: frozenset[str]
@@ -55,7 +55,17 @@ class SpanFacts:
     format: Format = TORCH_NPU
     rebuilt: frozenset[str] = frozenset()
     capture: Optional[Capture] = None
-    host_only: bool = False
+    codes: frozenset[str] = frozenset()
+
+    @property
+    def is_host_only(self) -> bool:
+        """The trace holds no rows of the device, although it was to be recorded."""
+        return "no_device_rows" in self.codes
+
+    @property
+    def is_trace_alone(self) -> bool:
+        """The trace is there without the files beside it and without settings."""
+        return "trace_alone" in self.codes and (self.capture is None or self.capture.level is None)
 
 
 class _TextJson(TypedDict):
@@ -82,10 +92,10 @@ def facts_of_span(span: SpanData) -> SpanFacts:
     present = {table for table, count in rows.items() if count is not None}
     format = FORMATS[span.format]
     trace = facts_of_files(span.kinds.values(), format).tables & {"trace"}
-    host_only = any(problem.code == "no_device_rows" for problem in span.problems)
+    codes = frozenset(problem.code for problem in span.problems)
     sources = {table: span.rows_by_file(table) for table in present}
     unusable = unusable_tables(span.kinds, format, sources, span.problems, span.timeline is not None)
-    return SpanFacts(frozenset(present | trace), rows, unusable, format, capture=span.capture, host_only=host_only)
+    return SpanFacts(frozenset(present | trace), rows, unusable, format, capture=span.capture, codes=codes)
 
 
 def unusable_tables(
@@ -184,14 +194,16 @@ def _is_lost(file: ResultFile, condition: Condition, facts: SpanFacts) -> bool:
 
 def _option(file: ResultFile, condition: Condition, facts: SpanFacts) -> str:
     """Option that records the file; "" if it was set."""
-    return "" if _is_lost(file, condition, facts) else missing_option(condition, facts.capture)
+    return "" if facts.is_trace_alone or _is_lost(file, condition, facts) else missing_option(condition, facts.capture)
 
 
 def _why(file: ResultFile, condition: Condition, facts: SpanFacts) -> Message:
     """One sentence: why a file is missing."""
+    if facts.is_trace_alone:
+        return Message("missing.trace_alone")
     if not _is_lost(file, condition, facts):
         return condition.text
-    if facts.host_only and _DEVICE.search(file.condition.option):
+    if facts.is_host_only and _DEVICE.search(file.condition.option):
         return Message("missing.host_only")
     return Message("missing.not_copied", option=condition.option, file=file.name)
 
