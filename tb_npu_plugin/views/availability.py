@@ -95,7 +95,8 @@ def facts_of_span(span: SpanData) -> SpanFacts:
     codes = frozenset(problem.code for problem in span.problems)
     sources = {table: span.rows_by_file(table) for table in present}
     unusable = unusable_tables(span.kinds, format, sources, span.problems, span.timeline is not None)
-    return SpanFacts(frozenset(present | trace), rows, unusable, format, capture=span.capture, codes=codes)
+    rebuilt = frozenset({"kernels"} if "trace_alone" in codes else ())
+    return SpanFacts(frozenset(present | trace), rows, unusable, format, rebuilt, span.capture, codes)
 
 
 def unusable_tables(
@@ -141,7 +142,7 @@ def is_available(view: View, facts: SpanFacts) -> bool:
 def missing_data(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
     """Data that a capture lacks, for one view, or for all (view None, or a view of WHOLE_CAPTURE_VIEWS)."""
     chosen = None if view in WHOLE_CAPTURE_VIEWS else view
-    read = facts.tables - facts.rebuilt.intersection(("operators",))  # the problem trace_alone tells of kernels
+    read = facts.tables - facts.rebuilt
     out: list[MissingJson] = []
     for file in facts.format.files:
         use = USES.get(file.id)
@@ -154,6 +155,7 @@ def missing_data(facts: SpanFacts, view: str | None = None) -> list[MissingJson]
         ):
             continue
         unusable = any(table in facts.unusable for table in file.tables)
+        is_rebuilt = file.id == "kernels" and file.id in facts.tables
         out.append(
             {
                 "table": file.id,
@@ -161,7 +163,10 @@ def missing_data(facts: SpanFacts, view: str | None = None) -> list[MissingJson]
                 "title": file.title,
                 "views": list(use.views),
                 "option": "" if unusable else _option(file, file.condition, facts),
-                **_text(use, Message("missing.unreadable") if unusable else _why(file, file.condition, facts)),
+                **_text(
+                    Message("cost.kernels_rebuilt") if is_rebuilt else use.cost,
+                    Message("missing.unreadable") if unusable else _why(file, file.condition, facts),
+                ),
             }
         )
     for table, use, condition, file in _not_recorded(facts):
@@ -173,15 +178,15 @@ def missing_data(facts: SpanFacts, view: str | None = None) -> list[MissingJson]
                     "title": file.title,
                     "views": list(use.views),
                     "option": condition.option,
-                    **_text(use, condition.text),
+                    **_text(use.cost, condition.text),
                 }
             )
     return out
 
 
-def _text(use: Use, why: Message) -> _TextJson:
+def _text(cost: Message, why: Message) -> _TextJson:
     """Text: effect and reason."""
-    text = Message("missing.both", cost=use.cost, why=why)
+    text = Message("missing.both", cost=cost, why=why)
     return {"text": text, "texts": messages_of({"text": text})}
 
 

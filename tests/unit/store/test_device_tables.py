@@ -46,7 +46,8 @@ def operators(span: Span) -> list[tuple[object, ...]]:
 
 def assert_rebuilt(result: Path, out: Path) -> Span:
     (out / "full").mkdir()
-    (full,) = open_spans(result, out / "full")
+    shutil.copytree(result, out / "whole" / result.name, ignore=shutil.ignore_patterns("*.db"))
+    (full,) = open_spans(out / "whole", out / "full")
     found = alone(result, out)
     times = {"start_ns": NS, "dur_ns": NS, "wait_ns": 3 * NS}
     assert_equal(full.table("kernels"), found.table("kernels"), "step name stream_id task_id model_id", times)
@@ -56,7 +57,7 @@ def assert_rebuilt(result: Path, out: Path) -> Span:
     return found
 
 
-@pytest.mark.parametrize(("run", "rank"), [("cluster", 3), ("cluster_910a", 0)])
+@pytest.mark.parametrize(("run", "rank"), [("cluster", 3), ("cluster_910a", 0), ("both_not_synced", 3)])
 def test_kernels_and_steps_equal_those_of_the_full_result(tmp_path: Path, run: str, rank: int) -> None:
     found = assert_rebuilt(mock.rank_folder(mock.run(run)[0], rank), tmp_path)
     assert [problem.code for problem in found.problems if problem.code == "trace_alone"] == ["trace_alone"]
@@ -93,3 +94,16 @@ def test_an_exported_trace_is_known_by_its_content_under_any_name(tmp_path: Path
     (tmp_path / "mended" / "for perfetto.json").write_text(json.dumps({"traceEvents": mended}))
     (place,) = scan({"": tmp_path / "mended"}).places()
     assert (place.span.format, place.span.files[0].name) == ("torch_npu", "trace_view.json")
+
+
+def test_a_task_outside_computing_is_no_kernel(tmp_path: Path) -> None:
+    """Real traces hold tasks of the type of kernels that compute nothing, such as those that only wrap others."""
+    result = mock.rank_folder(mock.run("cluster")[0], 3)
+    trace = result / OUTPUT / "trace_view.json"
+    events = json.loads(trace.read_text())
+    task = next(event for event in events if event.get("args", {}).get("Task Type") == "AI_CORE")
+    free = next(event for event in events if event["name"] == "Free" and event["ph"] == "X")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "trace_view.json").write_text(json.dumps([*events, {**task, "ts": free["ts"], "dur": 0.001}]))
+    (span,) = open_spans(tmp_path / "run", tmp_path / "read")
+    assert span.rows("kernels") == alone(result, tmp_path / "plain").rows("kernels")
