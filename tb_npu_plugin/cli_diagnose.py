@@ -119,8 +119,9 @@ def diagnose(
 
 def _explain_missing(name: str, answer: Mapping[str, Any]) -> None:
     echo(f"{name}: nothing that can be diagnosed was recorded.", err=True)
-    for problem in answer["problems"]:
-        echo(f"{problem['file']}: {problem['found'] or problem['expected']}", err=True)
+    grave = [problem for problem in answer["problems"] if problem["severity"] != "info"]
+    for problem in grave or answer["problems"]:
+        echo(f"{problem['file']}: {problem['found'] or problem['expected']}. {problem['action']}", err=True)
 
 
 def _schema_1(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -120,6 +120,10 @@ class SpanData(Protocol):
         """Paths of the found files, relative to the result folder."""
 
     @property
+    def kinds(self) -> Mapping[str, str]:
+        """By each of these paths, the name that the profiler gives such a file: it may lie under another name."""
+
+    @property
     def path(self) -> str:
         """Path below the logdir, for display."""
 

@@ -10,6 +10,7 @@ from itertools import chain
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.find_msprof import databases_in, is_exported, newest
+from tb_npu_plugin.discovery.find_tables import known_by_header, known_tables
 from tb_npu_plugin.discovery.found import (
     FinderResult,
     Folder,
@@ -121,6 +122,11 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
     notes: list[Problem] = []
     parsed = [entry for entry in output if not layout.is_in_root(format, entry.name)]
     files = files_of(parsed, prefix, format, notes)
+    if format is TORCH_NPU:
+        for file in known_tables(folder, parsed, prefix, notes):
+            if all(other.name != file.name for other in files):
+                files.append(file)
+                notes.append(known_by_header(file))
     if not files:
         return FinderResult(skipped=[_never_parsed(folder, format) if raw else report.empty_result(folder.label)])
     if not layout.is_result_name(folder.name):
@@ -132,7 +138,8 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
     identity = _identity(folder, format, [file for file in files if layout.INFO_NAME.fullmatch(file.relative)])
     label = report.decode_name(folder.path.name)
     run = fold(folder.parts)
-    unread = unread_of(output, prefix, format)
+    known = {file.relative for file in files if file.known_as}
+    unread = unread_of([entry for entry in output if prefix + entry.name not in known], prefix, format)
     found = Found(format.id, folder.path, folder.parts, run, identity, tuple(files), tuple(notes), label, unread=unread)
     return FinderResult(_by_database(folder, found))
 

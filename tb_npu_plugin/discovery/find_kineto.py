@@ -1,10 +1,11 @@
-"""Finds traces of torch.profiler on GPUs: each file is a span."""
+"""Finds traces by their content: of torch.profiler on GPUs, and of NPUs under any name. Each file is a span."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 
 from tb_npu_plugin.discovery import layout, report
@@ -16,7 +17,8 @@ from tb_npu_plugin.discovery.report import Skipped, decode_name
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import kineto, scan_keys
-from tb_npu_plugin.schema.formats import FORMATS, KINETO
+from tb_npu_plugin.schema.formats import FORMATS, KINETO, TORCH_NPU
+from tb_npu_plugin.schema.torch_npu_json import TRACE_VIEW
 
 #: Names that people give to traces.
 _TRACE_NAME = re.compile(r"trace[^/]*$", re.IGNORECASE)
@@ -28,7 +30,7 @@ def find_kineto(folder: Folder) -> FinderResult | None:
 
 
 def find_exported(folder: Folder) -> FinderResult | None:
-    """Take other JSON files that begin like a trace, from export_chrome_trace."""
+    """Take other JSON files that hold a trace, from export_chrome_trace."""
     return _take(folder, [entry for entry in folder.entries if _may_be_exported(entry.name)])
 
 
@@ -49,7 +51,7 @@ def _take(folder: Folder, entries: Sequence[os.DirEntry[str]]) -> FinderResult |
         head = None if file is None else folder.look(TRACE_HEAD, file)
         if file is None or head is None:
             continue  # the walk reports why
-        if kineto.HANDLER_NAME.fullmatch(entry.name) or (head.is_kineto and head.has_events):
+        if kineto.HANDLER_NAME.fullmatch(entry.name) or (head.writer and head.has_events):
             taken.found.append(_found(folder, file, head, notes))
         else:
             taken.skipped += _skipped(folder.label_of(entry.name), head)
@@ -57,26 +59,31 @@ def _take(folder: Folder, entries: Sequence[os.DirEntry[str]]) -> FinderResult |
 
 
 def _found(folder: Folder, file: FoundFile, head: TraceHead, notes: list[Problem]) -> Found:
-    if head.is_damaged:
-        notes.append(_damaged_head(file.name, head))
-    parts = (*folder.parts, file.name)
+    """Take a trace. One of an NPU is a result that lost all other files."""
+    format, name = KINETO, file.name
+    if head.writer == scan_keys.TORCH_NPU:
+        format = TORCH_NPU
+        file = replace(file, known_as=TRACE_VIEW.name, stages=TRACE_VIEW.stages)
+    elif head.is_damaged:
+        notes.append(_damaged_head(name, head))
+    parts = (*folder.parts, name)
     return Found(
-        KINETO.id,
+        format.id,
         folder.path,
         parts,
         fold(parts),
         _identity(parts, head.rank),
         (file,),
         tuple(notes),
-        decode_name(file.name),
+        decode_name(name),
     )
 
 
 def _skipped(label: str, head: TraceHead) -> list[Skipped]:
     """The reason to skip a JSON file; none for one that has nothing of a trace."""
-    if head.has_events and not head.is_kineto:
+    if head.has_events and not head.writer:
         return [report.foreign_trace(label)]
-    return [report.damaged_trace(label)] if head.is_damaged and (head.is_kineto or _TRACE_NAME.search(label)) else []
+    return [report.damaged_trace(label)] if head.is_damaged and (head.writer or _TRACE_NAME.search(label)) else []
 
 
 def _damaged_head(name: str, head: TraceHead) -> Problem:

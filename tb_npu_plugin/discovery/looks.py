@@ -21,6 +21,8 @@ T = TypeVar("T")
 MAX_SETTINGS = 4 << 20
 #: Maximum bytes read of the files of a cluster.
 MAX_CLUSTER = 16 << 20
+#: Maximum bytes of the header of a CSV file, and its columns.
+MAX_HEADER, MAX_COLUMNS = 16 << 10, 300
 #: Maximum CPU seconds of one question to a database.
 DATABASE_SECONDS = 0.8
 #: Maximum signs of a host's address.
@@ -87,21 +89,45 @@ def read_job(path: str) -> Job:
 
 
 class TraceHead(NamedTuple):
-    """What the head of a JSON file says: see KinetoHead. rank: None where it names none."""
+    """What both ends of a JSON file say: see KinetoHead. rank: None where they name none."""
 
     has_events: bool
-    is_kineto: bool
+    writer: str
     is_damaged: bool
     rank: Optional[int] = None
 
 
 def read_trace_head(path: str) -> TraceHead:
-    """Whether a file is a trace of torch.profiler, and of which rank. Raises OSError."""
+    """Whether a file is a trace, who wrote it, and of which rank it is. Raises OSError."""
     head = kineto_head(path)
-    distributed = head.members.get(scan_keys.DISTRIBUTED)
+    distributed = head.settings.get(scan_keys.DISTRIBUTED)
     rank = distributed.get(scan_keys.RANK) if isinstance(distributed, dict) else None
     known = isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < MAX_RANK
-    return TraceHead(head.has_events, head.is_kineto, head.is_damaged, rank if known else None)
+    return TraceHead(head.has_events, head.writer, head.is_damaged, rank if known else None)
+
+
+class CsvHeader(NamedTuple):
+    """The cells of the first line of a CSV file; none of another file."""
+
+    cells: tuple[str, ...] = ()
+
+
+def read_csv_header(path: str) -> CsvHeader:
+    """The header, in UTF-8 or GBK, with commas or semicolons. Raises OSError."""
+    import csv
+
+    lines = read_start(path, MAX_HEADER).split(b"\n", 1)
+    if len(lines) < 2:
+        return CsvHeader()  # no table, or no line that ends
+    try:
+        text = lines[0].decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = lines[0].decode("gb18030", "replace")
+    try:
+        cells = next(csv.reader([text.strip()], delimiter="," if "," in text else ";"), [])
+    except csv.Error:
+        return CsvHeader()
+    return CsvHeader(tuple(cells) if len(cells) <= MAX_COLUMNS else ())
 
 
 class Ranks(NamedTuple):
@@ -212,12 +238,23 @@ class Look(Generic[T]):
 INFO = Look(read_info, Info)
 JOB = Look(read_job, Job)
 TRACE_HEAD = Look(read_trace_head, TraceHead)
+CSV_HEADER = Look(read_csv_header, CsvHeader)
 STEP_RANKS = Look(ranks_of_steps, Ranks)
 GROUP_RANKS = Look(ranks_of_groups, Ranks)
 DATABASE_RANKS = Look(ranks_of_database, Ranks)
 TABLE_RANKS = Look(read_table_ranks, TableRanks)
 HOSTS = Look(read_hosts, Hosts)
-_ALL: tuple[Look[Any], ...] = (INFO, JOB, TRACE_HEAD, STEP_RANKS, GROUP_RANKS, DATABASE_RANKS, TABLE_RANKS, HOSTS)
+_ALL: tuple[Look[Any], ...] = (
+    INFO,
+    JOB,
+    TRACE_HEAD,
+    CSV_HEADER,
+    STEP_RANKS,
+    GROUP_RANKS,
+    DATABASE_RANKS,
+    TABLE_RANKS,
+    HOSTS,
+)
 LOOKS = {look.name: look for look in _ALL}
 
 

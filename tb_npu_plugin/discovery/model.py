@@ -28,13 +28,15 @@ def token(kind: str, *parts: str) -> str:
 @dataclass(frozen=True)
 class FoundFile:
     """A result file: path relative to the result folder, bytes, modification time in ns since the epoch, the stages
-    that read it, and whether it is only read for data that other files lack."""
+    that read it, whether it is only read for data that other files lack, and the name of the declared file that it is by its
+    content, "" if its own name tells."""
 
     relative: str
     size: int
     mtime_ns: int
     stages: tuple[Stage, ...] = ("tables",)
     fallback: bool = False
+    known_as: str = ""
 
     @property
     def is_trace(self) -> bool:
@@ -43,8 +45,8 @@ class FoundFile:
 
     @property
     def name(self) -> str:
-        """File name without folders."""
-        return self.relative.rpartition("/")[2]
+        """File name without folders, as the profiler writes it."""
+        return self.known_as or self.relative.rpartition("/")[2]
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,12 @@ class FoundSpan:
     def metadata(self) -> FoundFile | None:
         """Its profiler_metadata.json."""
         return next((file for file in self.files if file.relative == PROFILER_METADATA.name), None)
+
+    @cached_property
+    def lacks_kernels(self) -> bool:
+        """Whether no file but the trace can hold the kernels."""
+        specs = (FORMATS[self.format].file(file.name) for file in self.files)
+        return not any(spec is not None and "kernels" in spec.tables for spec in specs)
 
     def has_file(self, file: Path) -> bool:
         """Whether `file` is one of its files."""

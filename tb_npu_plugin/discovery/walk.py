@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
+from tb_npu_plugin.discovery.find_tables import CSV_END
 from tb_npu_plugin.discovery.finders import FINDERS, LAST_FINDERS
 from tb_npu_plugin.discovery.found import (
     Finder,
@@ -73,7 +74,7 @@ class Walk:
     _links: deque[tuple[os.DirEntry[str], tuple[str, ...], Node]] = field(default_factory=deque)
     _follows_links: bool = False
     #: Folders for the last finders, and result folders without anything so far.
-    _json: list[Folder] = field(default_factory=list)
+    _unnamed: list[Folder] = field(default_factory=list)
     _empty: list[Folder] = field(default_factory=list)
     #: By parent: a link to a folder that was entered before, that folder, and how many more are beside it.
     _same: dict[tuple[str, ...], tuple[tuple[str, ...], tuple[str, ...], int]] = field(default_factory=dict)
@@ -106,7 +107,7 @@ class Walk:
                 self.skipped.append(report.unreadable(self._label((*parts, entry.name)), error, is_file=True))
         for link, first, more in self._same.values():
             self.skipped.append(report.same_folder(self._label(link), self._label(first), more))
-        for here in self._json:
+        for here in self._unnamed:
             self._apply_last(here)
         for here in self._empty:
             if not any(found.parts[: len(here.parts)] == here.parts for found in self.found):
@@ -226,8 +227,8 @@ class Walk:
             self._left.append((here, left))
         if any(taken.skips_subfolders for taken in all_taken):
             return
-        if any(entry.name.endswith(kineto.JSON_ENDS) for entry in entries):
-            self._json.append(replace(here, seen=lambda: None, failures={}))
+        if any(entry.name.endswith((*kineto.JSON_ENDS, CSV_END)) for entry in entries):
+            self._unnamed.append(replace(here, seen=lambda: None, failures={}))
         self._walk_subfolders(parts, [entry for entry in entries if entry.name not in closed])
         if len(self.found) + len(self.skipped) == before and layout.is_result_name(here.name):
             self._empty.append(here)

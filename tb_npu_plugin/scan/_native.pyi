@@ -15,11 +15,11 @@ class Walker:
     def cut(self, start: int, stop: int) -> int:
         """Where an event seems to begin after another in this part of the block; -1 if nowhere."""
 
-    def walk(self, data: bytes, position: int, base: int, mode: int) -> tuple[int, int, int, bytes | None, int]:
+    def walk(self, data: bytes, position: int, base: int, mode: int) -> tuple[int, int, int, bytes | None, int, int]:
         """Read events from `position` on. Returns (stop reason, position, end of the odd event, gathered args, number of
-        events read)."""
+        events read, number of commas between them)."""
 
-    def walk_block(self, start: int, stop: int, base: int) -> tuple[int, int, int, None, int]:
+    def walk_block(self, start: int, stop: int, base: int) -> tuple[int, int, int, None, int, int]:
         """As walk, for a part of the block. base: offset of the block in the file."""
 
     def adopt(self, other: Walker) -> None:

@@ -39,14 +39,14 @@ class Block:
     end: int
     got: int
     final: bool
-    stopped: tuple[int, int, int] | None = None
+    stopped: tuple[int, int, int, int] | None = None
 
-    def walk(self) -> tuple[int, int, int]:
-        """Scan the block, unless it was scanned ahead. Returns (stop reason, offset in the file, number of events)."""
+    def walk(self) -> tuple[int, int, int, int]:
+        """Scan the block, unless it was scanned ahead. Returns (stop reason, offset in the file, numbers of events and commas)."""
         if self.stopped is None:
             begin, end = self.begin - self.first, self.end - self.first
-            stop, position, _, _, seen = self.walker.walk_block(begin, end, self.first)
-            self.stopped = stop, self.first + position, seen
+            stop, position, _, _, seen, commas = self.walker.walk_block(begin, end, self.first)
+            self.stopped = stop, self.first + position, seen, commas
         return self.stopped
 
     def read(self, start: int) -> bytes:

@@ -34,6 +34,8 @@ from tb_npu_plugin.scan.source import PreviewSchedule, Source
 
 #: Separator of two events, reversed.
 _SEPARATOR = re.compile(rb"\{[ \t\r\n]{0,99},[ \t\r\n]{0,99}\}")
+#: The end of a list, and the beginning of another one behind it (group 1); without the group, more text may hold that.
+_JOINT = re.compile(rb"\][ \t\r\n,]*(?:(\[)(?=[ \t\r\n]*[{\]])|(?:\[[ \t\r\n]*)?\Z)")
 #: Bytes at the end of a text that are searched first for the separator.
 _TAIL = 4096
 #: Longer events, in bytes, are treated as damaged.
@@ -62,6 +64,11 @@ class Scanner:
         self._ended = False
         self._retry_size = 0  # bytes of the buffer for the next attempt
         self._seen = 0  # elements of the list: events and damaged ones
+        self._commas = 0  # between them
+        self._before = 0, 0  # elements and commas of earlier lists
+        self._is_list = False  # and no object with one
+        self._joints: list[int] = []  # offsets where another list follows
+        self._wrong_commas = [0, 0]  # missing ones, ones too many
         self._bad_events = 0
         self._last_bad_event = 0  # offset
 
@@ -100,11 +107,29 @@ class Scanner:
                 return buffer
             self._started = True
             buffer = self._drop(buffer, start)
-        if not self._ended:
+        while not self._ended:
             buffer = self._add_events(buffer, final)
-        if final and not self._ended:  # the last events, or damaged ones
-            buffer = self._add_damaged(buffer, True)
+            if final and not self._ended:  # the last events, or damaged ones
+                buffer = self._add_damaged(buffer, True)
+            if not self._ended:
+                break
+            joint = _JOINT.match(buffer) if self._is_list else None
+            if joint is not None and not joint.group(1) and not final:  # more text decides
+                self._ended = False
+                break
+            self._end_list()
+            if joint is not None and joint.group(1):
+                self._ended = False
+                self._joints.append(self._offset)
+                buffer = self._drop(buffer, joint.end())
         return buffer
+
+    def _end_list(self) -> None:
+        """Compare the number of commas with that of the elements."""
+        seen, commas = self._before
+        elements, self._before = self._seen - seen, (self._seen, self._commas)
+        more = self._commas - commas - max(0, elements - 1)
+        self._wrong_commas[more > 0] += abs(more)
 
     def _peek_if_due(self) -> None:
         if not self._ended and self._peeks.due(self._source.done if self._source.compressed else self._offset):
@@ -132,6 +157,7 @@ class Scanner:
                 Message("action.check_trace"),
             )
             return 0
+        self._is_list = not found.wrapper
         return found.start
 
     def _add_events(self, buffer: bytes, final: bool) -> bytes:
@@ -143,6 +169,7 @@ class Scanner:
                 return self._drop(buffer, end)
         end, following = _last_separator(buffer)
         if end > 0 and self._add_list(buffer, end):
+            self._commas += 1  # of the separator
             return self._drop(buffer, following)
         return self._add_damaged(buffer, final)
 
@@ -154,6 +181,7 @@ class Scanner:
         if events is None or not tokens.is_utf8(text) or tokens.has_lone_surrogates(text):
             return False
         self._add(events, text)
+        self._commas += max(0, len(events) - 1)
         return True
 
     def _add_damaged(self, buffer: bytes, final: bool) -> bytes:
@@ -176,6 +204,7 @@ class Scanner:
                 self._report_repair(buffer[start:end], fine, start)
             self._salvage(fine, start, (plain, ends), events)
         self._ended = segment.ended
+        self._commas += segment.commas
         self._add(events, bytes(repaired) if repaired else plain)
         return self._drop(buffer, segment.rest)  # the rest is read again with the next piece
 
@@ -274,6 +303,7 @@ class Scanner:
         if self._started and not self._ended and rest.startswith(b"{"):  # an event without its end
             self._seen += 1
             self._source.count(told=1)
+        self._report_joints()
         if self._source.failed:
             return
         if not self._started:
@@ -290,6 +320,19 @@ class Scanner:
                 rest[-80:].decode("utf-8", "replace") or Message("found.end_of_file"),
                 Message("lost.following_events"),
             )
+
+    def _report_joints(self) -> None:
+        """Report what viewers of valid JSON would not read: joined lists, and commas of a list that is whole otherwise."""
+        action = Message("action.nothing_mended")
+        lost = Message("lost.nothing_events")
+        for joint in self._joints:
+            self._source.problem(
+                "joined_lists", f"byte {joint}", Message("expected.one_list"), "][", lost, action, severity="warning"
+            )
+        for count, found in zip(self._wrong_commas, ("found.missing_comma", "found.extra_comma")):
+            if count and not self._bad_events:
+                expected = Message("expected.commas")
+                self._source.problem("wrong_comma", "", expected, Message(found), lost, action, count, "warning")
 
     def _result(self, rows: dict[str, Any], complete: bool) -> TraceEvents:
         return TraceEvents(

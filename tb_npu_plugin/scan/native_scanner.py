@@ -122,10 +122,10 @@ class NativeScanner(Scanner):
                     return
 
     def _absorb(self, block: Block) -> int:
-        """Add the rows of a block whose start is proved. Returns the file offset of their end."""
-        stop, self._offset, seen = block.walk()
+        """Add the rows of a block whose start is proved. Returns the file offset of their end, which `_feed` examines."""
+        _, self._offset, seen, commas = block.walk()
         self._seen += seen
-        self._ended = stop == _ENDED
+        self._commas += commas
         self._native.add_walked(block.walker)
         return self._offset
 
@@ -153,8 +153,9 @@ class NativeScanner(Scanner):
                 mode, base = _IN_FILE, self._offset
             else:
                 mode, base = (_LEFT_OUT if self._blob is None else _GATHERED), self._blob_size
-            stop, position, end, args, seen = self._native.walker.walk(buffer, position, base, mode)
+            stop, position, end, args, seen, commas = self._native.walker.walk(buffer, position, base, mode)
             self._seen += seen
+            self._commas += commas
             if args and self._blob is not None:
                 self._blob.write(args)
                 self._blob_size += len(args)

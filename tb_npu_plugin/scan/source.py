@@ -40,10 +40,20 @@ class Source:
         self._progress = progress
 
     def problem(
-        self, code: str, where: str, expected: str, found: str, lost: str, action: str = _REREAD, count: int = 1
+        self,
+        code: str,
+        where: str,
+        expected: str,
+        found: str,
+        lost: str,
+        action: str = _REREAD,
+        count: int = 1,
+        severity: str = "error",
     ) -> None:
         """Report a defect of this file, or `count` defects of a kind with the place of one."""
-        self._log.add(Problem(code, self.path.name, where, expected, shorten_data(found, 120), lost, action, count))
+        self._log.add(
+            Problem(code, self.path.name, where, expected, shorten_data(found, 120), lost, action, count, severity)
+        )
 
     def count(self, *, seen: int = 0, told: int = 0) -> None:
         """Count events of this file, see SeenFiles."""

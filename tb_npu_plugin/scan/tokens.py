@@ -117,6 +117,7 @@ class Segment:
     Attributes:
         rest: Afterwards, the offset of the first incomplete object, else the end.
         ended: Whether the closing bracket of the list was found.
+        commas: Number of commas between objects, and before and behind them.
     """
 
     def __init__(
@@ -127,11 +128,14 @@ class Segment:
         self._data, self._ends, self._final, self._limit = data, ends, final, limit
         self.rest, self._end = part or (0, len(data))
         self.ended = False
+        self.commas = 0
 
     def __iter__(self) -> Iterator[tuple[int, int, bool]]:
         data, end = self._data, self._end
         while True:
-            start = self.rest = _BLANK.match(data, self.rest, end).end()  # type: ignore[union-attr]
+            before, self.rest = self.rest, _BLANK.match(data, self.rest, end).end()  # type: ignore[union-attr]
+            start = self.rest
+            self.commas += data.count(b",", before, start)
             if start >= end:
                 return
             char = data[start : start + 1]

@@ -69,10 +69,12 @@ class Format:
 
     @property
     def from_trace(self) -> frozenset[str]:
-        """Tables built with the timeline: those declared by the trace file; else the operators, which any trace can
-        replace if their file is missing."""
+        """Tables built with the timeline: those declared by the trace file; else the operators and kernels, which any trace
+        can replace if their file is missing."""
         made = frozenset(table for file in self.files for table, _ in file.in_trace)
-        return made or frozenset({"operators"} if "trace" in self.tables else ())
+        return made or (
+            frozenset({"operators", *({"kernels"} & self.tables)}) if "trace" in self.tables else frozenset()
+        )
 
 
 TORCH_NPU = Format(

@@ -16,16 +16,39 @@ MEGATRON, WORLD_SIZE = "distributed_args", "world_size"
 #: The role of the communicator of all ranks.
 WORLD = "default_group"
 
-# Members of a Kineto trace before its events.
+# Who wrote a trace.
+TORCH_PROFILER, TORCH_NPU = "torch.profiler", "torch_npu"
+#: Texts in the events of a trace that tell its writer: of NPUs, of GPUs (categories), and of host operators alone.
+NPU_SIGNS = re.compile(
+    rb'"(?:async_npu|torch_to_npu|enqueue_to_dequeue|async_task_queue|HostToDevice|Ascend Hardware|Overlap Analysis)"'
+)
+_CATEGORY = rb'"cat"\s*:\s*"(?:%b)"'
+GPU_SIGNS = re.compile(
+    _CATEGORY
+    % rb"(?i:kernel|gpu_\w+|cuda_\w+|hip_\w+|xpu_\w+|privateuse1_\w+|mtia_\w+|Memcpy|Memset|Runtime|ac2g|async_gpu)"
+)
+HOST_SIGNS = re.compile(_CATEGORY % rb"cpu_op|user_annotation|python_function|Operator")
+
+# Members of a Kineto trace beside its events.
 SCHEMA_VERSION = "schemaVersion"
 EVENTS = "traceEvents"
 DISTRIBUTED = "distributedInfo"
 RANK = "rank"
+#: Members that hold settings; no event has such a key.
+SETTING = re.compile(
+    r'"(?P<key>schemaVersion|distributedInfo|deviceProperties|baseTimeNanoseconds|displayTimeUnit|host_name|record_shapes'
+    r'|profile_memory|with_\w+|cupti_version|(?:cuda|hip)_(?:runtime|driver)_version)"\s*:\s*'
+)
 
 # Ranks of a cluster_analysis_output: columns of the step times, keys of communication_group.json, tables of the database.
 TYPE_HEADER, INDEX_HEADER = "Type", "Index"
 #: Type of the rows of one rank.
 BY_RANK = "rank"
+#: Members that hold settings; no event has such a key.
+SETTING = re.compile(
+    r'"(?P<key>schemaVersion|distributedInfo|deviceProperties|baseTimeNanoseconds|displayTimeUnit|host_name|record_shapes'
+    r'|profile_memory|with_\w+|cupti_version|(?:cuda|hip)_(?:runtime|driver)_version)"\s*:\s*'
+)
 #: Type of the rows of pipeline stages, which views compute from those of their ranks.
 BY_STAGE = "stage"
 #: Numbers in an index: "(0, 1)" for a stage; one number for a rank.

@@ -56,6 +56,8 @@ CANN = ("CANN",)
 FRAMEWORK = ("MindSpore",)
 #: Flow kinds from a cause to its effect, the nearest cause first. fwdbwd is not one.
 CAUSES = (HOST_TO_DEVICE, ASYNC_TASK_QUEUE, ASYNC_MINDSPORE, ASYNC_NPU)
+#: Those of them that lead from the host to tasks of the device.
+LAUNCHES = frozenset((HOST_TO_DEVICE, ASYNC_NPU))
 #: Keys of counter args that distinguish series and are not values.
 COUNTER_DIMENSIONS = ("acc_id",)
 #: Keys of counter args that are units.

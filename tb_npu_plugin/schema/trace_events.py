@@ -36,6 +36,8 @@ SORTS = {
     OVERLAP: 31,
 }
 HOST_SIDE = frozenset((PYTHON, PYTHON_GC, CANN, MSTX))
+#: Processes with tasks of a device.
+DEVICE_SIDE = frozenset((HARDWARE, OLD_COMMUNICATION, COMMUNICATION))
 HOST_LABEL, DEVICE_LABEL = "CPU", "NPU {device}"
 
 # Threads.

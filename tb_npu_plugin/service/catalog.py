@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal, Optional, TypedDict
 
 from tb_npu_plugin import __version__
@@ -18,7 +18,7 @@ from tb_npu_plugin.store.cache.disk import Entry
 from tb_npu_plugin.store.labels import span_label
 from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.pool.job import Job
-from tb_npu_plugin.store.span import NAMED_ONLY, recorded_capture
+from tb_npu_plugin.store.span import NAMED_ONLY, problems_between, recorded_capture
 from tb_npu_plugin.store.stages import STAGES, files_of, stages_of
 from tb_npu_plugin.views.availability import SpanFacts, ViewStateJson, facts_of_files, unusable_tables, view_states
 from tb_npu_plugin.views.base import ProgressJson
@@ -283,7 +283,7 @@ def job_progress(job: Job) -> ProgressJson:
 
 def span_facts(library: Library, place: Place, known: Sequence[StageStatus] = ()) -> SpanFacts:
     """Facts about a span's tables: from its cache entries, else from the names of its files. known: as for span_progress."""
-    named = facts_of_files((file.relative for file in place.span.files), FORMATS[place.span.format])
+    named = facts_of_files((file.name for file in place.span.files), FORMATS[place.span.format])
     entries = {status.stage: status.entry for status in _statuses(library, place, known)}
     tables = entries["tables"]
     rows = dict(tables.meta["rows"]) if tables else {}
@@ -291,28 +291,36 @@ def span_facts(library: Library, place: Place, known: Sequence[StageStatus] = ()
     rebuilt = named.format.from_trace - have
     trace = entries.get("trace") if "trace" in have else None
     if "trace" in have and rebuilt:  # the trace may hold them
-        have |= rebuilt if trace is None else rebuilt.intersection(trace.meta["rows"])
+        have |= rebuilt if trace is None else trace.meta["rows"].keys()
         rows = {**(trace.meta["rows"] if trace else {}), **rows}
     if "operators" not in have and NAMED_ONLY in have:
         have.add("operators")
         rows["operators"] = rows.get(NAMED_ONLY)
     unusable: dict[str, str] = {}
+    codes: frozenset[str] = frozenset()
     if tables:
-        other = place.span.trace_files[0].name if place.span.trace_files else ""
+        other = place.span.trace_files[0].relative.rpartition("/")[2] if place.span.trace_files else ""
         first, parts = tables.meta["sources"], tables.meta.get("parts", {})
         sources = {table: parts.get(table) or [first.get(table, other)] for table in have.intersection(rows)}
-        files, problems = [file.relative for file in place.span.files], _problems(place.span, (tables, trace))
+        kinds = {file.relative: file.name for file in place.span.files}
+        problems = _problems(place.span, tables, trace)
+        codes = frozenset(problem.code for problem in problems)
         has_timeline = bool(trace and trace.meta["timeline"])
-        unusable = unusable_tables(files, named.format, sources, problems, has_timeline)
+        unusable = unusable_tables(kinds, named.format, sources, problems, has_timeline)
     capture = recorded_capture(tables) if tables else None
-    return SpanFacts(frozenset(have), rows, unusable, named.format, frozenset(rebuilt), capture)
+    return SpanFacts(frozenset(have), rows, unusable, named.format, frozenset(rebuilt), capture, codes)
 
 
-def _problems(span: FoundSpan, entries: Iterable[Entry | None]) -> list[Problem]:
+def _problems(span: FoundSpan, tables: Entry | None, trace: Entry | None) -> list[Problem]:
     """Problems met so far."""
     return merge_problems(
         span.notes,
-        *([Problem.from_json(item) for item in entry.meta["problems"]] for entry in entries if entry is not None),
+        *(
+            [Problem.from_json(item) for item in entry.meta["problems"]]
+            for entry in (tables, trace)
+            if entry is not None
+        ),
+        problems_between(span, tables, trace),
     )
 
 
@@ -347,7 +355,7 @@ def _span(library: Library, place: Place) -> SpanJson:
     tables = statuses["tables"]
     meta = tables.entry.meta if tables.entry else None
     start = meta["start_ns"] if meta else None
-    found = _problems(span, (status.entry for status in statuses.values()))
+    found = _problems(span, tables.entry, statuses["trace"].entry if "trace" in statuses else None)
     counted = sum(problem.severity != "info" for problem in found)
     counted += sum(len(status.job.problems) for status in statuses.values() if status.job)
     growing = any(status.growing for status in statuses.values())

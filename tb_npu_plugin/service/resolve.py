@@ -243,7 +243,7 @@ def _with_unused(place: Place, statuses: Sequence[StageStatus]) -> list[StageSta
 def _needs_trace(view: View, place: Place, statuses: Sequence[StageStatus]) -> bool:
     """Whether the tables are read, and lack a table that the trace can hold."""
     tables = next((status.entry for status in statuses if status.stage == "tables"), None)
-    groups = (*view.needs, *((table,) for table in view.from_trace))
+    groups = (*view.needs, *view.from_trace)
     format = FORMATS[place.span.format]
     return tables is not None and any(_only_in_trace(group, tables.meta["rows"], format) for group in groups)
 

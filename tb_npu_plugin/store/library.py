@@ -209,6 +209,7 @@ class Library:
             preview=preview,
             format=span.format,
             part=span.part,
+            rebuild=span.lacks_kernels,
             worker=place.worker.label,
         )
         with self._lock:  # the stage may have been cancelled since `status`
@@ -351,7 +352,8 @@ class Library:
             with self._lock:  # the entries of the old files are not needed again
                 self._entries.pop(key, None)
                 self._entries.pop(f"{key}-growing", None)
-            key = entry_key(span.folder, stage, files_of(span, stage), span.part)
+            rebuilds = stage == "trace" and span.lacks_kernels
+            key = entry_key(span.folder, stage, files_of(span, stage), span.part, rebuilds)
             self._keys[span.token, stage] = (span.fingerprint, key)
         return key if settled else f"{key}-growing"
 

@@ -11,13 +11,14 @@ import duckdb
 import msgspec
 
 from tb_npu_plugin.analysis.kernels.meaning import with_meaning
-from tb_npu_plugin.discovery.model import Place, label_of
+from tb_npu_plugin.discovery.model import FoundSpan, Place, label_of
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture, StageCost
 from tb_npu_plugin.printable import package_logger
-from tb_npu_plugin.problems import Problem, merge_problems
+from tb_npu_plugin.problems import MAX_PLACES, MORE_PLACES, Problem, merge_problems
 from tb_npu_plugin.refusal import raise_if_refused
 from tb_npu_plugin.schema.core import Stage
+from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.seen import SeenFiles
 from tb_npu_plugin.store.cache.disk import Entry
@@ -65,6 +66,7 @@ class Span:
         self.format = place.span.format
         self.unread = place.span.unread
         self.files = tuple(file.relative for file in place.span.files)
+        self.kinds = {file.relative: file.name for file in place.span.files}
         self._tables = tables
         self._trace = trace
         self._preview = preview if trace is None else None
@@ -72,7 +74,9 @@ class Span:
         self._damage: list[Problem] = []
         entries = [entry for entry in (tables, trace) if entry is not None]
         read = ([Problem.from_json(item) for item in entry.meta["problems"]] for entry in entries)
-        self._problems = merge_problems([*place.span.notes, *problems], *read)
+        self._problems = merge_problems(
+            [*place.span.notes, *problems], *read, problems_between(place.span, tables, trace)
+        )
         self.capture = self._capture()
 
     @property
@@ -139,7 +143,7 @@ class Span:
             return str(read[table])
         found = file_of(table, self.format)
         if (self._trace is not None and table in self._trace.meta["rows"]) or found.in_trace:
-            return self.place.span.trace_files[0].name
+            return self.place.span.trace_files[0].relative.rpartition("/")[2]
         if table == "operators" and NAMED_ONLY in read:
             return str(read[NAMED_ONLY])
         return found.name
@@ -153,7 +157,7 @@ class Span:
         return parts or {self.source(table): rows}
 
     def _load(self, entry: Entry, table: str) -> Table | None:
-        if entry is self._trace and not entry.meta["stored"]:  # only the timeline holds it
+        if entry is self._trace and table not in entry.meta["stored"]:  # only the timeline holds it
             timeline = self.timeline
             return None if timeline is None else timeline.operators()
         is_short = entry.meta["rows"][table] <= SHORT_ROWS
@@ -236,6 +240,47 @@ def recorded_capture(tables: Entry) -> Capture:
 
 # The first conversion to a class initialises it, and crashes if two threads do so concurrently (msgspec 0.22).
 msgspec.convert({}, Capture)
+
+
+def problems_between(span: FoundSpan, tables: Entry | None, trace: Entry | None) -> list[Problem]:
+    """Problems that only the tables and the trace together show: of an NPU, device rows that are missing."""
+    if tables is None or trace is None or not trace.meta["timeline"] or FORMATS[span.format].device != "NPU":
+        return []
+    file, capture = span.trace_files[0].relative, tables.meta["capture"]
+    if not trace.meta["has_device"] and tables.meta["rows"].keys().isdisjoint(("kernels", "step_trace")):
+        is_off = "NPU" not in (capture["activities"] or ("NPU",)) or (capture["level"] or "").lower().endswith("none")
+        return [] if is_off else [_no_device_rows(file)]
+    steps = tables.meta["steps"] or trace.meta["steps"]
+    lost = [step for step in trace.meta["marks"] if step not in steps]
+    return [_no_device_steps(file, lost)] if steps and lost else []
+
+
+def _no_device_rows(trace: str) -> Problem:
+    return Problem(
+        "no_device_rows",
+        trace,
+        "",
+        Message("expected.device_rows"),
+        Message("found.host_only"),
+        Message("lost.device_side"),
+        Message("action.parse_device"),
+    )
+
+
+def _no_device_steps(trace: str, steps: Sequence[str]) -> Problem:
+    listed = ", ".join(steps[:MAX_PLACES])
+    listed = MORE_PLACES.format(listed, len(steps) - MAX_PLACES) if len(steps) > MAX_PLACES else listed
+    return Problem(
+        "no_device_steps",
+        trace,
+        "",
+        Message("expected.device_steps"),
+        Message("found.no_device_steps", steps=listed),
+        Message("lost.device_steps"),
+        Message("action.device_steps"),
+        count=len(steps),
+        severity="warning",
+    )
 
 
 def _damaged_cache(table: str, found: str) -> Problem:

@@ -31,7 +31,8 @@ SETTLED_AFTER = 2_000_000_000
 @dataclass(frozen=True)
 class Request:
     """A request to a worker: read `files` of the result `folder` and write the stage's entry into `out`.
-    part: see discovery.found.Found."""
+    part: see discovery.found.Found. rebuild: build the tables of
+    the device from the trace, see FoundSpan.lacks_kernels."""
 
     stage: Stage
     folder: Path
@@ -39,6 +40,7 @@ class Request:
     out: Path
     format: str = TORCH_NPU.id
     part: str = ""
+    rebuild: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """One line of the protocol."""
@@ -50,13 +52,15 @@ class Request:
             "out": str(self.out),
             "format": self.format,
             "part": self.part,
+            "rebuild": self.rebuild,
         }
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> Request:
         """Inverse of `as_json`."""
         files = tuple(FoundFile(**{**file, "stages": tuple(file["stages"])}) for file in value["files"])
-        return Request(value["stage"], Path(value["folder"]), files, Path(value["out"]), value["format"], value["part"])
+        folder, out = Path(value["folder"]), Path(value["out"])
+        return Request(value["stage"], folder, files, out, value["format"], value["part"], value["rebuild"])
 
 
 def files_of(span: FoundSpan, stage: Stage) -> tuple[FoundFile, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Optional, TypedDict
@@ -45,6 +46,7 @@ class SpanFacts:
     format    its format
     rebuilt   members of `tables` rebuilt from the trace for lack of a file
     capture   capture settings; None before they are read
+    codes     codes of the problems met
     """
 
     tables: frozenset[str]
@@ -53,6 +55,17 @@ class SpanFacts:
     format: Format = TORCH_NPU
     rebuilt: frozenset[str] = frozenset()
     capture: Optional[Capture] = None
+    codes: frozenset[str] = frozenset()
+
+    @property
+    def is_host_only(self) -> bool:
+        """The trace holds no rows of the device, although it was to be recorded."""
+        return "no_device_rows" in self.codes
+
+    @property
+    def is_trace_alone(self) -> bool:
+        """The trace is there without the files beside it and without settings."""
+        return "trace_alone" in self.codes and (self.capture is None or self.capture.level is None)
 
 
 class _TextJson(TypedDict):
@@ -60,12 +73,14 @@ class _TextJson(TypedDict):
     texts: dict[str, MessageJson]
 
 
+#: Settings that record data of the device.
+_DEVICE = re.compile(r"ProfilerActivity\.NPU|profiler_level=")
 #: Views that list missing data of the entire capture.
 WHOLE_CAPTURE_VIEWS = ("overview", "diagnosis", "doctor")
 
 
 def facts_of_files(files: Iterable[str], format: Format = TORCH_NPU) -> SpanFacts:
-    """Facts before anything is read. `files`: paths relative to the result folder."""
+    """Facts before anything is read. `files`: names as the profiler gives them, or paths."""
     found = [format.file(path.rsplit("/", 1)[-1]) for path in files]
     tables = frozenset(table for file in found if file is not None for table in file.tables)
     return SpanFacts(tables, format=format)
@@ -76,32 +91,35 @@ def facts_of_span(span: SpanData) -> SpanFacts:
     rows = {table: span.rows(table) for table in TABLES}
     present = {table for table, count in rows.items() if count is not None}
     format = FORMATS[span.format]
-    trace = facts_of_files(span.files, format).tables & {"trace"}
+    trace = facts_of_files(span.kinds.values(), format).tables & {"trace"}
+    codes = frozenset(problem.code for problem in span.problems)
     sources = {table: span.rows_by_file(table) for table in present}
-    unusable = unusable_tables(span.files, format, sources, span.problems, span.timeline is not None)
-    return SpanFacts(frozenset(present | trace), rows, unusable, format, capture=span.capture)
+    unusable = unusable_tables(span.kinds, format, sources, span.problems, span.timeline is not None)
+    rebuilt = frozenset({"kernels"} if "trace_alone" in codes else ())
+    return SpanFacts(frozenset(present | trace), rows, unusable, format, rebuilt, span.capture, codes)
 
 
 def unusable_tables(
-    files: Iterable[str],
+    kinds: Mapping[str, str],
     format: Format,
     sources: Mapping[str, Collection[str]],
     problems: Iterable[Problem],
     has_timeline: bool,
 ) -> dict[str, str]:
-    """Names of files that exist but gave nothing, by table. sources: file names of the tables that were read; problems:
+    """Names of files that exist but gave nothing, by table. kinds: see SpanData; sources: file names of the tables that were read; problems:
     all reading problems; has_timeline: the trace could be read."""
     unusable: dict[str, str] = {}
     troubled = {problem.file.rsplit("/", 1)[-1] for problem in problems if problem.severity != "info"}
-    for name in (path.rsplit("/", 1)[-1] for path in files):
-        file = format.file(name)
+    own = set()
+    for path, kind in kinds.items():
+        name, file = path.rsplit("/", 1)[-1], format.file(kind)
         is_sound, is_used = name not in troubled, any(name in read for read in sources.values())
         # what a sound file with several tables lacks was not recorded; a database may have no table that is used
         is_partial = (is_sound or is_used) if file is not None and file.fallback else (is_sound and is_used)
         if file is not None and not is_partial:
             unusable.update((table, name) for table in file.tables if table not in sources and table != "trace")
+            own.update([name] if "trace" in file.tables else [])
     if has_timeline:  # what a readable trace lacks was not recorded; an unreadable database holds its own trace
-        own = {name for name in unusable.values() if (file := format.file(name)) is not None and "trace" in file.tables}
         unusable = {table: name for table, name in unusable.items() if name in own or table not in _in_trace(format)}
     return unusable
 
@@ -137,6 +155,7 @@ def missing_data(facts: SpanFacts, view: str | None = None) -> list[MissingJson]
         ):
             continue
         unusable = any(table in facts.unusable for table in file.tables)
+        is_rebuilt = file.id == "kernels" and file.id in facts.tables
         out.append(
             {
                 "table": file.id,
@@ -144,7 +163,10 @@ def missing_data(facts: SpanFacts, view: str | None = None) -> list[MissingJson]
                 "title": file.title,
                 "views": list(use.views),
                 "option": "" if unusable else _option(file, file.condition, facts),
-                **_text(use, Message("missing.unreadable") if unusable else _why(file, file.condition, facts)),
+                **_text(
+                    Message("cost.kernels_rebuilt") if is_rebuilt else use.cost,
+                    Message("missing.unreadable") if unusable else _why(file, file.condition, facts),
+                ),
             }
         )
     for table, use, condition, file in _not_recorded(facts):
@@ -156,15 +178,15 @@ def missing_data(facts: SpanFacts, view: str | None = None) -> list[MissingJson]
                     "title": file.title,
                     "views": list(use.views),
                     "option": condition.option,
-                    **_text(use, condition.text),
+                    **_text(use.cost, condition.text),
                 }
             )
     return out
 
 
-def _text(use: Use, why: Message) -> _TextJson:
+def _text(cost: Message, why: Message) -> _TextJson:
     """Text: effect and reason."""
-    text = Message("missing.both", cost=use.cost, why=why)
+    text = Message("missing.both", cost=cost, why=why)
     return {"text": text, "texts": messages_of({"text": text})}
 
 
@@ -177,13 +199,17 @@ def _is_lost(file: ResultFile, condition: Condition, facts: SpanFacts) -> bool:
 
 def _option(file: ResultFile, condition: Condition, facts: SpanFacts) -> str:
     """Option that records the file; "" if it was set."""
-    return "" if _is_lost(file, condition, facts) else missing_option(condition, facts.capture)
+    return "" if facts.is_trace_alone or _is_lost(file, condition, facts) else missing_option(condition, facts.capture)
 
 
 def _why(file: ResultFile, condition: Condition, facts: SpanFacts) -> Message:
     """One sentence: why a file is missing."""
+    if facts.is_trace_alone:
+        return Message("missing.trace_alone")
     if not _is_lost(file, condition, facts):
         return condition.text
+    if facts.is_host_only and _DEVICE.search(file.condition.option):
+        return Message("missing.host_only")
     return Message("missing.not_copied", option=condition.option, file=file.name)
 
 

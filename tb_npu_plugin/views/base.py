@@ -219,7 +219,7 @@ class View:
     contract      TypedDict of the data that `build` returns; source of the TypeScript type
     extra_tables  tables that only /api/table serves, built on demand from the same input
     examines      reads everything, and is built even if reading fails
-    from_trace    tables taken from the trace if they have no file, even if others meet the needs
+    from_trace    groups of tables of which one is taken from the trace if none has a file, even if others meet the needs
     early         also built from a preview (store/first_look.py) while the tables are read
     with_ranks    shows more of spans whose run has other ranks that are read. A page does not wait for them, commands do
     with_trace    shows more of spans whose trace is read. A page does not wait for it, commands do
@@ -238,7 +238,7 @@ class View:
     count: str = ""  # logical table whose row count the sidebar shows
     examines: bool = False
     early: bool = False
-    from_trace: tuple[str, ...] = ()
+    from_trace: tuple[tuple[str, ...], ...] = ()
     with_trace: bool = False
     with_ranks: bool = False
     trace_params: tuple[str, ...] = ()

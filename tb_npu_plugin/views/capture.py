@@ -136,7 +136,7 @@ def capture_json(span: SpanData) -> CaptureJson:
 def _databases(span: SpanData) -> list[DatabaseJson]:
     """Databases that filled tables."""
     format = FORMATS[span.format]
-    known = [(name, format.file(name)) for name in (path.rpartition("/")[2] for path in span.files)]
+    known = [(path.rpartition("/")[2], format.file(kind)) for path, kind in span.kinds.items()]
     first = {table for _, file in known if file is not None and not file.fallback for table in file.tables}
     out: list[DatabaseJson] = []
     for name, file in known:

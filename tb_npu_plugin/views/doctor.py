@@ -176,7 +176,7 @@ def _coverage(span: SpanData) -> Optional[KernelCoverageJson]:
 
 
 def _file(span: SpanData, file: str) -> DoctorFileJson:
-    spec = FORMATS[span.format].file(file.rpartition("/")[2])
+    spec = FORMATS[span.format].file(span.kinds[file])
     filled = _filled_tables(span, file, spec)
     problems = [problem for problem in span.problems if _is_of(problem, file)]
     return {
@@ -270,7 +270,7 @@ def _seen(span: SpanData, file: str) -> list[SeenJson]:
 
 def _with_others(span: SpanData, file: str, spec: ResultFile | None) -> bool:
     """Whether the file is a later piece of a split file, whose rows count with the first piece."""
-    if spec is None or spec.piece(file.rpartition("/")[2]) is None:
+    if spec is None or spec.piece(span.kinds[file]) is None:
         return False
     if "trace" in spec.tables:
         return span.timeline is not None and spec.matches(span.timeline.source)

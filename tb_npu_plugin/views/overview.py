@@ -114,6 +114,7 @@ VIEW = View(
     build=build,
     contract=OverviewJson,
     early=True,
+    from_trace=(("step_trace", "kernels"),),
     with_trace=True,
     with_ranks=True,
 )

@@ -36,7 +36,7 @@ ODD_EVENT = (
     .map("{{{}}}".format)
 )
 ITEMS = st.one_of(EVENT, ODD_EVENT, ODD_EVENT, VALUE | WRONG)
-GAPS = st.sampled_from([", ", ", ", ",", ",\n  ", " ", ",,", ",\x00", ", \x0b"])
+GAPS = st.sampled_from([", ", ", ", ",", ",\n  ", " ", ",,", ",\x00", ", \x0b", "][", " ] ,\n[ "])
 ENDS = (("[", "]"), ("\ufeff [", " ] "), ('{"traceEvents": [', "]}"), ("[", ""), ("[", "] x]"), ("[,", ",]"))
 MORE = ('{"a": {"b": "\\""}, "traceEvents": [', '], "traceEvents": [{"name": "more"}], "x": [{}, {}]}')
 
@@ -105,6 +105,7 @@ def with_examples(test: Any) -> Any:
         rb'[{"name": "\ud83d!", "args": {}}, {"args": ["\udc00\\ud83d"]}, {"x": "\ud83d\ude00"}]',
         CUTS_WITHIN,
         b'[{"name": ""}, {"name": ""}, {"name": ""}]',
+        b'[{"name": ""} {"name": ""}, {"name": ""},] ,[{}] [',
         b'[{"name": "a", "args": {"x": "\xff"}}, {"name": "b", "ts": NaN}]',
         b'[{"ts": 1, "dur": 1.25, "ts": null, "dur": null}, {"dur": 1.1, "dur": "2"}]',
         b'[{"name": "\xed\xa0\x80"}, {"name": "\xe0\x80\x80"}]',

@@ -23,7 +23,9 @@ def read_all(logdir: Path, out: Path) -> list[dict[str, Any]]:
             folder = out / f"{place.span.token}-{stage}"
             folder.mkdir(parents=True)
             span = place.span
-            request = Request(stage, span.folder, files_of(span, stage), folder, span.format, span.part)
+            request = Request(
+                stage, span.folder, files_of(span, stage), folder, span.format, span.part, span.lacks_kernels
+            )
             metas.append(run(request, lambda message: None))
     assert not [one for meta in metas for one in silent(meta)]
     assert not [one for meta in metas for one in meta["problems"] if one["code"] == "reader_defect"]
@@ -39,7 +41,8 @@ def open_spans(logdir: Path, out: Path) -> list[Span]:
             target = out / f"{number}-{stage}"
             target.mkdir(parents=True)
             files = files_of(place.span, stage)
-            request = Request(stage, place.span.folder, files, target, place.span.format, place.span.part)
+            span = place.span
+            request = Request(stage, span.folder, files, target, span.format, span.part, span.lacks_kernels)
             entries[stage] = Entry(target, run(request, lambda message: None))
         spans.append(Span(place, entries.get("tables"), entries.get("trace")))
     return spans

@@ -43,6 +43,10 @@ class TestSpan:
     seen: SeenFiles = field(default_factory=SeenFiles)
 
     @property
+    def kinds(self) -> dict[str, str]:
+        return {path: path.rsplit("/", 1)[-1] for path in self.files}
+
+    @property
     def base_ns(self) -> int:
         starts = []
         for table in self.tables.values():

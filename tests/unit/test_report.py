@@ -107,7 +107,7 @@ def source(name: str, ranks: int = 2, steps: int = 2, findings: int = 1) -> Repo
         Entry(kind, detail, ms * 10**6, ms * 10**6, ms * 10**6, rank, needs, chain if rank else ())
         for kind, detail, ms, rank, needs in ENTRIES
     ]
-    spans = SimpleNamespace(worker_label=name, capture=Capture(), format="torch_npu", files=())
+    spans = SimpleNamespace(worker_label=name, capture=Capture(), format="torch_npu", files=(), kinds={})
     own = RankLedger(cast(SpanData, spans), None, 10**7, 2 * 10**6, 0, 0, 10**6, tuple(entries))
     late = Finding("straggler", "ranks", Subject(rank=1), title, 2500000, "measured", "waiting", Confidence("measured"))
     table = {"name": name, "rows": [row_json(row) for row in rows_of(own, [late])], "needs": needs_json(own)}

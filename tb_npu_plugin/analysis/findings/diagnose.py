@@ -60,7 +60,7 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
             logger.exception("rule %s failed", rule.id)
             missing = Unchecked(rule.id, Message("unchecked.defect", error=type(error).__name__), "")
         if missing is not None:
-            unchecked.append(missing)
+            unchecked.append(_of_trace_alone(missing) if run.has_trace_alone else missing)
     found, contradictions = _within_parts(found, run)
     unchecked += contradictions
     if run.is_simulated:
@@ -80,6 +80,17 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
         unchecked,
         len(RULES) - len(unchecked),
     )
+
+
+#: Settings that record data which only files beside the trace hold.
+_BESIDE_TRACE = ("profiler_level=", "aic_metrics=", "profile_memory=")
+
+
+def _of_trace_alone(unchecked: Unchecked) -> Unchecked:
+    """What a rule lacks in a run of which the trace alone is there: no setting is known to have been off."""
+    if not unchecked.option.startswith(_BESIDE_TRACE):
+        return unchecked
+    return replace(unchecked, missing=Message("unchecked.trace_alone"), option="")
 
 
 #: Part of a step that a finding would shorten -> entries of a ledger that hold it.

@@ -215,5 +215,5 @@ def missing_trace(run: RunData, rule: str) -> Optional[Unchecked]:
 def missing_launches(run: RunData, rule: str) -> Optional[Unchecked]:
     """The trace of a rank, with the launches of its tasks."""
     if run.idle and all(idle.clock_error_ns is None for _, devices in run.idle for idle in devices):
-        return Unchecked(rule, Message("unchecked.no_launches"), "profiler_level=ProfilerLevel.Level1")
+        return Unchecked(rule, Message("unchecked.no_launches"), "")
     return missing_trace(run, rule)

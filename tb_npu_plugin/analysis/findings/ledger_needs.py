@@ -70,7 +70,7 @@ def _need(entry: Entry, ledger: RankLedger) -> Optional[Need]:
 
 def _how(file: ResultFile, settings: Optional[Condition], ledger: RankLedger) -> Optional[Message]:
     """How to record a file with some settings; None if it was recorded so. What was on is not named again."""
-    files = (FORMATS[ledger.span.format].file(path.rpartition("/")[2]) for path in ledger.span.files)
+    files = (FORMATS[ledger.span.format].file(kind) for kind in ledger.span.kinds.values())
     has_file = any(one is file for one in files)
     conditions = [one for one in (None if has_file else file.condition, settings) if one is not None]
     options = [missing_option(one, ledger.span.capture) for one in conditions]

@@ -215,8 +215,7 @@ def _why(ledger: RankLedger, run: RunData) -> Message:
         unknown = sum(one.time_ns for one in times if one.launch == "unknown")
         lacks_launches = unknown >= _MOST * sum(one.time_ns for one in times)
         return Message("unchecked.no_launches" if lacks_launches else "verdict.why.gpu")
-    names = [file.rpartition("/")[2] for file in span.files]
-    specs = {name: FORMATS[span.format].file(name) for name in names}
+    specs = {path.rpartition("/")[2]: FORMATS[span.format].file(kind) for path, kind in span.kinds.items()}
     trace = next((name for name, spec in specs.items() if spec is not None and "trace" in spec.tables), None)
     if trace is None:
         return Message("verdict.why.missing", file=file_of("trace", span.format).name)

@@ -144,6 +144,12 @@ class RunData:
         return any(device_kind_of(span) == "NPU" for span in self.spans)
 
     @property
+    def has_trace_alone(self) -> bool:
+        """The tables of all ranks were rebuilt from their traces."""
+        codes = [{problem.code for problem in span.problems} for span in self.spans]
+        return bool(codes) and all("trace_alone" in own for own in codes)
+
+    @property
     def is_of_cpu(self) -> bool:
         """All ranks ran on a CPU."""
         return bool(self.spans) and all(device_kind_of(span) == CPU for span in self.spans)
@@ -431,7 +437,7 @@ def _has_device_files(span: SpanData) -> bool:
     """Whether files of steps or kernels were recorded, usable or not."""
     if device_kind_of(span) not in ("NPU", "GPU"):
         return False
-    files = (FORMATS[span.format].file(name.rpartition("/")[2]) for name in span.files)
+    files = (FORMATS[span.format].file(kind) for kind in span.kinds.values())
     return any(_OF_DEVICE.intersection(file.tables) for file in files if file is not None)
 
 

@@ -77,7 +77,7 @@ def _finding(run: RunData, waits: list[LatePeer]) -> Finding:
         message=Message(
             "finding.unprofiled_rank" if _has_one_group(run) else "finding.unprofiled_rank.groups",
             rank=_title(longest),
-            observer=f"rank {observer}",
+            observer=observers[0].worker_label if observer is None else f"rank {observer}",
             total=duration(totals[observer]),
             rest=Message(_STAKE[saved > totals[observer]], time=duration(saved)),
             time=duration(longest.wait),

@@ -100,6 +100,16 @@ def _is_about(finding: Finding, judgement: Judgement) -> bool:
     return is_large and finding.part in parts.get(entry.entry, ("free", "preparing"))
 
 
+def _length(run: RunData) -> Message:
+    """How long the mean step is, or the capture if nothing divides it."""
+    is_whole = not run.is_marked and run.step_count == 1
+    return (
+        Message("verdict.capture", time=duration(run.step_ns))
+        if is_whole
+        else Message("verdict.step", step=duration(run.step_ns))
+    )
+
+
 def _of_ledger(run: RunData, explaining: Optional[Finding], costly: Sequence[Finding]) -> RunVerdict:
     """The verdict of the largest loss: what explains it, and what could be saved. costly: the costliest finding first."""
     judgement = run.judgement
@@ -115,7 +125,7 @@ def _of_ledger(run: RunData, explaining: Optional[Finding], costly: Sequence[Fin
     simulated = Message("verdict.simulated") if run.is_simulated else ""
     sentence = sentence_of(judgement, run, explaining is not None)
     text = text_of([sentence, excess_text(run.excess) if waits else "", saves, simulated])
-    message = text_of([text, Message("verdict.step", step=duration(run.step_ns)), parts_of(ledger, run)])
+    message = text_of([text, _length(run), parts_of(ledger, run)])
     if explaining is not None:
         cost = explaining.cost_ns
         return RunVerdict("loss", ledger, explaining.rule, text, message, cost, cost / run.step_ns)

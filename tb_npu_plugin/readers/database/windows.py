@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.analysis.steps.windows import StepWindows
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.strings import find_rows
 from tb_npu_plugin.tables import NULL_INT, IntArray
 
 
 def assign_steps(context: Context, starts: IntArray) -> NDArray[np.int64] | None:
-    """Return the row in `context.steps` for each device start (ascending), -1 for none; None without steps. A step runs
-    from the start of the first kernel, copy or communication operator that it launched to the end of the last one, or
-    to its end on the host if later. Where steps overlap, the first one counts."""
+    """Return the row in `context.steps` for each device start (ascending), -1 for none; None without steps. Kernels, copies
+    and communication operators bound a step."""
     steps = context.steps
     if not len(steps):
         return None
@@ -23,19 +23,10 @@ def assign_steps(context: Context, starts: IntArray) -> NDArray[np.int64] | None
     connection, begins, ends = (
         np.concatenate([tasks.ints(key)[own], comm.ints(key)]) for key in ("connection", "start_ns", "end_ns")
     )
-    launched = launch_times(context, connection)
-    step_start, step_end = steps.ints("start_ns"), steps.ints("end_ns")
-    step = np.searchsorted(step_start, launched, "right") - 1
-    inside = (launched != NULL_INT) & (step >= 0) & (launched < step_end[step])
-    first = np.full(len(steps), np.iinfo(np.int64).max)
-    np.minimum.at(first, step[inside], begins[inside])
-    last = step_end.copy()
-    np.maximum.at(last, step[inside], ends[inside])
-    out = np.full(len(starts), -1, dtype=np.int64)
-    for number in range(len(steps) - 1, -1, -1):
-        if first[number] <= last[number]:
-            out[slice(*np.searchsorted(starts, [first[number], last[number]]))] = number
-    return out
+    windows = StepWindows.of(
+        (steps.ints("start_ns"), steps.ints("end_ns")), launch_times(context, connection), begins, ends
+    )
+    return windows.at(starts)
 
 
 def launch_times(context: Context, connections: IntArray) -> IntArray:

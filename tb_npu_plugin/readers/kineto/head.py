@@ -39,9 +39,9 @@ _BASE_TIME = re.compile(rb'"' + kineto.BASE_TIME.encode() + rb'"\s*:\s*(\d{1,30}
 
 def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
     """Return the settings from the span's only file. The scan reports a damaged head."""
-    head = _head(folder / files[0]) if files else {}
+    head, is_damaged = _head(folder / files[0]) if files else ({}, False)
     distributed = _object(head.get(scan_keys.DISTRIBUTED))
-    if files:
+    if files and not is_damaged:
         _report_lost(head, distributed, FileReport(log, files[0]))
     groups = {
         str(group[kineto.GROUP_NAME]): {
@@ -83,13 +83,14 @@ def _report_lost(head: Mapping[str, Any], distributed: Mapping[str, Any], report
         report_lost_keys(report, group, kineto.GROUP_KEYS, kineto.GROUPS)
 
 
-def _head(path: Path) -> Mapping[str, Any]:
-    """Return the settings; {} without."""
+def _head(path: Path) -> tuple[Mapping[str, Any], bool]:
+    """Return the settings, {} without, and whether they are damaged."""
     try:
-        return kineto_head(str(path)).members
+        found = kineto_head(str(path))
     except READ_ERRORS as error:
         raise_if_of_environment(error)
-        return {}  # the scan of the events reports it
+        return {}, True  # the scan of the events reports it
+    return found.settings, found.is_damaged
 
 
 def _versions(head: Mapping[str, Any], distributed: Mapping[str, Any]) -> dict[str, str]:
@@ -136,10 +137,8 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
 def scan_kineto(path: Path, log: ProblemLog, progress: Callable[[int], None], into: ScanSink = MEMORY) -> TraceEvents:
     """As scan.scan_trace, with times since the epoch."""
     report, is_packed = FileReport(log, path.name), path.name.endswith(".gz")
-    head = _head(path)
+    head, _ = _head(path)
     stated = head.get(kineto.BASE_TIME)
-    if stated is None and not is_packed:
-        stated = _stated_behind(path)
     base = _read_base_time(stated, report)
     peek = into.peek
     if peek is not None:
@@ -164,7 +163,7 @@ def _read_base_time(stated: Any, report: FileReport) -> int:
 
 
 def _stated_behind(path: Path) -> int | None:
-    """Return the base written after the events; None without one or if the file is unreadable, which the scan reports."""
+    """Return the base written after the events of a packed file; None without one or if the file is unreadable, which the scan reports."""
     try:
         found = _BASE_TIME.search(_end(path))
     except READ_ERRORS as error:
@@ -174,12 +173,9 @@ def _stated_behind(path: Path) -> int | None:
 
 
 def _end(path: Path) -> bytes:
-    """Return the last bytes of a file. A packed file is unpacked for this, up to the limit for traces."""
+    """Return the last bytes of a packed file, which is unpacked for this up to the limit for traces."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
-        if not path.name.endswith(".gz"):
-            file.seek(max(0, size - _TAIL))
-            return file.read()
         file.seek(0)
         end, left = b"", unpacked_limit(size)
         with gzip.GzipFile(fileobj=file) as unpacked:

@@ -49,7 +49,10 @@ def pieces_of(spec: ResultFile, reading: Reading) -> list[Reading]:
     folder = relative[: len(relative) - len(path.name)]
     ordered = [found[piece] for piece in sorted(found)]
     counted = folder + ordered[0].name
-    return [replace(reading, path=piece, relative=folder + piece.name, counted=counted) for piece in ordered]
+    return [
+        replace(reading, path=piece, relative=folder + piece.name, counted=counted, name=piece.name)
+        for piece in ordered
+    ]
 
 
 def scan_pieces(path: Path, log: ProblemLog, progress: Callable[[int], None], into: ScanSink = MEMORY) -> TraceEvents:

@@ -15,13 +15,14 @@ from tb_npu_plugin.readers.shared import native_rows
 from tb_npu_plugin.readers.shared.byte_lines import ByteLines
 from tb_npu_plugin.readers.shared.cells import Cells, Mask, NumberCells, create_cells
 from tb_npu_plugin.readers.shared.csv_header import find_fields
-from tb_npu_plugin.readers.shared.csv_rows import Chunk, RowReader
+from tb_npu_plugin.readers.shared.csv_rows import COMMA, Chunk, RowReader
 from tb_npu_plugin.readers.shared.numbered_steps import with_numbered_steps
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.source import open_file, read_lines
+from tb_npu_plugin.readers.shared.source import open_csv, read_lines
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.schema.core import ResultFile, normalise
+from tb_npu_plugin.schema.metrics import Guess
 from tb_npu_plugin.schema.torch_npu_csv import NESTED, OPERATORS, TASK_TIME
 from tb_npu_plugin.schema.torch_npu_memory_csv import OP_MEMORY
 from tb_npu_plugin.tables import Kind, Table, known, known_cells
@@ -38,7 +39,7 @@ def read_pieces(pieces: Sequence[Reading], spec: ResultFile) -> Table | None:
     """Return the table of a CSV file that was split into pieces with the same header. See read_csv."""
     builder = _TableBuilder(spec, pieces[0].spool)
     for piece in pieces:
-        with open_file(piece) as stream:
+        with open_csv(piece) as stream:
             if stream is not None:
                 builder.add_piece(stream, piece.report)
     table = builder.table()
@@ -85,7 +86,7 @@ class _TableBuilder:
         if not self._accept_header(header, report):
             return
         native = None
-        if isinstance(lines, ByteLines) and native_rows.can_parse(self._columns):
+        if isinstance(lines, ByteLines) and reader.delimiter == COMMA and native_rows.can_parse(self._columns):
             native = native_rows.NativeRows(lines, header, self._columns)
         with gc_paused():
             rows = _convert_all(reader, self._columns, report, native)
@@ -125,7 +126,18 @@ def _convert_all(
         chunk = next(chunks, None)
         if chunk is None:
             return total
-        total += _convert(chunk, columns, report)
+        total += _convert(_with_points(chunk, columns) if reader.delimiter != COMMA else chunk, columns, report)
+
+
+def _with_points(chunk: Chunk, columns: list[Cells]) -> Chunk:
+    """The chunk with decimal points instead of commas in the columns of figures: another delimiter than a comma comes with them."""
+    figures = {
+        column.field.index
+        for column in columns
+        if isinstance(column, NumberCells) or column.field.guess is not Guess.NOTHING
+    }
+    rows = [[cell.replace(",", ".") if at in figures else cell for at, cell in enumerate(row)] for row in chunk.rows]
+    return Chunk(rows, chunk.lines)
 
 
 def _convert(chunk: Chunk, columns: list[Cells], report: FileReport) -> int:

@@ -17,6 +17,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.report import FileReport
 
 CHUNK_ROWS = 2048
+COMMA, SEMICOLON = ",", ";"
 #: Longest cell, in characters: longer ones come from an unclosed quotation mark.
 MAX_CELL = 1 << 24
 #: Number of lines inside a broken row that are tried as the start of the next row.
@@ -44,6 +45,7 @@ class RowReader:
 
     Attributes:
         seen: Number of rows so far, good or not, without the header.
+        delimiter: Between cells: a semicolon if the header has some and no comma.
     """
 
     def __init__(self, lines: Iterator[str], report: FileReport) -> None:
@@ -55,10 +57,14 @@ class RowReader:
         self._header: list[str] = []
         self._ends_in_return = False  # all lines do, as the header
         self.seen = 0
+        self.delimiter = COMMA
 
     def header(self) -> list[str] | None:
         """Return the cells of the first row that is not blank; None without such a row."""
         while True:
+            if not self._at_end() and COMMA not in self._pushed[-1] and SEMICOLON in self._pushed[-1]:
+                self.delimiter = SEMICOLON
+                self._report.add("other_delimiter", "line 1", found=Message("found.semicolons"))
             record = next(self._records(), None)
             if record is None:
                 return None
@@ -77,7 +83,9 @@ class RowReader:
             rows: list[list[str]] = []
             source: list[str] = []
             with suppress(csv.Error):
-                rows = list(islice(csv.reader(self._consume(source), strict=True), CHUNK_ROWS))
+                rows = list(
+                    islice(csv.reader(self._consume(source), strict=True, delimiter=self.delimiter), CHUNK_ROWS)
+                )
             if not source:
                 return
             if (
@@ -88,7 +96,7 @@ class RowReader:
                 and not any(map(self._has_other_break, source))
             ):
                 self.seen += len(rows)
-                yield Chunk(rows, _line_numbers(source, len(rows), first))
+                yield Chunk(rows, _line_numbers(source, len(rows), first, self.delimiter))
             elif len(rows) == len(source):  # a line each
                 yield self._check_rows(map(_Record._make, zip(rows, zip(source), count(first))))
             else:
@@ -146,7 +154,7 @@ class RowReader:
         while True:
             before, start = self._line, 0
             source: list[str] = []
-            reader = csv.reader(self._consume(source), strict=True)
+            reader = csv.reader(self._consume(source), strict=True, delimiter=self.delimiter)
             try:
                 for cells in reader:
                     yield _Record(cells, source[start:], before + start + 1)
@@ -221,10 +229,10 @@ class RowReader:
         width, lines = len(self._header), len(record.source) - 1
         for _ in range(min(lines, _MAX_RESTARTS)):
             line = self._pushed[-1]
-            if '"' in line or line.count(",") == width - 1:
+            if '"' in line or line.count(self.delimiter) == width - 1:
                 source: list[str] = []
                 try:
-                    cells = len(next(csv.reader(self._consume(source), strict=True)))
+                    cells = len(next(csv.reader(self._consume(source), strict=True, delimiter=self.delimiter)))
                 except csv.Error:
                     cells = 0
                 self._push(source)
@@ -240,11 +248,11 @@ class RowReader:
         self._line += lines
 
 
-def _line_numbers(source: list[str], rows: int, first: int) -> list[int]:
+def _line_numbers(source: list[str], rows: int, first: int, delimiter: str) -> list[int]:
     """Return the number of each row's first line."""
     if len(source) == rows:
         return list(range(first, first + rows))
-    reader = csv.reader(source)
+    reader = csv.reader(source, delimiter=delimiter)
     starts = []
     before = 0
     for _ in reader:

@@ -17,13 +17,25 @@ from tb_npu_plugin.tables import Column, Table
 
 
 def report_lost_columns(
-    tables: Mapping[str, Table], files: Mapping[str, str], format: Format, capture: Capture, log: ProblemLog
+    tables: Mapping[str, Table],
+    files: Mapping[str, str],
+    kinds: Mapping[str, str],
+    format: Format,
+    capture: Capture,
+    log: ProblemLog,
 ) -> None:
-    """Report the columns that each CSV file lacks. files: table -> file name. A word of Column.written holds where a column
-    with that word alone was read; SCHEDULE where the settings have one, CANN_8 where they name that version or a newer one."""
-    declared = {name: spec for name in tables if (spec := _csv_file(format, files.get(name, ""), name)) is not None}
+    """Report the columns that each CSV file lacks. files: table -> file; kinds: file -> name that
+    the profiler gives it. A word of Column.written holds where a column
+    with that word alone was read; SCHEDULE where the settings have one and the steps
+    have numbers, CANN_8 where they name that version or a newer one."""
+    declared = {
+        name: spec
+        for name in tables
+        if (spec := _csv_file(format, kinds.get(files.get(name, ""), ""), name)) is not None
+    }
     holds = {word for name, spec in declared.items() for word in _words(spec, tables[name])}
-    if capture.schedule:
+    steps = tables.get("step_trace")
+    if capture.schedule and (steps is None or (steps.text("step").codes >= 0).any()):  # marks may be off all the same
         holds.add(SCHEDULE)
     major = capture.versions.get("CANN", "").partition(".")[0]
     if major.isdecimal() and int(major) >= 8:
@@ -39,7 +51,7 @@ def report_lost_columns(
 
 def _csv_file(format: Format, file: str, table: str) -> ResultFile | None:
     """Return the declaration of the CSV file that a table was read from."""
-    spec = format.file(file.rpartition("/")[2])
+    spec = format.file(file)
     return spec if spec is not None and spec.id == table and spec.name.endswith(".csv") else None
 
 

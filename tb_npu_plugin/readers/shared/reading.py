@@ -40,6 +40,7 @@ class Reading:
     spool     creates long columns; with a folder, they are read-only and valid as long as the folder exists
     before    tables already read from other files of the span, which need not be read again
     show      may be called with preliminary tables
+    name      the name that the profiler gives such a file, which determines its kind; the default is that of the path
     counted   the first piece of a split file, which counts for all; "" for other files
     """
 
@@ -51,11 +52,10 @@ class Reading:
     before: Mapping[str, Table] = field(default_factory=dict)
     show: Show = ignore_preview
     counted: str = ""
+    name: str = ""
 
-    @property
-    def name(self) -> str:
-        """The file name, which determines the file kind."""
-        return self.path.name
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name or self.path.name)
 
     @cached_property
     def report(self) -> FileReport:

@@ -76,6 +76,8 @@ _CODES: dict[str, _MessageCodes] = {
     "piece_cut": _MessageCodes("expected.end_of_list", "lost.piece_end", "action.export_result"),
     "unmatched_launches": _MessageCodes("expected.same_launches", "lost.shapes", _PARSE_AGAIN, "warning"),
     "not_a_number": _MessageCodes("expected.finite_number", "lost.value", _PARSE_AGAIN),
+    "other_encoding": _MessageCodes("expected.utf8", "lost.nothing_decoded", "action.original_file", "info"),
+    "other_delimiter": _MessageCodes("expected.comma_separated", "lost.nothing_read", "action.original_file", "info"),
     "bad_bytes": _MessageCodes("expected.utf8", "lost.bytes", "action.copy_again", "warning"),
     "precision_lost": _MessageCodes("expected.all_digits", "lost.exact_time", "action.original_file", "warning"),
     "bad_json": _MessageCodes("expected.json", "lost.json_rest", _PARSE_AGAIN),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import os
+import re
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
@@ -97,6 +99,76 @@ def open_file(reading: Reading) -> Iterator[IO[bytes] | None]:
                 yield cast("IO[bytes]", unpacked)
         else:
             yield buffered
+
+
+#: Bytes of the beginning of a CSV file in which the first text that is no ASCII tells its encoding.
+_ENCODING_HEAD = 64 << 20
+_GBK = "gb18030"
+#: Characters that both halves of a GBK character of common text are.
+_COMMON = re.compile(rb"[\xa1-\xfe]{2}")
+
+
+@contextmanager
+def open_csv(reading: Reading) -> Iterator[IO[bytes] | None]:
+    """As open_file, with GBK text as UTF-8."""
+    with open_file(reading) as stream:
+        if stream is None or reading.path.name.endswith(".gz") or not _is_gbk(reading.path):
+            yield stream
+            return
+        reading.report.add("other_encoding", found=Message("found.gbk"))
+        yield cast("IO[bytes]", _FromGbk(stream))
+
+
+def _is_gbk(path: Path) -> bool:
+    """Whether the first lines that are no ASCII are GBK, none of them is UTF-8, and most of their characters are common ones:
+    single damaged bytes look like rare characters."""
+    try:
+        with path.open("rb") as file:
+            while file.tell() < _ENCODING_HEAD and (block := file.read(_BLOCK)):
+                block += file.readline(_BLOCK)
+                if block.isascii():
+                    continue
+                return _are_gbk([line for line in block.splitlines() if not line.isascii()])
+    except OSError:
+        return False  # whoever reads the file reports it
+    return False
+
+
+def _are_gbk(lines: Sequence[bytes]) -> bool:
+    if any(_decoded(line, "utf-8-sig") is not None for line in lines):
+        return False
+    texts = [_decoded(line, _GBK) for line in lines]
+    rare = sum(not char.isascii() for text in texts if text is not None for char in text)
+    return None not in texts and 2 * sum(len(_COMMON.findall(line)) for line in lines) >= rare
+
+
+def _decoded(line: bytes, encoding: str) -> str | None:
+    try:
+        return line.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+
+
+class _FromGbk(io.BufferedIOBase):
+    """A stream of GBK text as UTF-8; what is no GBK stays as it is."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder(_GBK)("surrogateescape")
+
+    def readable(self) -> bool:
+        """See io.IOBase."""
+        return True
+
+    def read1(self, size: int = -1) -> bytes:
+        """See io.BufferedIOBase."""
+        while True:
+            data = self._stream.read1(size)  # type: ignore[attr-defined]
+            text = self._decoder.decode(data, not data)
+            if text or not data:
+                return text.encode("utf-8", "surrogateescape")
+
+    read = read1  # type: ignore[assignment]  # a wrapper takes any number of bytes
 
 
 def read_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:

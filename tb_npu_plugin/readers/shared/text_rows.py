@@ -15,7 +15,7 @@ from tb_npu_plugin.readers.shared.json_file import load_object
 from tb_npu_plugin.readers.shared.json_shapes import lost_of_most
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.source import open_file, read_lines
+from tb_npu_plugin.readers.shared.source import open_csv, read_lines
 
 
 class LineCounter:
@@ -114,7 +114,7 @@ def open_rows(reading: Reading) -> Iterator[CsvRows | None]:
     The rows that the reader takes from `lines` must be counted as shown or told.
     """
     report = reading.report
-    with open_file(reading) as stream:
+    with open_csv(reading) as stream:
         if stream is None:
             yield None
             return

@@ -114,8 +114,9 @@ static PyObject *walk(Object *self, const uint8_t *data, Py_ssize_t size, Py_ssi
     Py_END_ALLOW_THREADS
     self->busy = 0;
     if (stop == STOP_MEMORY) return PyErr_NoMemory();
-    return Py_BuildValue("(inny#n)", (int)stop, (Py_ssize_t)at, (Py_ssize_t)event_end, (char *)walker->gathered,
-                         (Py_ssize_t)walker->gathered_count, (Py_ssize_t)(walker->columns.count - before));
+    return Py_BuildValue("(inny#nn)", (int)stop, (Py_ssize_t)at, (Py_ssize_t)event_end, (char *)walker->gathered,
+                         (Py_ssize_t)walker->gathered_count, (Py_ssize_t)(walker->columns.count - before),
+                         (Py_ssize_t)walker->commas);
 }
 
 static PyObject *object_walk(Object *self, PyObject *args) {

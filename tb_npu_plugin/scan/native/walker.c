@@ -322,8 +322,10 @@ Stop walker_walk(Walker *self, const uint8_t *data, size_t size, size_t *positio
     Row rows[AHEAD];
     int count = 0;
     Stop stop = STOP_FULL;
+    self->commas = 0;
     while (stop == STOP_FULL) {
-        while (p < end && (*p == ' ' || *p == ',' || *p == '\n' || *p == '\r' || *p == '\t')) p++;
+        for (; p < end && (*p == ' ' || *p == ',' || *p == '\n' || *p == '\r' || *p == '\t'); p++)
+            self->commas += *p == ',';
         if (p == end) {
             stop = STOP_WAIT;
         } else if (*p == ']') {

@@ -57,6 +57,7 @@ typedef struct {
     size_t gathered_count, gathered_size;
     uint8_t *scratch; /* one unescaped text */
     size_t scratch_size;
+    size_t commas; /* between the events of the last walk, and before and behind them */
 } Walker;
 
 /* rows: capacity; the walker stops when it is full. Nonzero on success. Free it in either case. */

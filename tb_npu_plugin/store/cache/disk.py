@@ -48,6 +48,7 @@ _PARTS = (
     "seen.py",
     "model.py",
     "schema",
+    "schema/kernel_meaning.csv",
     "analysis/_packing.*",
     "analysis/grouping.py",
     "analysis/idle/launches.py",
@@ -66,6 +67,7 @@ _PARTS = (
     "analysis/packing.py",
     "analysis/recording.py",
     "analysis/steps/partition.py",
+    "analysis/steps/windows.py",
     "analysis/time_range.py",
     "discovery",
     "scan",
@@ -124,10 +126,10 @@ def max_bytes() -> int:
         return 20_000_000_000
 
 
-def entry_key(folder: Path, stage: str, files: Sequence[FoundFile], part: str = "") -> str:
+def entry_key(folder: Path, stage: str, files: Sequence[FoundFile], part: str = "", rebuilds: bool = False) -> str:
     """Cache key of one stage: hash of the files' paths, sizes and times, and of the reader's version.
-    part: the span's part of the files, where several spans share them."""
-    parts = [str(folder), stage, part, reader_version()]
+    part: the span's part of the files, where several spans share them. rebuilds: with the tables of the device."""
+    parts = [str(folder), stage, part, "rebuilt" if rebuilds else "", reader_version()]
     parts += [f"{file.relative}:{file.size}:{file.mtime_ns}" for file in files]
     return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 

@@ -51,6 +51,7 @@ class Job:
     preview: Preview | None = None
     format: str = TORCH_NPU.id
     part: str = ""
+    rebuild: bool = False
     worker: str = ""
     #: Problems of skipped files, by file.
     skipped: dict[str, Problem] = field(default_factory=dict)

@@ -344,7 +344,7 @@ class Pool:
         out = self._cache.new_folder()
         settled = is_settled(job.files)
         try:
-            request = Request(job.stage, job.folder, job.files_to_read, out, job.format, job.part)
+            request = Request(job.stage, job.folder, job.files_to_read, out, job.format, job.part, job.rebuild)
             meta = process.run(request, on_message)
             problems = [*(problem.as_json() for problem in job.skipped.values()), *meta.get("problems", ())]
             self._cache.commit(job.key, out, {**meta, "problems": problems, "settled": settled})

@@ -41,7 +41,9 @@ from tb_npu_plugin.readers.shared.row_checks import check_rows, count_changes, w
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.readers.shared.stray_rows import drop_stray_rows, times_within
 from tb_npu_plugin.scan import check_settings
-from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.schema.formats import FORMATS, Format
+from tb_npu_plugin.schema.trace import LAUNCHES
+from tb_npu_plugin.schema.trace_events import DEVICE_SIDE, HOST_SIDE
 from tb_npu_plugin.store.first_look import FIRST_LOOK, is_due, write_first_look
 from tb_npu_plugin.store.pool.ledger import Ledger
 from tb_npu_plugin.store.pool.limits import limits_of
@@ -174,6 +176,7 @@ class _Tables:
         self._spool = Spool(request.out / COLUMNS_FOLDER)
         self._capture = Capture()
         self._files: dict[str, str] = {}
+        self._kinds = {file.relative: file.name for file in request.files}
         self._has_first_look = False
         self._part_rows: dict[str, int] = {}
         self.tables: dict[str, Table] = {}
@@ -196,7 +199,9 @@ class _Tables:
             self._has_first_look = preliminary._has_first_look
 
         path = self._request.folder / relative
-        reading = Reading(path, relative, self._log, self._progress, self._spool, self.tables, show)
+        reading = Reading(
+            path, relative, self._log, self._progress, self._spool, self.tables, show, name=self._kinds[relative]
+        )
         found = self._reader.tables(reading)
         self.tables.update(found)
         self._files.update(dict.fromkeys(found, relative))
@@ -204,7 +209,9 @@ class _Tables:
 
     def finish(self, relative: str) -> None:
         """Build the tables that need several files, and select the part of this span."""
-        report_lost_columns(self.tables, self._files, FORMATS[self._request.format], self._capture, self._log)
+        report_lost_columns(
+            self.tables, self._files, self._kinds, FORMATS[self._request.format], self._capture, self._log
+        )
         files = {name: self._all_pieces(file) for name, file in self._files.items()}
         read = self.tables
         self.tables = drop_stray_rows(self.tables, files, self._log)
@@ -217,8 +224,8 @@ class _Tables:
 
     def _all_pieces(self, relative: str) -> str:
         """The paths of all pieces of a split file in order, for problems of rows that may be in any of them."""
-        spec = FORMATS[self._request.format].file(_name(relative))
-        if spec is None or spec.piece(_name(relative)) is None:
+        spec = FORMATS[self._request.format].file(self._kinds[relative])
+        if spec is None or spec.piece(self._kinds[relative]) is None:
             return relative
         pieces = [file for file in self._request.files if spec.matches(file.name)]
         return ", ".join(file.relative for file in sorted(pieces, key=lambda file: spec.piece(file.name) or 0))
@@ -322,8 +329,12 @@ def _trace(request: Request, log: ProblemLog, progress: Progress, ledger: Ledger
         trace = request.folder / relative
         try:
             size = sum(one.size for one in request.files)
-            derived = build_timeline(trace, out, found, progress, progress.show, reader.scan, reader.derive, size)
+            derived = build_timeline(
+                trace, out, found, progress, progress.show, reader.scan, reader.derive, size, request.rebuild
+            )
             tables.update(within_bounds(derived, trace.name, found))
+            if request.rebuild and "kernels" in tables:
+                found.add(_trace_alone(trace.name, FORMATS[request.format]))
         except NoEvents:
             is_empty = True
             if not any(problem.severity == "error" for problem in found.list()):
@@ -332,20 +343,39 @@ def _trace(request: Request, log: ProblemLog, progress: Progress, ledger: Ledger
     with ledger.file(file.relative):
         built = _read_or_report(file.relative, log, build) and not is_empty
     # The builder reports file names; problems need paths relative to the result folder.
-    places = {one.name: one.relative for one in request.files}
+    places = {_name(one.relative): one.relative for one in request.files}
     log.extend([dataclasses.replace(one, file=places.get(one.file, file.relative)) for one in found.list()])
     log.seen.extend(found.seen, places, file.relative)
     if not built:
         log.seen.lose(file.relative, "events")
-        return {"timeline": False, "rows": {}, "stored": False, "base_ns": None}
+        return {
+            "timeline": False,
+            "rows": {},
+            "stored": [],
+            "base_ns": None,
+            "has_device": None,
+            "marks": [],
+            "steps": [],
+        }
     timeline = Timeline.open(out, request.folder / file.relative)
-    stored = reader.derive is not None
-    if not stored:
-        rows = {"operators": timeline.operator_count} if timeline.operator_count else {}
-    else:
+    if tables:
         _write(request.out, tables)
-        rows = {name: len(table) for name, table in tables.items()}
-    return {"timeline": True, "rows": rows, "stored": stored, "base_ns": timeline.base_ns}
+    rows = {name: len(table) for name, table in tables.items()}
+    if reader.derive is None and timeline.operator_count:
+        rows["operators"] = timeline.operator_count
+    processes = {track["process"] for track in timeline.tracks if track["kind"] == "slices"}
+    has_device = not processes.isdisjoint(DEVICE_SIDE)
+    if has_device and not processes.isdisjoint(HOST_SIDE) and LAUNCHES.isdisjoint(timeline.flow_kinds):
+        log.add(_no_launches(file.relative))
+    return {
+        "timeline": True,
+        "rows": rows,
+        "stored": list(tables),
+        "base_ns": timeline.base_ns,
+        "has_device": has_device,
+        "marks": [step for step, _, _ in timeline.steps],
+        "steps": _steps(tables.get("step_trace")),
+    }
 
 
 def _read_or_report(relative: str, log: ProblemLog, read: Callable[[str], None]) -> bool:
@@ -366,6 +396,33 @@ def _read_or_report(relative: str, log: ProblemLog, read: Callable[[str], None])
         found = f"{type(error).__name__}: {error}"[:200]
         log.add(_unreadable("reader_defect", relative, found, Message("action.report_log")))
     return False
+
+
+def _no_launches(trace: str) -> Problem:
+    return Problem(
+        "no_launches",
+        trace,
+        "",
+        Message("expected.launches"),
+        Message("found.no_launches"),
+        Message("lost.launches"),
+        Message("action.launches"),
+        severity="warning",
+    )
+
+
+def _trace_alone(trace: str, format: Format) -> Problem:
+    kernels = format.file_of("kernels")
+    return Problem(
+        "trace_alone",
+        trace,
+        "",
+        Message("expected.whole_result"),
+        Message("found.trace_alone", file=kernels.name if kernels is not None else ""),
+        Message("lost.beside_trace"),
+        Message("action.copy_whole_result"),
+        severity="info",
+    )
 
 
 def _file_changed(relative: str) -> Problem:

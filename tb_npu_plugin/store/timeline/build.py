@@ -25,6 +25,7 @@ from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.store.timeline.arrows import save_arrows
 from tb_npu_plugin.store.timeline.counters import Counters, read_counters
 from tb_npu_plugin.store.timeline.curves import save_curves
+from tb_npu_plugin.store.timeline.device_tables import read_device_tables
 from tb_npu_plugin.store.timeline.files import save
 from tb_npu_plugin.store.timeline.flows import Flows, make_flows
 from tb_npu_plugin.store.timeline.layout import write_slices
@@ -91,6 +92,7 @@ def build_timeline(
     scan: Scan = scan_trace,
     derive: Derive | None = None,
     size: int | None = None,
+    rebuild: bool = False,
 ) -> dict[str, Table]:
     """Read a trace and write its timeline.
 
@@ -102,9 +104,10 @@ def build_timeline(
         scan: Reads the events.
         derive: Derives tables from the events. Without it, the operators are rebuilt and written with the timeline.
         size: Bytes of all files of a trace in several pieces.
+        rebuild: Without `derive`, build the tables of the device, too.
 
     Returns:
-        The tables of `derive`.
+        The tables of `derive`, or of the device.
 
     Raises:
         BadFile: The file holds nothing to show.
@@ -130,7 +133,7 @@ def build_timeline(
             raise NoEvents(Message("found.no_events", file=trace.name), Message("action.export_trace"))
         if events.args_path is not None:
             blob.unlink()
-        tables = write_timeline(out, events, events.args_path or blob, origin, log, bytes_done.made, derive)
+        tables = write_timeline(out, events, events.args_path or blob, origin, log, bytes_done.made, derive, rebuild)
         del events
         return tables
     finally:
@@ -145,6 +148,7 @@ def write_timeline(
     log: ProblemLog,
     made: Callable[[float], None] = _ignore_progress,
     derive: Derive | None = None,
+    rebuild: bool = False,
 ) -> dict[str, Table]:
     """Write the timeline of events whose args are in the file `args`. made: called with the built share, 0 to 1. See
     build_timeline."""
@@ -169,6 +173,9 @@ def write_timeline(
             read = pool.submit(read_operators, out, events, second)
             _Builder(out, log, events, file, origin).build(made)
             write_operators(out, events, read.result())
+        if rebuild:
+            with _open_args(args_path) as file:
+                tables = read_device_tables(events, file)
     else:
         with _open_args(args_path) as file:
             _Builder(out, log, events, file, origin).build(made)

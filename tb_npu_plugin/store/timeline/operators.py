@@ -65,7 +65,7 @@ class _Chosen:
             own[order] if len(own) else ops[order],
             _slices(events, trace.ENQUEUE),
             _slices(events, trace.DEQUEUE),
-            *launches(events, every=len(own) > 0),
+            *launches(events, trace.HOST_TO_DEVICE, every=len(own) > 0),
             by_thread=len(own) > 0,
         )
 
@@ -79,7 +79,7 @@ def _framework_slices(events: TraceEvents, args: ArgsFile | None) -> Index:
     wanted = np.isin(events.pid, pids)
     if trace.PYTHON_FUNCTION in events.categories:
         wanted &= events.category != events.categories.index(trace.PYTHON_FUNCTION)
-    return _complete(events, np.flatnonzero(wanted))
+    return complete(events, np.flatnonzero(wanted))
 
 
 @dataclass(frozen=True)
@@ -192,10 +192,10 @@ def _slices(events: TraceEvents, category: str) -> Index:
     """Complete events of a category."""
     if category not in events.categories:
         return np.zeros(0, dtype=np.int64)
-    return _complete(events, np.flatnonzero(events.category == events.categories.index(category)))
+    return complete(events, np.flatnonzero(events.category == events.categories.index(category)))
 
 
-def _complete(events: TraceEvents, rows: Index) -> Index:
+def complete(events: TraceEvents, rows: Index) -> Index:
     """The complete events among `rows` that have a name and times."""
     good = (events.phase[rows] == ord("X")) & (events.name[rows] >= 0)
     good &= (events.dur[rows] != NULL_INT) & (events.ts[rows] != NULL_INT)
@@ -231,13 +231,13 @@ def load_operators_between(folder: Path, start_ns: int, end_ns: int) -> Table | 
     return table.take(overlaps(load(folder, "operators_start"), table.ints("host_total_ns"), start_ns, end_ns))
 
 
-def launches(events: TraceEvents, every: bool = False) -> tuple[Index, Index]:
-    """(flow start, device task) events of every launch; the task starts exactly at the end of the flow. One call may
+def launches(events: TraceEvents, category: str, every: bool = False) -> tuple[Index, Index]:
+    """(flow start, device task) events of every launch by the flows of a category; the task starts exactly at the end of the flow. One call may
     launch several tasks: like torch_npu, this returns only the first of them, unless `every` is set."""
     none = np.zeros(0, dtype=np.int64)
-    if trace.HOST_TO_DEVICE not in events.categories:
+    if category not in events.categories:
         return none, none
-    rows = np.flatnonzero(events.category == events.categories.index(trace.HOST_TO_DEVICE))
+    rows = np.flatnonzero(events.category == events.categories.index(category))
     rows = rows[events.flow[rows] >= 0]
     begins, ends = rows[events.phase[rows] == ord("s")], rows[events.phase[rows] == ord("f")]
     if every:

@@ -80,8 +80,9 @@ def test_without_launches_or_a_trace_nothing_is_guessed() -> None:
     def missing(run: RunData) -> dict[str, str]:
         return {one.rule: one.option for rule in RULES if (one := rule.missing(run)) is not None}
 
-    level1 = "profiler_level=ProfilerLevel.Level1"
-    launches = dict.fromkeys(("allocator", "host_bound", "operator_compile", "sync_stream"), level1)
+    launches = dict.fromkeys(
+        ("allocator", "host_bound", "operator_compile", "sync_stream"), ""
+    )  # each level records them
     assert missing(run_of(idle_span())) == launches
     assert missing(run_of(idle_span(launch=890))) == {"garbage_collection": "gc_detect_threshold=1.0"}
     assert missing(run_of(TestSpan())).keys() == {rule.id for rule in RULES}

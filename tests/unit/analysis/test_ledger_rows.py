@@ -25,7 +25,8 @@ def entry(kind: EntryKind, ms: int, detail: str = "", culprit: Optional[int] = N
 
 
 def ledger_of(*entries: Entry, rank: Optional[int] = 0, **span: Any) -> RankLedger:
-    given = {"format": "torch_npu", "files": (), "capture": Capture(rank=rank), **span}
+    given: dict[str, Any] = {"format": "torch_npu", "files": (), "capture": Capture(rank=rank), **span}
+    given["kinds"] = {path: path.rpartition("/")[2] for path in given["files"]}
     return RankLedger(
         cast(SpanData, SimpleNamespace(worker_label="w", **given)),
         None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from pathlib import Path
@@ -45,10 +46,10 @@ def test_a_named_trace_is_taken_whatever_it_holds(tmp_path: Path) -> None:
 def test_a_head_without_end_is_not_read_for_ever(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(b'{"schemaVersion": 1, "x": "' + b"x" * (3 * MAX_HEAD))
-    assert kineto_head(str(path)) == ({}, False, True, True)
+    assert kineto_head(str(path)) == ({"schemaVersion": 1}, False, "torch.profiler", True)
     broken = tmp_path / "b.json.gz"
     broken.write_bytes(b"\x1f\x8b nothing")
-    assert kineto_head(str(broken)) == ({}, False, False, True)
+    assert kineto_head(str(broken)) == ({}, False, "", True)
 
 
 @pytest.mark.parametrize(
@@ -245,3 +246,69 @@ def test_processes_that_all_say_rank_0_are_separate_and_flagged(tmp_path: Path) 
     for folder, name in ((MS, "rank0"), (OTHER_MS, "rank_0")):
         shutil.copytree(RESULTS / "mindspore_same_rank" / folder, tmp_path / "exp" / name)
     assert [place.worker.label for place in places(tmp_path)] == ["rank 0 · device 0", "rank 0 · device 1"]
+
+
+KERNEL = {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1, "dur": 4, "args": {"device": 0}}
+NPU_TASK = {"ph": "s", "cat": "async_npu", "name": "torch_to_npu", "id": 1, "pid": 1, "tid": 1, "ts": "1.000"}
+SETTINGS = {"schemaVersion": 1, "deviceProperties": [{"id": 0}], "distributedInfo": {"backend": "nccl", "rank": 5}}
+#: More than what is read of a file's beginning, and of an event list before its settings.
+FILLER = [{"ph": "X", "name": "x", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "args": {"text": "y" * 999}}] * 300
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    ("content", "format", "rank"),
+    [
+        ({"metadata": {}, "traceEvents": [*FILLER, KERNEL], **SETTINGS}, "kineto", 5),  # settings behind the events
+        ({"traceEvents": [KERNEL]}, "kineto", None),  # without settings
+        ([KERNEL], "kineto", None),
+        ([*FILLER, NPU_TASK], "torch_npu", None),
+        ({"traceEvents": [*FILLER, NPU_TASK, *FILLER]}, "torch_npu", None),
+        ({"traceEvents": FILLER}, None, None),  # of another program
+    ],
+)
+def test_the_content_tells_who_wrote_a_trace(
+    tmp_path: Path, content: object, format: str | None, rank: int | None, packed: bool
+) -> None:
+    text = json.dumps(content).encode()
+    (tmp_path / ("a.json" + ".gz" * packed)).write_bytes(gzip.compress(text) if packed else text)
+    found = places(tmp_path)
+    assert [(one.span.format, one.worker.rank) for one in found] == ([(format, rank)] if format else [])
+
+
+def test_a_damaged_byte_costs_one_setting(tmp_path: Path) -> None:
+    text = json.dumps({**SETTINGS, "traceEvents": [KERNEL]}).replace('"distributedInfo"', '\0"distributedInfo"')
+    (tmp_path / "a.json").write_text(text)
+    (place,) = places(tmp_path)
+    assert (place.worker.rank, [note.code for note in place.span.notes]) == (5, ["damaged_head"])
+
+
+KERNEL_CSV = "Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Dim,aic_mac_time(us)\n"
+STEP_CSV = "Step;Computing;Communication(Not Overlapped);Overlapped;Communication;Free;Stage;Bubble\n"
+OTHER_CSV = "Name,Type,Start Time,Duration\n"
+
+
+def test_tables_are_known_by_their_header(tmp_path: Path) -> None:
+    folder = tmp_path / "job" / "rank_7"
+    folder.mkdir(parents=True)
+    for name, text in (("kernels (1)", KERNEL_CSV), ("times", STEP_CSV), ("loss", OTHER_CSV), ("zoo", KERNEL_CSV)):
+        (folder / f"{name}.csv").write_text(text)
+    first, other = places(tmp_path)
+    assert (first.worker.rank, first.span.format, first.run.label) == (7, "torch_npu", "job")
+    assert [(file.relative, file.name) for file in first.span.files] == [
+        ("kernels (1).csv", "kernel_details.csv"),
+        ("times.csv", "step_trace_time.csv"),
+    ]
+    assert [file.relative for file in other.span.files] == ["zoo.csv"]
+
+
+def test_a_renamed_table_completes_its_result(tmp_path: Path) -> None:
+    output = tmp_path / "host_1_20250615070000123_ascend_pt" / "ASCEND_PROFILER_OUTPUT"
+    output.mkdir(parents=True)
+    (output / "step_trace_time.csv").write_text(STEP_CSV)
+    (output / "kernel_details - Copy.csv").write_text(KERNEL_CSV)
+    (output / "step_trace_time (1).csv").write_text(STEP_CSV)
+    (place,) = places(tmp_path)
+    assert sorted(file.name for file in place.span.files) == ["kernel_details.csv", "step_trace_time.csv"]
+    assert [note.code for note in place.span.notes] == ["known_by_header"]
+    assert [name for name, _ in place.span.unread.files] == ["ASCEND_PROFILER_OUTPUT/step_trace_time (1).csv"]

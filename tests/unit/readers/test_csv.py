@@ -370,3 +370,29 @@ def test_lines_leave_the_file_to_who_opened_it(tmp_path: Path) -> None:
         assert stream is not None
         assert list(read_lines(stream, reading.report)) == ["a\n", "b"]
         assert not stream.closed
+
+
+def test_a_file_that_windows_saved_is_decoded(tmp_path: Path) -> None:
+    text = kernels(A, *[kernel_row("算子::线性")] * 20, kernel_row("镕")).decode()
+    tables, problems = read(tmp_path, KERNELS, text.encode("gbk"))
+    assert tables["kernels"].text("name").tolist() == ["a", *["算子::线性"] * 20, "镕"]
+    assert codes(problems) == ["other_encoding x1"]
+    marked = b"\xef\xbb\xbf" + text.encode()
+    tables, problems = read(tmp_path, KERNELS, marked)
+    assert tables["kernels"].text("name").tolist()[-1] == "镕" and not problems
+
+
+@pytest.mark.parametrize("damaged", [b"\xe1dd", b"\xb4", "算子".encode() + b"\xb4\xf3"])
+def test_single_damaged_bytes_are_no_gbk(tmp_path: Path, damaged: bytes) -> None:
+    content = kernels(kernel_row("算子"), kernel_row("?")).replace(b"?", damaged)
+    _, problems = read(tmp_path, KERNELS, content)
+    assert codes(problems) == ["bad_bytes x1"]
+
+
+def test_semicolons_and_decimal_commas_of_a_spreadsheet(tmp_path: Path) -> None:
+    header = KERNEL_HEADER.replace(",", ";") + ";Input Shapes"
+    row = '50;a;Conv2D;AI_CORE;1736408883704643,212;53,741;0;32;"4,8"'
+    tables, problems = read(tmp_path, KERNELS, f"{header}\r\n{row}\r\n".encode())
+    (found,) = rows(tables["kernels"])
+    assert (found["start_ns"], found["dur_ns"], found["input_shapes"]) == (1736408883704643212, 53741, "4,8")
+    assert codes(problems) == ["other_delimiter x1"]

@@ -235,7 +235,7 @@ CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
         lambda text: f'{{"traceEvents": {text}, "displayTimeUnit": "ms", "traceEvents": {text}}}',
         "bad_json",
     ),
-    "what follows the list": ("level1", "trace_view.json", lambda text: text + text, "bad_json"),
+    "what follows the list": ("level1", "trace_view.json", lambda text: text + text, "joined_lists"),
 }
 #: Result, file, the beginning of a key or column that another takes the place of.
 RENAMED = {

@@ -179,3 +179,26 @@ def test_all_bad_events_are_counted(tmp_path: Path) -> None:
     (problem,) = log.list()
     assert (problem.code, problem.count) == ("bad_event", 1000)
     assert problem.where == "byte 1, byte 8, byte 15, byte 22, byte 29 and 995 more"
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "codes"),
+    [
+        ('[{"name": "a"}, {"name": "b"}][{"name": "c"}]', "abc", ["joined_lists"]),
+        ('[{"name": "a"}] ,\n [ {"name": "b"}][]', "ab", ["joined_lists"]),
+        ('[{"name": "a"} {"name": "b"}, {"name": "c"}]', "abc", ["wrong_comma"]),
+        ('[{"name": "a"},, {"name": "b"},]', "ab", ["wrong_comma"]),
+        ('[{"name": "a"}, {"name": "b"}]', "ab", []),
+        ('{"traceEvents": [{"name": "a"}], "other": [{"name": "b"}]}', "a", []),
+    ],
+)
+@pytest.mark.parametrize("chunk", [3, 1 << 20])
+def test_lists_that_are_no_json_are_read_to_their_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, names: str, codes: list[str], chunk: int
+) -> None:
+    monkeypatch.setattr(source, "CHUNK", chunk)
+    (tmp_path / "trace_view.json").write_text(text)
+    log = ProblemLog()
+    found = scan_trace(tmp_path / "trace_view.json", log, lambda _: None)
+    assert "".join(found.names[code] for code in found.name) == names
+    assert [problem.code for problem in log.list()] == codes and found.complete

@@ -1,0 +1,99 @@
+"""Finds CSV files of the Ascend profilers under other names, by their header."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tb_npu_plugin.discovery import report
+from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, found_file, is_file
+from tb_npu_plugin.discovery.identity import fold, identify
+from tb_npu_plugin.discovery.looks import CSV_HEADER
+from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.schema.core import ResultFile, normalise_header
+from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU
+from tb_npu_plugin.schema.torch_npu_csv import CSV_FILES
+
+CSV_END = ".csv"
+#: Most CSV files of a folder that are looked into: a folder with more holds data of something else.
+MAX_LOOKS = 100
+#: Least known columns of a header, and their least share. The file of kernels has columns that are not declared, and must have
+#: more that are.
+_LEAST_COLUMNS, _LEAST_SHARE, _LEAST_OF_METRICS = 4, 0.6, 6
+
+
+def known_tables(
+    folder: Folder, entries: Sequence[os.DirEntry[str]], prefix: str, notes: list[Problem]
+) -> list[FoundFile]:
+    """The files that no format declares by name, and whose header is that of a file of torch_npu. prefix: path of the entries'
+    folder, with a trailing slash."""
+    unnamed = [entry for entry in entries if entry.name.endswith(CSV_END) and is_file(entry)]
+    unnamed = [entry for entry in unnamed if all(format.file(entry.name) is None for format in FORMATS.values())]
+    out = []
+    for entry in unnamed[:MAX_LOOKS]:
+        file = found_file(entry, prefix + entry.name, ("tables",), notes)
+        header = None if file is None else folder.look(CSV_HEADER, file)
+        spec = None if header is None else _spec_of(header.cells)
+        if file is not None and spec is not None:
+            out.append(replace(file, known_as=spec.name))
+    return out
+
+
+def find_tables(folder: Folder) -> FinderResult | None:
+    """Take a folder with such files alone: a rank that lost its other files. A second file of a kind is another rank."""
+    if any(TORCH_NPU.file(entry.name) is not None for entry in folder.entries):
+        return None  # of a result, which has taken them
+    notes: list[Problem] = []
+    found: list[list[FoundFile]] = []
+    for file in known_tables(folder, folder.entries, "", notes):
+        place = next((own for own in found if all(other.name != file.name for other in own)), None)
+        if place is None:
+            found.append([file])
+        else:
+            place.append(file)
+    taken = FinderResult()
+    for number, own in enumerate(found):
+        parts = folder.parts if number == 0 else (*folder.parts, own[0].relative)
+        taken.found.append(
+            Found(
+                TORCH_NPU.id,
+                folder.path,
+                parts,
+                fold(folder.parts),
+                identify(folder.path, parts or (folder.path.name,)),
+                tuple(own),
+                tuple(map(known_by_header, own)),
+                report.decode_name(parts[-1] if parts else folder.path.name),
+            )
+        )
+    return taken if taken.found else None
+
+
+def _spec_of(header: Sequence[str]) -> ResultFile | None:
+    """The file whose columns the header has."""
+    texts = {normalise_header(text) for text in header} - {""}
+    best, most = None, 0
+    for spec in CSV_FILES:
+        known = [column for column in spec.columns if texts.intersection(map(normalise_header, column.headers))]
+        has_required = all(column in known for column in spec.columns if column.required)
+        least = _LEAST_OF_METRICS if spec.extra == "metric" else max(_LEAST_COLUMNS, _LEAST_SHARE * len(texts))
+        if has_required and len(known) >= least and len(known) > most:
+            best, most = spec, len(known)
+    return best
+
+
+def known_by_header(file: FoundFile) -> Problem:
+    """The note of such a file."""
+    return Problem(
+        "known_by_header",
+        file.relative,
+        "",
+        Message("expected.file_name", file=file.name),
+        Message("found.its_columns"),
+        Message("lost.nothing_read"),
+        Message("action.keep_file_name"),
+        severity="info",
+    )
