@@ -7,6 +7,7 @@ import numpy as np
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.kineto.communication import read_communication
+from tb_npu_plugin.readers.kineto.iterations import iterations_of, table_of
 from tb_npu_plugin.readers.kineto.kernels import read_kernels
 from tb_npu_plugin.readers.kineto.lost_args import report_lost_args
 from tb_npu_plugin.readers.kineto.memory import read_memory
@@ -30,13 +31,15 @@ def derive_tables(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -
     owner = np.zeros(0, dtype=np.int64)
     device_ns = np.zeros(0, dtype=np.int64)
     _report_lost_ids(selected, log)
-    steps = Steps.of(selected)
+    steps = iterations_of(selected) or Steps.of(selected)
     if len(steps.start):
         out["step_marks"] = steps.table()
     if len(selected.device):
         kernels, rows = read_kernels(selected, steps, log)
         out["kernels"] = kernels
         out["step_trace"] = budgets(kernels, steps)
+        if steps.engine:
+            out["engine_iterations"] = table_of(steps, kernels, selected)
         out |= read_communication(selected, kernels, rows)
         owner, device_ns = _owners(selected, operators), events.dur[selected.device]
         lost = int(np.count_nonzero(owner < 0))
