@@ -96,8 +96,6 @@ ENGINES = (
 )
 #: Calls that replay a graph.
 GRAPH_LAUNCH = re.compile(r"(?:cuda|hip)GraphLaunch(?:_\w+)?")
-#: What records iterations, by engine: an environment variable of vllm-ascend.
-SCOPES_OPTION = "VLLM_CUSTOM_SCOPES_FOR_PROFILING=1"
 
 #: Iterations of a serving engine; their times are in step_trace.
 ITERATIONS_COLUMNS = (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional
 
-from tb_npu_plugin.analysis.findings.ledger_sentence import excess_text, parts_of, sentence_of, text_of
+from tb_npu_plugin.analysis.findings.ledger_sentence import excess_text, iterations_text, parts_of, sentence_of, text_of
 from tb_npu_plugin.analysis.findings.model import SEVERITIES, Finding, Subject, severity_of
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
@@ -43,6 +43,14 @@ class RunVerdict:
 
 
 def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
+    """The verdict; of iterations, with what they do."""
+    found = _verdict(findings, run)
+    return replace(
+        found, conclusion=iterations_text(run, found.conclusion), message=iterations_text(run, found.message)
+    )
+
+
+def _verdict(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     """The largest loss of the ledgers and the finding that explains it; a finding that costs more comes first. findings: the
     highest cost first."""
     if not run.step_ns or run.judgement.kind == "unknown":
@@ -115,7 +123,8 @@ def _of_ledger(run: RunData, explaining: Optional[Finding], costly: Sequence[Fin
     simulated = Message("verdict.simulated") if run.is_simulated else ""
     sentence = sentence_of(judgement, run, explaining is not None)
     text = text_of([sentence, excess_text(run.excess) if waits else "", saves, simulated])
-    message = text_of([text, Message("verdict.step", step=duration(run.step_ns)), parts_of(ledger, run)])
+    length = Message("verdict.capture" if run.period == "capture" else "verdict.step", step=duration(run.step_ns))
+    message = text_of([text, length, parts_of(ledger, run)])
     if explaining is not None:
         cost = explaining.cost_ns
         return RunVerdict("loss", ledger, explaining.rule, text, message, cost, cost / run.step_ns)

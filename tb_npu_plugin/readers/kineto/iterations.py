@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Optional
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.operators.tree import enclosing, with_children
 from tb_npu_plugin.readers.kineto.nesting import threads
@@ -53,11 +54,10 @@ def iterations_of(selected: SelectedEvents) -> Optional[Steps]:
 
 def table_of(steps: Steps, kernels: Table, selected: SelectedEvents) -> Table:
     """Return the table engine_iterations. steps: iterations. kernels: the device tasks, with their steps."""
-    graphs = selected.correlations(np.sort(_graph_launches(selected)))
     codes = kernels.text("step").codes
     own = codes >= 0
-    in_graph = own & (find_rows(graphs, kernels.ints("correlation")) >= 0)
-    counts, in_graphs = (np.bincount(codes[rows], minlength=len(steps.engine)) for rows in (own, in_graph))
+    replayed = own & in_graphs(selected, kernels.ints("correlation"))
+    counts, in_graph = (np.bincount(codes[rows], minlength=len(steps.engine)) for rows in (own, replayed))
     columns = {
         "step": steps.names.tolist(),
         "engine": [mark.engine.name or None for mark in steps.engine],
@@ -65,9 +65,14 @@ def table_of(steps: Steps, kernels: Table, selected: SelectedEvents) -> Table:
         "requests": [mark.requests for mark in steps.engine],
         "tokens": [mark.tokens for mark in steps.engine],
         "kernels": counts.tolist(),
-        "graph_kernels": in_graphs.tolist(),
+        "graph_kernels": in_graph.tolist(),
     }
     return from_lists(ITERATIONS_COLUMNS, columns)
+
+
+def in_graphs(selected: SelectedEvents, correlations: IntArray) -> NDArray[np.bool_]:
+    """Return whether the call with each correlation id replays a graph."""
+    return find_rows(selected.correlations(_graph_launches(selected)), correlations) >= 0
 
 
 def _numbers(count: int) -> StringColumn:

@@ -7,7 +7,7 @@ import numpy as np
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.kineto.communication import read_communication
-from tb_npu_plugin.readers.kineto.iterations import iterations_of, table_of
+from tb_npu_plugin.readers.kineto.iterations import in_graphs, iterations_of, table_of
 from tb_npu_plugin.readers.kineto.kernels import read_kernels
 from tb_npu_plugin.readers.kineto.lost_args import report_lost_args
 from tb_npu_plugin.readers.kineto.memory import read_memory
@@ -42,7 +42,7 @@ def derive_tables(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -
             out["engine_iterations"] = table_of(steps, kernels, selected)
         out |= read_communication(selected, kernels, rows)
         owner, device_ns = _owners(selected, operators), events.dur[selected.device]
-        lost = int(np.count_nonzero(owner < 0))
+        lost = int(np.count_nonzero((owner < 0) & ~in_graphs(selected, selected.correlations(selected.device))))
         if lost and len(operators.rows):
             log.add(_not_owned(lost))
     if len(operators.rows):
