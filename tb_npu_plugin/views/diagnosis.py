@@ -178,8 +178,8 @@ class DiagnosisJson(TypedDict):
     period: Period
     """What the mean is of: a step, an iteration of a serving engine, the capture, or one of its repeats."""
     iterations: list[IterationGroup]
-    """Iterations of a serving engine by phase and number of requests, the most device time first; the mean is of the phase with
-    the most device time. [] for steps. Of the first rank that has any."""
+    """Iterations of a serving engine by phase and number of requests, the phase with the most device time first: the mean is of
+    that phase. [] for steps. Of the first rank that has any."""
     at_stake_ms_per_step: float
     """Time at stake of all findings together; time that several of them share counts once."""
     verdict: VerdictJson

@@ -42,7 +42,8 @@ class IterationGroup:
 
 
 def groups_of(span: SpanData) -> list[IterationGroup]:
-    """The groups of a span, the most device time first; [] if its steps are no iterations."""
+    """The groups of a span, [] if its steps are no iterations: the phase with the most device time first, in it the group with
+    the most."""
     table, figures = span.table("engine_iterations"), span.table("step_trace")
     if table is None or figures is None:
         return []
@@ -73,16 +74,15 @@ def groups_of(span: SpanData) -> list[IterationGroup]:
                 times[-(-99 * len(times) // 100) - 1] if len(times) >= LEAST_P99 else None,
             )
         )
-    return sorted(out, key=lambda one: -one.total_ns)
+    of_phase: dict[Optional[str], int] = {}
+    for one in out:
+        of_phase[one.phase] = of_phase.get(one.phase, 0) + one.total_ns
+    return sorted(out, key=lambda one: (-of_phase[one.phase], one.phase or "", -one.total_ns))
 
 
 def main_groups(groups: Sequence[IterationGroup]) -> list[IterationGroup]:
     """The groups of the phase with the most device time: means do not mix phases."""
-    times: dict[Optional[str], int] = {}
-    for one in groups:
-        times[one.phase] = times.get(one.phase, 0) + one.total_ns
-    phase = max(times, key=lambda one: times[one], default=None)
-    return [one for one in groups if one.phase == phase]
+    return [one for one in groups if one.phase == groups[0].phase]
 
 
 def steps_in(groups: Iterable[IterationGroup]) -> set[str]:

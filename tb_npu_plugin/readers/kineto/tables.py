@@ -34,6 +34,9 @@ def derive_tables(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -
     steps = iterations_of(selected) or Steps.of(selected)
     if len(steps.start):
         out["step_marks"] = steps.table()
+    unsure = {mark.engine.name for mark in steps.engine if mark.engine.from_code}
+    if unsure:
+        log.add(_from_code(", ".join(sorted(unsure))))
     if len(selected.device):
         kernels, rows = read_kernels(selected, steps, log)
         out["kernels"] = kernels
@@ -92,6 +95,19 @@ def _not_owned(count: int) -> Problem:
         Message("lost.device_time"),
         Message("action.nothing_graphs"),
         count=count,
+        severity="info",
+    )
+
+
+def _from_code(engines: str) -> Problem:
+    return Problem(
+        "marks_from_code",
+        "",
+        "",
+        Message("expected.known_marks"),
+        Message("found.marks_from_code", engines=engines),
+        Message("lost.iterations_unsure"),
+        Message("action.compare_marks"),
         severity="info",
     )
 

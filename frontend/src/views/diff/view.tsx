@@ -80,7 +80,7 @@ function Diff({ data, answer, query }: Props) {
           <Empty text={t("diff.none.steps")} />
         </Card>
       )}
-      <Tables answer={answer} query={query} chosen={chosen} shown={data.shown} />
+      <Tables answer={answer} query={query} chosen={chosen} shown={data.shown} period={data.period} />
     </div>
   );
 }
