@@ -50,8 +50,8 @@ def annotation(name: str, ts: float, dur: float, tid: int = 9) -> Event:
     return slice_("user_annotation", name, ts, dur, tid)
 
 
-def replay(number: int, ts: float) -> Event:
-    return slice_("cuda_runtime", "cudaGraphLaunch", ts, 4, 9, correlation=number)
+def replay(number: int, ts: float, dur: float = 4) -> Event:
+    return slice_("cuda_runtime", "cudaGraphLaunch", ts, dur, 9, correlation=number)
 
 
 def rows(table: Table, *keys: str) -> list[tuple[object, ...]]:
@@ -71,7 +71,7 @@ def test_kernels_belong_to_the_mark_that_launched_them_and_windows_end_with_them
         kernel(1, 100, 30),
         kernel(2, 600, 10),
         kernel(2, 620, 20),
-        kernel(99, 300, 5),  # its call was not recorded
+        kernel(99, 45, 3),  # its call was not recorded
     )
     assert rows(tables["engine_iterations"], "step", "engine", "phase", "requests", "kernels", "graph_kernels") == [
         ("1", "SGLang", "prefill", 1, 1, 0),
@@ -81,7 +81,7 @@ def test_kernels_belong_to_the_mark_that_launched_them_and_windows_end_with_them
         ("1", 30_000, 30_000, 0),
         ("2", 40_000, 30_000, 10_000),
     ]
-    assert tables["kernels"].text("step").tolist() == ["1", None, "2", "2"]
+    assert tables["kernels"].text("step").tolist() == [None, "1", "2", "2"]
 
 
 @pytest.mark.parametrize(("early", "start"), [(1, 302_000), (2, 101_000)])
@@ -147,7 +147,7 @@ def test_without_marks_calls_that_replay_a_graph_are_iterations(tmp_path: Path, 
     tables = sound(
         tmp_path,
         replay(1, 10),
-        replay(2, 20),
+        replay(2, 20, dur=0),
         *(launch(number, 30 + 2 * number) for number in range(3, 3 + eager)),
         *(kernel(1 + at % 2, 100 * (1 + at % 2) + at, 1) for at in range(20)),
         *(kernel(number, 400 + number, 1) for number in range(3, 3 + eager)),

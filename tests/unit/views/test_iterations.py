@@ -71,6 +71,17 @@ def test_the_verdict_is_of_one_phase_and_speaks_of_iterations(captures: list[Pat
     assert "step" not in done.stdout.split("checks ran")[0]
 
 
+def test_idle_time_inside_a_replay_is_not_the_hosts(tmp_path: Path) -> None:
+    """The launch of the graph is long past: no rule about late launches applies, and the sentence says what it is."""
+    gaps = [kernel(1, 1000 + 100 * at, 80) for at in range(50)]
+    flows = [{"ph": "s", "id": 1, "pid": 9, "tid": 9, "ts": 10, "cat": "ac2g", "name": "ac2g"}]
+    flows += [{**flows[0], "ph": "f", "bp": "e", "pid": 0, "tid": 7, "ts": one["ts"]} for one in gaps]
+    path = written(tmp_path, "gaps", [annotation("step[DECODE bs=4]", 0, 50), replay(1, 10), *gaps, *flows])
+    found = json.loads(run("diagnose", path, "--json").stdout)["runs"][0]
+    assert "gaps between the kernels of a graph replay" in found["verdict"]["message"]
+    assert [one["rule"] for one in found["findings"]] == []
+
+
 def test_diff_pairs_iterations_by_phase_and_requests(captures: list[Path]) -> None:
     answer = shown("diff", *captures)["data"]
     assert answer["period"] == "iteration"
