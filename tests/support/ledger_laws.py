@@ -44,6 +44,10 @@ def check_laws(run: RunData, found: Diagnosis) -> None:
         assert sum(one.ns for one in ledger.entries) == ledger.window_ns, "1"
         assert all(0 <= one.low_ns <= one.ns <= one.high_ns <= ledger.window_ns for one in ledger.entries), "1"
     assert not waiting_culprits(run), "5"
+    if run.judgement.entry is not None and run.judgement.entry.entry == "waiting":
+        longest = max(one.total("waiting") for one in run.ledgers)
+        own = [high_of(one, ("waiting",)) for one in run.ledgers if one.rank in run.judgement.culprits]
+        assert max(own, default=0) <= longest / 2, "5: at most"
     is_healthy = all(map(is_healthy_of, [one for one in run.ledgers if one.window_ns]))
     if run.judgement.kind != "unknown":
         assert (run.judgement.kind == "healthy") == is_healthy, "8"

@@ -119,10 +119,11 @@ def _roots(drawn: Drawn) -> tuple[frozenset[int], frozenset[int], Optional[tuple
     if len(drawn.recipe.faults) > 1:  # the same of each rank
         return frozenset(), frozenset(), None
     word, *rest = (*drawn.recipe.faults, "")[0].split(":")
+    size = drawn.recipe.ranks // drawn.recipe.pp
     if word == "slow-link":
         one, other = map(int, rest[0].split("-"))
-        return frozenset((one, other)), frozenset(), (one, other)
-    size = drawn.recipe.ranks // drawn.recipe.pp
+        is_inside = drawn.recipe.pp > 1 and one // size == other // size  # slows the stage
+        return frozenset((one, other)), frozenset((one // size + 1,) if is_inside else ()), (one, other)
     if word == "uneven-stages":
         return frozenset(range(size)), frozenset((1,)), None
     return drawn.ranks, frozenset(rank // size + 1 for rank in drawn.ranks), None

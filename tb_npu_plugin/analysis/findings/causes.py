@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Optional
 
-from tb_npu_plugin.analysis.findings import frequency_drop, input_bound, slow_link
+from tb_npu_plugin.analysis.findings import frequency_drop, input_bound, slow_link, unprofiled_rank
 from tb_npu_plugin.analysis.findings.idle import excess_of
 from tb_npu_plugin.analysis.findings.model import Finding
 from tb_npu_plugin.analysis.findings.run_data import RunData
@@ -19,7 +19,8 @@ _EXPLAINS = 0.5
 
 def with_causes(findings: Sequence[Finding], run: RunData) -> list[Finding]:
     """The findings with `causes`: the others wait for a rank because of what holds it up longer than them, where that is at
-    least half of their wait; transfer is slow because a link is."""
+    least half of their wait; an unprofiled rank may in turn wait for a profiled one that is held up; transfer is slow because a
+    link is."""
     out = []
     has_slow_link = any(one.rule == slow_link.RULE.id for one in findings)
     for finding in findings:
@@ -34,6 +35,9 @@ def with_causes(findings: Sequence[Finding], run: RunData) -> list[Finding]:
 def _causes_of_wait(wait: Finding, rank: int, findings: Sequence[Finding], run: RunData) -> tuple[str, ...]:
     """The rules whose findings about the awaited rank explain the wait for it, by the time beyond the other ranks."""
     own = [one for one in findings if one.subject.rank == rank and one is not wait]
+    if wait.rule == unprofiled_rank.RULE.id:
+        others = [one for one in findings if one.subject.rank is not None and one is not wait]
+        return tuple(one.rule for one in others if _excess(one, one.subject.rank, run) >= _EXPLAINS * wait.cost_ns)
     excess = {one.rule: _excess(one, rank, run) for one in own}
     held = {rule: time for rule, time in excess.items() if time > 0}
     return tuple(held) if sum(held.values()) >= _EXPLAINS * wait.cost_ns else ()

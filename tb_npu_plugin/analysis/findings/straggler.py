@@ -127,8 +127,8 @@ def _awaited(run: RunData) -> list[Straggler]:
 
 
 def _idles_longer(run: RunData) -> list[Straggler]:
-    """Ranks that are idle longer than the others, which communicate that much longer: also where computing hides their waits, which
-    then delay the transfers behind them."""
+    """Ranks that are idle more than twice as long as the others, which communicate longer: also where computing hides their waits,
+    which then delay the transfers behind them."""
     out = []
     for line in run.lines:
         own = run.ledger_of(line)
@@ -137,7 +137,9 @@ def _idles_longer(run: RunData) -> list[Straggler]:
             continue
         longer = (own.total("idle", "unexplained") - median_of(idle)) / run.repeats
         communicate = _communicate_longer(run, line)
-        if min(longer, communicate) >= max(_LEAST_HELD_ALONE * run.step_ns, _LEAST_APART_NS):
+        if longer * run.repeats > median_of(idle) and min(longer, communicate) >= max(
+            _LEAST_HELD_ALONE * run.step_ns, _LEAST_APART_NS
+        ):
             message = Message(
                 "finding.straggler.idles", rank=line.title, time=duration(longer), communicate=duration(communicate)
             )

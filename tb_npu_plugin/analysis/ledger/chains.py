@@ -103,6 +103,7 @@ class _Line:
         self._reached = np.maximum.accumulate(np.array([one.end for one in self.waits], dtype=np.int64))
         self._computes = Coverage(self.computing)
         self._communicates = Coverage(intervals.subtract(communication, self.computing))
+        self._unclear = Coverage(intervals.subtract(_with_unknown_waits(run, at), self.computing))
 
     def computes(self, start: int, end: int) -> int:
         """Computing time in a range."""
@@ -111,6 +112,10 @@ class _Line:
     def communicates(self, start: int, end: int) -> int:
         """Exposed communication in a range."""
         return _inside(self._communicates, start, end)
+
+    def may_wait(self, start: int, end: int) -> int:
+        """Exposed communication in a range by operators whose waits are unknown."""
+        return _inside(self._unclear, start, end)
 
     def waits_in(self, start: int, end: int) -> list[tuple[int, int, _Wait]]:
         """(start, end, wait) of the exposed waits in a range. They do not overlap."""
@@ -140,6 +145,16 @@ def _waits_inside(run: RunCommunication, waits: Optional[FusedWaits]) -> Iterato
         columns = waits.start.tolist(), waits.end.tolist(), waits.owner.tolist(), waits.kernel, waits.step
         for start, end, owner, kernel, step in zip(*columns):
             yield _Wait(start, end, owner, (kernel or "", run.lines[owner].span.capture.rank), step)
+
+
+def _with_unknown_waits(run: RunCommunication, at: int) -> Intervals:
+    """Times of the operators of a line whose waits are unknown."""
+    table, waits = run.collectives[at], run.waits[at]
+    if table is None:
+        return intervals.EMPTY
+    start, took = table.ints("start_ns"), table.ints("elapse_ns")
+    rows: IntArray = np.flatnonzero(~known(waits.time) & known(start) & known(took))
+    return intervals.union(start[rows], start[rows] + took[rows])
 
 
 def _inside(coverage: Coverage, start: int, end: int) -> int:
@@ -193,6 +208,9 @@ def _follow(lines: Sequence[_Line], at: int, wait: _Wait, start: int, end: int, 
         waited += high - low
         _follow(lines, owner, other, low, high, ends, links + 1)
     ends[owner, -1, "computing"] += computes
-    ends[owner, -1, "transfer"] += max(0, communicates - waited)
+    moved = max(0, communicates - waited)
+    unclear = min(moved, line.may_wait(start, end))
+    ends[owner, -1, "transfer"] += moved - unclear
+    ends[owner, -1, "error"] += unclear
     rest = end - start - computes - max(communicates, waited)
     ends[owner, -1, "idle" if line.is_recorded else "unknown"] += rest

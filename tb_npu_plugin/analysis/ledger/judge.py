@@ -69,7 +69,7 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
     least = min(ledgers, key=_waiting_share)
     most = max(ledgers, key=_share)
     culprits, stage = _culprits(run, ledgers, chains, _LEAST_AWAITED * most.window_ns)
-    waits = {one.rank: one.total("waiting") for one in ledgers}
+    waits = {one.rank: _most_waiting(one) for one in ledgers}
     culprits = tuple(rank for rank in culprits if waits.get(rank, 0) <= _MOST_OWN * most.total("waiting"))
     if not chains.total:
         stage = _slow_stage(ledgers)
@@ -108,9 +108,14 @@ def _may_lose(ledger: RankLedger, entry: Entry) -> bool:
     return entry.entry == "computing" and not _is_healthy(ledger, hidden)
 
 
+def _most_waiting(ledger: RankLedger) -> int:
+    """Largest possible waiting, ns."""
+    return sum(one.high_ns for one in ledger.entries if one.entry == "waiting")
+
+
 def _waiting_share(ledger: RankLedger) -> float:
     """Largest possible share of waiting."""
-    return sum(one.high_ns for one in ledger.entries if one.entry == "waiting") / ledger.window_ns
+    return _most_waiting(ledger) / ledger.window_ns
 
 
 def _is_healthy(ledger: RankLedger, hidden_ns: int = 0) -> bool:
@@ -193,8 +198,8 @@ def _culprits(
     found = sorted((rank for rank in longer if longer[rank] >= _SECOND * worst), key=lambda rank: -longer[rank])
     is_resolved = chains.unresolved_ns < _SECOND * worst  # else that rank may be the culprit, or wait itself
     culprits = tuple(found) if worst >= noise and len(found) <= _MOST_CULPRITS and is_resolved else ()
-    stands_out = len(culprits) == 1 and stage_of.get(culprits[0]) not in unknown
-    return culprits, None if stands_out else _stage_of(by_stage, sum(chains.total.values()), ledgers)
+    stand_out = culprits and not {stage_of.get(rank) for rank in culprits} & unknown
+    return culprits, None if stand_out else _stage_of(by_stage, sum(chains.total.values()), ledgers)
 
 
 def _of_peers(rank: int, by_rank: Counter[int], stage_of: Mapping[Optional[int], Optional[int]]) -> float:
@@ -227,7 +232,8 @@ def _stage_of(by_stage: Counter[int], waiting: int, ledgers: Sequence[RankLedger
     works: dict[int, list[int]] = {}
     for ledger in ledgers:
         if (stage := pipeline_stage(ledger.span.capture)) is not None:
-            works.setdefault(stage, []).append(ledger.total("computing", "transfer", "communication"))
+            certain = sum(one.low_ns for one in ledger.entries if one.entry in ("computing", "transfer"))
+            works.setdefault(stage, []).append(certain)
     found = by_stage.most_common(2)
     if len(works) < 2 or not found or found[0][1] < _MOST_EXPLAINED * waiting:
         return None

@@ -12,7 +12,8 @@ EntryKind = Literal["computing", "waiting", "transfer", "communication", "copies
 #: Data that would narrow an entry: the trace, the kernels, the files of the other ranks, the profile of an unprofiled rank.
 Needs = Literal["", "trace", "kernels", "ranks", "rank"]
 #: What a rank does at the end of a chain of waits. "unknown": its kernels have no times; it neither waits nor communicates.
-#: "unprofiled": it was not profiled. "error": its clock cannot be aligned, or ranks seem to wait for each other as clocks disagree.
+#: "unprofiled": it was not profiled. "error": what it does is not resolved. Its own waits are unknown, its clock cannot be aligned, or
+#: clocks disagree, so that ranks seem to wait for each other.
 EndKind = Literal["computing", "idle", "transfer", "unknown", "unprofiled", "error"]
 
 

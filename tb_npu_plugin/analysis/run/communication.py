@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.communication.clocks import Clock, Collectives, align_clocks, match_collectives
 from tb_npu_plugin.analysis.communication.first_waits import CollectiveWait, first_waits
-from tb_npu_plugin.analysis.communication.waiting import Waits, waits_of_ranks
+from tb_npu_plugin.analysis.communication.waiting import RDMA, Waits, waits_of_ranks
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.intervals import Intervals
 from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing
@@ -100,6 +100,21 @@ class RunCommunication:
         rank = self.ranks.of(group, peer)
         is_whole = self.world_size is not None and self._group_sizes.get(group) == self.world_size
         return peer if rank is None and is_whole else rank
+
+    def may_wait_in_turn(self, at: int, group: Optional[str], peer: int) -> bool:
+        """Whether a peer of a line is on another server. Inside one operator such a peer waits for the members on its own
+        server first: that it is awaited blames nobody."""
+        return (group, peer) in self._remote_peers[at]
+
+    @cached_property
+    def _remote_peers(self) -> list[set[tuple[Optional[str], int]]]:
+        """(group, number inside it) of the peers of each line that it reaches through the network."""
+        out = []
+        for line in self.lines:
+            links = line.span.table("comm_links")
+            found = None if links is None else links.take(links.text("transport").equals(RDMA))
+            out.append(set() if found is None else set(zip(found.text("group").tolist(), found.ints("dst").tolist())))
+        return out
 
     def group_size(self, group: Optional[str]) -> int:
         """Members of a group, or a lower bound; 0 if unknown."""
@@ -211,7 +226,8 @@ class RunCommunication:
         owner, peer = int(waits.owner[row]), int(waits.peer[row])
         if owner >= 0:
             return self.lines[owner].span.capture.rank
-        return None if table is None or peer < 0 else self.rank_of(table.text("group")[row], peer)
+        group = None if table is None else table.text("group")[row]
+        return None if peer < 0 or self.may_wait_in_turn(at, group, peer) else self.rank_of(group, peer)
 
     def is_p2p(self, at: int) -> NDArray[np.bool_]:
         """Whether each operator of a line is one of two ranks."""

@@ -44,13 +44,13 @@ def late_peers(run: RunCommunication) -> list[LatePeer]:
     if run.is_whole:
         return []
     out: list[LatePeer] = []
-    for line, ops, found in zip(run.lines, run.collectives, run.first_waits):
+    for at, (line, ops, found) in enumerate(zip(run.lines, run.collectives, run.first_waits)):
         if found is None or ops is None:
             continue
         steps, groups = ops.text("step"), ops.text("group")
         waits: dict[tuple[Optional[str], Optional[str], int], list[CollectiveWait]] = {}
         for wait in found:
-            if wait.wait and wait.peer is not None:
+            if wait.wait and wait.peer is not None and not run.may_wait_in_turn(at, groups[wait.row], wait.peer):
                 waits.setdefault((steps[wait.row], groups[wait.row], wait.peer), []).append(wait)
         for (step, group, peer), of_peer in waits.items():
             rank = run.rank_of(group, peer)
