@@ -24,6 +24,7 @@ from tb_npu_plugin.cli_show import (
     write_json,
 )
 from tb_npu_plugin.json_encoding import to_plain
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.report.page import ReportSource, report_html
 from tb_npu_plugin.report.write import write_report
 from tb_npu_plugin.service.answers import Service
@@ -177,7 +178,7 @@ def _markdown(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"**{_markdown_text(found['verdict']['message'])}**"
     if found["findings"]:
         yield ""
-        yield "| severity | ms per step | finding | what to do |"
+        yield f"| severity | ms {Message('per_period.' + found['period'])} | finding | what to do |"
         yield "|-|-|-|-|"
     for one in found["findings"]:
         cells = (one["severity"], _cost(one), one["message"], " ".join(one["fix"]))
@@ -198,6 +199,8 @@ def _heading(found: Mapping[str, Any]) -> str:
         return f"{found['run']}: no step times"
     if found["repeats"] is not None:
         what = f"capture of {time}" if found["repeats"] == 1 else f"{found['repeats']} repeats, mean {time}"
+    elif found["iterations"]:
+        what = f"1 iteration of {time}" if count == 1 else f"{count} iterations, mean of {found['mean_steps']}: {time}"
     elif found["mean_steps"] < count:
         what = f"{count} steps, mean of the {found['mean_steps']} whole ones {time}"
     else:

@@ -1,4 +1,6 @@
-"""Messages to the user: a code and parameters, in English and Chinese. messages.json is the catalogue."""
+"""Messages to the user: a code and parameters, in English and Chinese. messages.json is the catalogue.
+
+Texts name what their figures are of by the words of WORDS: a step, or what takes its place in a capture without steps."""
 
 from __future__ import annotations
 
@@ -11,6 +13,14 @@ from typing import Any, Literal, TypedDict, Union
 Language = Literal["en", "zh"]
 #: {code: {"en": template, "zh": template}}; {name} is a parameter.
 CATALOGUE: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("messages.json").read_text(encoding="utf-8"))
+
+#: What the figures of a run are of: a step, an iteration of a serving engine, the capture, or one of its repeats.
+Period = Literal["step", "iteration", "capture", "repeat"]
+#: Parameters of any text that name the period; a step unless `in_period` says otherwise.
+WORDS = ("period", "periods", "period_time", "per_period")
+_OF_STEPS: dict[str, dict[str, str]] = {
+    language: {word: CATALOGUE[f"{word}.step"][language] for word in WORDS} for language in ("en", "zh")
+}
 
 
 class MessageJson(TypedDict):
@@ -30,7 +40,7 @@ class Message(str):
 
     def __new__(cls, code: str, /, **params: str | int) -> Message:
         """Raises KeyError for an unknown code or a missing parameter."""
-        text = super().__new__(cls, CATALOGUE[code]["en"].format(**params))
+        text = super().__new__(cls, CATALOGUE[code]["en"].format(**{**_OF_STEPS["en"], **params}))
         text.code = code
         text.params = params
         return text
@@ -49,7 +59,7 @@ class Message(str):
             name: value.in_language(language) if isinstance(value, Message) else value
             for name, value in self.params.items()
         }
-        return CATALOGUE[self.code][language].format(**params)
+        return CATALOGUE[self.code][language].format(**{**_OF_STEPS[language], **params})
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> Message:
@@ -59,6 +69,18 @@ class Message(str):
             for name, param in value["params"].items()
         }
         return Message(value["code"], **params)
+
+
+def in_period(message: Message, period: Period) -> Message:
+    """The message with its words for another period than a step."""
+    if period == "step":
+        return message
+    words = {word: Message(f"{word}.{period}") for word in WORDS if f"{{{word}}}" in CATALOGUE[message.code]["en"]}
+    params = {
+        name: in_period(value, period) if isinstance(value, Message) else value
+        for name, value in message.params.items()
+    }
+    return Message(message.code, **params, **words)
 
 
 def shorten_data(text: str, most: int) -> str:

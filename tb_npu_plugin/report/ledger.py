@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tb_npu_plugin.analysis.parts import LEDGER
-from tb_npu_plugin.messages import Message
+from tb_npu_plugin.messages import Message, in_period
 from tb_npu_plugin.report.markup import figure, grouped, say, say_field
 
 Json = Mapping[str, Any]
@@ -21,9 +21,9 @@ def ledger_section(diagnosis: Json, decimals: int) -> Iterator[str]:
         return
     table = diagnosis["layout"]["tables"][diagnosis["ledgers"].index(ledger)]
     lines = _Lines(diagnosis, ledger, decimals)
-    yield f"<section>\n<h2>{say(Message('ledger.title', rank=table['name']))}</h2>"
+    yield f"<section>\n<h2>{say(in_period(Message('ledger.title', rank=table['name']), diagnosis['period']))}</h2>"
     yield f'<div class="scroll"><table class="ledger">\n<thead><tr><th>{say(Message("ledger.column.entry"))}</th><th>ms</th>'
-    yield f"<th>{say(Message('ledger.column.share'))}</th>"
+    yield f"<th>{say(in_period(Message('ledger.column.share'), diagnosis['period']))}</th>"
     yield f'<th class="text">{say(Message("ledger.column.what"))}</th>'
     yield f'<th class="text">{say(Message("ledger.column.fix"))}</th>'
     yield f"<th>{say(Message('ledger.column.saves', unit='ms'))}</th></tr></thead>\n<tbody>"

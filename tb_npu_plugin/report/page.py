@@ -12,7 +12,7 @@ from typing import Any, Optional
 
 from tb_npu_plugin.analysis.findings.verdict import title_of
 from tb_npu_plugin.analysis.parts import BUDGET
-from tb_npu_plugin.messages import Message
+from tb_npu_plugin.messages import Message, in_period
 from tb_npu_plugin.report.budget import (
     RankMean,
     chosen_ranks,
@@ -99,6 +99,14 @@ class _Report:
         """Of figures in ms."""
         return 2 if self.step_ms >= 1 else 4
 
+    def in_period(self, message: Message) -> Message:
+        """The message in the words for what takes the place of a step."""
+        return in_period(message, self.source.diagnosis["period"])
+
+    def say(self, message: Message) -> str:
+        """That in both languages."""
+        return say(self.in_period(message))
+
     def ms(self, ns: Optional[float]) -> str:
         """A time without its unit."""
         return figure(None if ns is None else ns / 1e6, self.decimals)
@@ -112,7 +120,9 @@ def report_html(source: ReportSource) -> str:
     """The whole file."""
     steps = source.diagnosis["steps"]
     budgets = source.distributed["budgets"] if source.distributed is not None else []
-    averaged = {step["step"] for step in steps[: source.diagnosis["mean_steps"]]}
+    groups = source.diagnosis["iterations"]  # the mean is of one phase
+    in_mean = [step for one in groups if one["phase"] == groups[0]["phase"] for step in one["steps"]]
+    averaged = set(in_mean or [step["step"] for step in steps[: source.diagnosis["mean_steps"]]])
     count = step_count(steps, budgets)
     report = _Report(source, means_of_ranks(budgets, averaged), count, source.diagnosis["mean_step_ms"])
     ledger = ledger_section(source.diagnosis, report.decimals)
@@ -139,7 +149,7 @@ def _summary(report: _Report) -> Iterator[str]:
     if len(diagnosis["findings"]) > 1:
         ms = diagnosis["at_stake_ms_per_step"]
         share = report.share(ms)
-        yield f'<p class="muted">{say(Message("report.stake", time=f"{grouped(ms, report.decimals)} ms", share=share))}</p>'
+        yield f'<p class="muted">{report.say(Message("report.stake", time=f"{grouped(ms, report.decimals)} ms", share=share))}</p>'
     yield "<dl>"
     for title, text in _facts(report, capture):
         yield f"<dt>{say(title)}</dt><dd>{text}</dd>"
@@ -152,10 +162,13 @@ def _facts(report: _Report, capture: Mapping[str, Any]) -> Iterator[tuple[Messag
     yield Message("report.ranks"), str(len({mean.span for mean in report.means})) if report.means else UNKNOWN
     steps = report.source.diagnosis["steps"]
     if any(step["step"] is not None for step in steps):
-        yield Message("report.steps"), str(len(steps))
+        yield Message("report.iterations" if report.source.diagnosis["iterations"] else "report.steps"), str(len(steps))
     elif steps:
         yield Message("report.steps"), _unmarked(report.count)
-    yield Message("report.mean"), figure(report.step_ms, report.decimals, " ms") if report.step_ms else UNKNOWN
+    yield (
+        report.in_period(Message("report.mean")),
+        figure(report.step_ms, report.decimals, " ms") if report.step_ms else UNKNOWN,
+    )
     if capture.get("device"):
         yield Message("report.device"), escape(capture["device"])
     if capture.get("producer"):
@@ -215,11 +228,11 @@ def _finding(report: _Report, one: Mapping[str, Any]) -> Iterator[str]:
 def _cost(report: _Report, one: Mapping[str, Any]) -> str:
     ms = one["ms_per_step"]
     if not ms:
-        return f'<span class="cost">{say(Message("report.cost.none"))}</span>'
+        return f'<span class="cost">{report.say(Message("report.cost.none"))}</span>'
     share, value = report.share(ms), figure(ms, report.decimals, " ms")
     if one["kind"] == "measured":
-        return f'<span class="cost">{value} · {say(Message("report.cost.measured", share=share))}</span>'
-    return f'<span class="cost">≤ {value} · {say(Message("report.cost.bound", share=share))}</span>'
+        return f'<span class="cost">{value} · {report.say(Message("report.cost.measured", share=share))}</span>'
+    return f'<span class="cost">≤ {value} · {report.say(Message("report.cost.bound", share=share))}</span>'
 
 
 def _confidence(confidence: Mapping[str, Any]) -> str:
@@ -256,13 +269,13 @@ def _steps(report: _Report) -> Iterator[str]:
     subjects = (one["subject"].get("rank") for one in report.source.diagnosis["findings"])
     shown = chosen_ranks(known, frozenset(rank for rank in subjects if rank is not None))
     parts = mean_of_parts(known)
-    yield f'<section>\n<h2>{say(Message("report.bars"))}</h2>\n<ul class="legend">'
+    yield f'<section>\n<h2>{report.say(Message("report.bars"))}</h2>\n<ul class="legend">'
     whole = sum(mean.whole or 0 for mean in known) / len(known)
     for part, time in parts.items():
         if time:
             share = "" if part == "preparing" else f" ({100 * time / whole:.1f} %)" if whole else ""
             yield f'<li><span class="key {part}"></span>{say(_title(part, parts))} {report.ms(time)} ms{share}</li>'
-    yield f'</ul>\n<p class="muted">{say(Message("report.legend"))}</p>'
+    yield f'</ul>\n<p class="muted">{report.say(Message("report.legend"))}</p>'
     if len(shown) < len(known):
         yield f"<p>{say(Message('report.some_ranks', shown=len(shown), count=len(known)))}</p>"
     longest = max(_length(mean) for mean in shown)
@@ -301,7 +314,7 @@ def _table(report: _Report, shown: Sequence[RankMean]) -> Iterator[str]:
         (title, name) for title, name in _COLUMNS if name not in _OPTIONAL or any(mean.times[name] for mean in shown)
     ]
     waits = any(mean.waiting_for for mean in shown)
-    yield f'<section>\n<h2>{say(Message("report.table"))}</h2>\n<div class="scroll"><table>\n<thead><tr>'
+    yield f'<section>\n<h2>{report.say(Message("report.table"))}</h2>\n<div class="scroll"><table>\n<thead><tr>'
     yield f"<th>{say(Message('report.column.rank'))}</th>"
     yield "".join(f"<th>{say(title)}</th>" for title, _ in columns)
     yield f"<th>{say(Message('report.column.step'))}</th>"
@@ -313,7 +326,7 @@ def _table(report: _Report, shown: Sequence[RankMean]) -> Iterator[str]:
             late = (f"{escape(name)}: {report.ms(time)}" for name, time in mean.waiting_for[:_MOST_LATE])
             cells.append(f'<td class="text">{", ".join(late) or UNKNOWN}</td>')
         yield f"<tr><td>{escape(mean.name)}</td>{''.join(cells)}</tr>"
-    yield f'</tbody></table></div>\n<p class="muted">{say(Message("report.table.note"))}</p>\n</section>'
+    yield f'</tbody></table></div>\n<p class="muted">{report.say(Message("report.table.note"))}</p>\n</section>'
 
 
 def _checks(report: _Report) -> Iterator[str]:

@@ -158,6 +158,7 @@ KERNEL_ARGS = {
 _MEMORY = Condition("profile_memory=True", Message("written.gpu_memory"))
 _GPU = Condition("activities=[ProfilerActivity.CUDA, ...]", Message("written.gpu"))
 _HOST = Condition("activities=[ProfilerActivity.CPU, ...]", Message("written.gpu_host"))
+_SERVING = Condition("vLLM, SGLang or graph replays, without steps", Message("written.serving"), always=False)
 _COLLECTIVES = Condition("torch.distributed with NCCL", Message("written.nccl"), always=False)
 
 KINETO_TRACE = ResultFile(
@@ -172,6 +173,7 @@ KINETO_TRACE = ResultFile(
         "kernels",
         "step_trace",
         "step_marks",
+        "engine_iterations",
         "operators",
         "memory_record",
         "op_memory",
@@ -183,6 +185,7 @@ KINETO_TRACE = ResultFile(
         ("kernels", _GPU),
         ("step_trace", _GPU),
         ("step_marks", _HOST),
+        ("engine_iterations", _SERVING),
         ("operators", _HOST),
         ("memory_record", _MEMORY),
         ("op_memory", _MEMORY),

@@ -9,6 +9,7 @@ from tb_npu_plugin.schema.minddata import DATASET
 from tb_npu_plugin.schema.minddata_tables import MINDDATA_TABLES
 from tb_npu_plugin.schema.mindspore_files import OPERATORS, STEP_MARKS_COLUMNS
 from tb_npu_plugin.schema.msprof import COMMUNICATION_STATISTIC, FUSION_OP
+from tb_npu_plugin.schema.serving import ITERATIONS_COLUMNS
 from tb_npu_plugin.schema.torch_npu_json import (
     COMM_BANDWIDTH_COLUMNS,
     COMM_LINKS_COLUMNS,
@@ -40,6 +41,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "flops_summary": mindinsight_ops.FLOPS_SUMMARY_COLUMNS,
     "memory_summary": mindinsight_ops.MEMORY_SUMMARY_COLUMNS,
     "step_marks": STEP_MARKS_COLUMNS,
+    "engine_iterations": ITERATIONS_COLUMNS,
     OPERATORS.id: OPERATORS.columns,
     FUSION_OP.id: FUSION_OP.columns,
     COMMUNICATION_STATISTIC.id: COMMUNICATION_STATISTIC.columns,

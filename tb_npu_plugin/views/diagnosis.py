@@ -10,7 +10,8 @@ from tb_npu_plugin.analysis.findings.ledger_rows import SHORTENS, LedgerKind
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Unchecked, UncheckedReason
 from tb_npu_plugin.analysis.findings.verdict import title_of
 from tb_npu_plugin.analysis.ledger.model import ChainEnd, RankLedger
-from tb_npu_plugin.messages import MessageJson, messages_of
+from tb_npu_plugin.analysis.steps.iterations import IterationGroup
+from tb_npu_plugin.messages import MessageJson, Period, messages_of
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.distributed import NEEDS, RankStateJson
 from tb_npu_plugin.views.excess import ExcessJson, excess_json
@@ -174,6 +175,11 @@ class DiagnosisJson(TypedDict):
     """Steps in the mean: a computed last step ends with its last task, is cut, and is left out."""
     repeats: Optional[int]
     """How often a capture without marked steps repeats its work, 1 if it does not; null with marked steps."""
+    period: Period
+    """What the mean is of: a step, an iteration of a serving engine, the capture, or one of its repeats."""
+    iterations: list[IterationGroup]
+    """Iterations of a serving engine by phase and number of requests, the phase with the most device time first: the mean is of
+    that phase. [] for steps. Of the first rank that has any."""
     at_stake_ms_per_step: float
     """Time at stake of all findings together; time that several of them share counts once."""
     verdict: VerdictJson
@@ -206,6 +212,8 @@ def build(source: ViewInput) -> ViewResult:
         "mean_step_ms": _ms(found.step_ns),
         "mean_steps": found.mean_steps,
         "repeats": found.repeats,
+        "period": found.period,
+        "iterations": list(found.iterations),
         "at_stake_ms_per_step": _ms(found.at_stake_ns),
         "verdict": _verdict_json(found),
         "ledger": None if found.verdict.ledger is None else _ledger_json(found.verdict.ledger),

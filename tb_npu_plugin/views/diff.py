@@ -22,11 +22,12 @@ from tb_npu_plugin.analysis.comparison.step_classes import (
 )
 from tb_npu_plugin.analysis.kernels.statistics import by_step
 from tb_npu_plugin.analysis.run.step_waits import NO_WAITING, StepPlace, StepWaiting, waiting_of_span
+from tb_npu_plugin.analysis.steps.iterations import IterationGroup, groups_of, kinds_of, main_groups
 from tb_npu_plugin.analysis.steps.of_span import are_computed, averaged_of_span, steps_and_source
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.analysis.steps.parts import parts_of
 from tb_npu_plugin.errors import BadRequest
-from tb_npu_plugin.messages import Message
+from tb_npu_plugin.messages import Message, Period
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.tables import NULL_INT, Table
@@ -51,14 +52,15 @@ class DiffSideJson(TypedDict):
 
 
 class DiffStepJson(TypedDict):
-    """A pair of steps: the n-th step of each side. Times are device times; for several devices, their mean."""
+    """A pair of steps: the n-th step of each side, or the means of iterations with the same phase and number of requests.
+    Times are device times; for several devices, their mean."""
 
     id: str
-    """Number of the baseline's step; "mean": the mean steps; "*": the whole captures."""
+    """Number of the baseline's step, or phase and requests, as in "decode 32"; "mean": the mean steps; "*": the whole captures."""
     baseline_step: Optional[str]
-    """Step number; null for a mean or the whole capture."""
+    """Step number, or phase and requests; null for a mean or the whole capture."""
     experimental_step: Optional[str]
-    """Step number; null for a mean or the whole capture."""
+    """As `baseline_step`."""
     baseline_count: int
     """Number of steps; a mean leaves out an incomplete last step."""
     experimental_count: int
@@ -89,6 +91,8 @@ class DiffJson(TypedDict):
     """Baseline."""
     experimental: DiffSideJson
     """Experimental."""
+    period: Period
+    """What the pairs are of: "iteration" if a side has iterations of a serving engine, else "step"."""
     shown: str
     """Id of the pair shown in the tables; default: the first."""
     steps: list[DiffStepJson]
@@ -121,6 +125,10 @@ class _Side:
     def rows(self, step: str) -> list[Step]:
         """Rows of one step."""
         return self._rows_by_step[step]
+
+    def rows_of(self, group: IterationGroup) -> list[Step]:
+        """Rows of all iterations of a group."""
+        return [row for step in group.steps for row in self._rows_by_step.get(step, ())]
 
     @cached_property
     def _rows_by_step(self) -> Mapping[str | None, list[Step]]:
@@ -167,8 +175,14 @@ class _Side:
 
     @cached_property
     def is_computed(self) -> bool:
-        """Whether steps were computed: then all kernels that run in a step count, whichever step launched them."""
-        return are_computed(self.span)
+        """Whether steps were computed: then all kernels that run in a step count, whichever step launched them. Those of an
+        iteration are what it launched."""
+        return are_computed(self.span) and not self.groups
+
+    @cached_property
+    def groups(self) -> list[IterationGroup]:
+        """Iterations by phase and number of requests; [] if steps are no iterations."""
+        return groups_of(self.span)
 
     def _is_on(self, row: Step) -> NDArray[np.bool_]:
         assert self.kernels is not None
@@ -200,6 +214,7 @@ def build(source: ViewInput) -> ViewResult:
     data: DiffJson = {
         "baseline": _side_json(before),
         "experimental": _side_json(after),
+        "period": "iteration" if before.groups or after.groups else "step",
         "shown": shown.id,
         "steps": [_step_json(choice, before, after) for choice in choices] if before.steps and after.steps else [],
     }
@@ -218,7 +233,12 @@ def _waiting(source: ViewInput, steps: Sequence[Sequence[Step]]) -> list[Mapping
 
 
 def _choices(before: _Side, after: _Side) -> list[_Comparison]:
-    """Pairs of the mean steps and of the n-th steps; the whole captures if a side has no step marks."""
+    """Pairs of the mean steps and of the n-th steps, or of iterations with the same phase and number of requests; the whole
+    captures if a side has no step marks."""
+    if before.groups or after.groups:
+        return _of_iterations(before, after) or [
+            _Comparison(WHOLE, (None, None), (before.steps, after.steps), analysis.SUMS)
+        ]
     if not (before.names and after.names):
         return [_Comparison(WHOLE, (None, None), (before.steps, after.steps), analysis.SUMS)]
     pairs = [
@@ -227,6 +247,20 @@ def _choices(before: _Side, after: _Side) -> list[_Comparison]:
     ]
     mean = _per_step(MEAN, (None, None), (before.averaged, after.averaged))
     return pairs if len(before.names) == len(after.names) == 1 else [mean, *pairs]
+
+
+def _of_iterations(before: _Side, after: _Side) -> list[_Comparison]:
+    """The means of the phase with the most device time, if it is the same, and those of each group that both sides have."""
+    mains = [main_groups(side.groups) for side in (before, after)]
+    out = []
+    if all(mains) and mains[0][0].phase == mains[1][0].phase:
+        out.append(_per_step(MEAN, (None, None), (before.averaged, after.averaged)))
+    others = kinds_of(after.groups)
+    for kind, group in kinds_of(before.groups).items():
+        if kind in others:
+            name = " ".join("?" if one is None else str(one) for one in kind)
+            out.append(_per_step(name, (name, name), (before.rows_of(group), after.rows_of(others[kind]))))
+    return out
 
 
 def _per_step(id: str, pair: tuple[Optional[str], Optional[str]], rows: tuple[list[Step], list[Step]]) -> _Comparison:

@@ -10,7 +10,7 @@ from tb_npu_plugin.analysis.findings.ledger_needs import needs_of
 from tb_npu_plugin.analysis.findings.ledger_rows import LedgerKind, Row, name_of, rows_of
 from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
-from tb_npu_plugin.messages import Message, MessageJson
+from tb_npu_plugin.messages import Message, MessageJson, Period, in_period
 
 
 class LedgerRowJson(TypedDict):
@@ -76,7 +76,7 @@ def layout_of(found: Diagnosis) -> LayoutJson:
         tables.append(
             {
                 "name": name_of(one, found.ledgers),
-                "rows": [row_json(row) for row in rows],
+                "rows": [row_json(row, found.period) for row in rows],
                 "needs": needs_json(one),
             }
         )
@@ -88,18 +88,18 @@ def without_layout(diagnosis: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in diagnosis.items() if key != "layout"}
 
 
-def row_json(row: Row) -> LedgerRowJson:
+def row_json(row: Row, period: Period = "step") -> LedgerRowJson:
     """See LedgerRowJson."""
     return {
         "kind": row.kind,
         "part": row.part,
-        "title": row.title.as_json(),
+        "title": in_period(row.title, period).as_json(),
         "ns": row.ns,
         "low_ns": row.low_ns,
         "high_ns": row.high_ns,
-        "what": [text.as_json() for text in row.what],
+        "what": [in_period(text, period).as_json() for text in row.what],
         "findings": row.findings,
-        "parts": [row_json(part) for part in row.parts],
+        "parts": [row_json(part, period) for part in row.parts],
     }
 
 
@@ -119,6 +119,8 @@ def _step_title(found: Diagnosis) -> Message:
     if step is None:
         return Message("ledger.capture")
     if len(steps) == 1:
-        return Message("ledger.step", step=step)
+        return Message("ledger.iteration" if found.iterations else "ledger.step", step=step)
+    if found.iterations:
+        return in_period(Message("ledger.mean", count=mean), found.period)
     is_cut = 0 < mean < len(steps)
     return Message("ledger.mean_whole", count=mean) if is_cut else Message("ledger.mean", count=len(steps))

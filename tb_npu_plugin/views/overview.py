@@ -12,6 +12,7 @@ from tb_npu_plugin.analysis.operators import statistics as operator_analysis
 from tb_npu_plugin.analysis.run.step_waits import waiting_of_span
 from tb_npu_plugin.analysis.steps.of_span import are_computed
 from tb_npu_plugin.analysis.steps.step_trace import StepTimes
+from tb_npu_plugin.messages import Period
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.trace_events import HARDWARE
 from tb_npu_plugin.tables import Table
@@ -43,6 +44,8 @@ class OverviewJson(TypedDict):
     """File of the steps."""
     steps_computed: bool
     """Whether steps are computed from kernels (analysis.steps.partition); bubble and preparing are unknown then."""
+    period: Period
+    """What the steps are: "iteration" of a serving engine, else "step"."""
     course: Optional[StepTimes]
     """The mean step, if only points of the steps were recorded."""
     course_steps: int
@@ -68,6 +71,7 @@ def build(source: ViewInput) -> ViewResult:
         "steps": steps,
         "steps_source": steps_source,
         "steps_computed": are_computed(span),
+        "period": "iteration" if span.rows("engine_iterations") else "step",
         "course": course,
         "course_steps": course_steps,
         "capture": capture_json(span),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Literal, Optional, TypedDict, cast
+
+import numpy as np
 
 from tb_npu_plugin.analysis.grouping import group_rows
 from tb_npu_plugin.analysis.steps import step_trace as analysis
+from tb_npu_plugin.analysis.steps.iterations import groups_of, main_groups, steps_in
 from tb_npu_plugin.analysis.steps.of_span import are_computed
 from tb_npu_plugin.analysis.steps.step_trace import Reduce, StepTimes
 from tb_npu_plugin.errors import BadRequest
@@ -17,7 +20,8 @@ from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTab
 
 
 class StepTraceJson(TypedDict):
-    """Phases of the steps. Table "steps" has the columns of StepTimes.
+    """Phases of the steps. Table "steps" has the columns of StepTimes. Of iterations of a serving engine, it has those of
+    engine_iterations, and table "groups" their percentiles by phase and number of requests.
 
     Parameters: `step` (empty: the mean), `device` (empty: the first).
     """
@@ -28,9 +32,9 @@ class StepTraceJson(TypedDict):
     """Devices with known steps, if there are several."""
     device: Optional[int]
     """The device shown; null if there is one."""
-    method: Literal["points", "kernels", "figures"]
+    method: Literal["points", "kernels", "figures", "iterations"]
     """ "points": recorded, the gap comes first. "kernels": forward and backward end with the last compute kernel, the gap
-    comes last. "figures": from step_trace_time.csv."""
+    comes last. "figures": from step_trace_time.csv. "iterations": of a serving engine, from the first to the last kernel."""
     steps: list[StepTimes]
     """All steps, by time."""
     mean: StepTimes
@@ -59,6 +63,17 @@ COLUMNS = (
     Column("reduce_ns", Kind.DURATION, "Communication", "Time in which anything communicates.", "time"),
     Column("preparing_ns", Kind.DURATION, "Preparing", "Step start on the host to the first device task.", "time"),
 )
+GROUP_COLUMNS = (
+    Column("phase", Kind.TEXT, "Phase", "prefill, decode, mixed, verify or draft, by its mark.", "identity"),
+    Column("requests", Kind.INT, "Requests", "Requests in it: the batch size, by its mark.", "identity"),
+    Column("count", Kind.INT, "Iterations", "Iterations with this phase and number of requests.", "metric"),
+    Column("median_ns", Kind.DURATION, "Median", "Median of their times on the device.", "time"),
+    Column("p99_ns", Kind.DURATION, "99th percentile", "Of their times; unknown for fewer than 20.", "time"),
+    Column("total_ns", Kind.DURATION, "Total", "Sum of their times.", "time"),
+    Column("tokens", Kind.INT, "Tokens", "New tokens of all requests, by its mark.", "metric"),
+    Column("kernels", Kind.INT, "Kernels", "Device tasks that they launched.", "metric"),
+    Column("graph_kernels", Kind.INT, "In graphs", "Those launched by calls that replay a graph.", "metric"),
+)
 
 
 def build(source: ViewInput) -> ViewResult:
@@ -70,7 +85,9 @@ def build(source: ViewInput) -> ViewResult:
         raise BadRequest(Message("error.device_steps", device=repr(asked[:80])), Message("hint.device_first"))
     device = None if len(devices) < 2 else int(asked or devices[0])
     trace, file = _trace(span, device)
-    counted = trace.averaged
+    groups = groups_of(span)
+    averaged = steps_in(main_groups(groups))
+    counted = [step for step in trace.steps if step.step in averaged] if groups else trace.averaged
     wanted = source.params.get("step", "")
     chosen = next((step for step in trace.steps if wanted and step.step == wanted), None)
     if wanted and chosen is None:
@@ -91,7 +108,28 @@ def build(source: ViewInput) -> ViewResult:
         "fp_point": fp_point,
         "bp_point": bp_point,
     }
-    return ViewResult(data, {"steps": ViewTable(_table(trace.steps), "start_ns", desc=False)}, span.base_ns)
+    tables = {"steps": ViewTable(_table(trace.steps), "start_ns", desc=False)}
+    iterations = span.table("engine_iterations")
+    if iterations is not None and groups:
+        rows = [{**asdict(one), "count": len(one.steps)} for one in groups]
+        tables["steps"] = ViewTable(_iterations_table(iterations, trace.steps), "start_ns", desc=False)
+        tables["groups"] = ViewTable(
+            from_lists(GROUP_COLUMNS, {column.key: [row[column.key] for row in rows] for column in GROUP_COLUMNS}),
+            "total_ns",
+        )
+    return ViewResult(data, tables, span.base_ns)
+
+
+def _iterations_table(iterations: Table, steps: list[StepTimes]) -> Table:
+    """The iterations of a device, with their times."""
+    row_of = {name: row for row, name in enumerate(iterations.text("step").tolist())}
+    known = [step for step in steps if step.step in row_of]
+    found = iterations.take(np.array([row_of[step.step] for step in known], dtype=np.int64))
+    times = from_lists(
+        COLUMNS[1:3], {"start_ns": [one.start_ns for one in known], "total_ns": [one.total_ns for one in known]}
+    )
+    columns = (*found.columns, COLUMNS[1], replace(COLUMNS[2], title="Time", doc="From its first to its last task."))
+    return Table(columns, {**found.data, **times.data})
 
 
 def mean_course(span: SpanData) -> tuple[StepTimes | None, int]:
@@ -124,6 +162,8 @@ def _trace(span: SpanData, device: int | None) -> tuple[analysis.StepTrace, str]
     if iterations is not None and len(iterations):
         return analysis.from_iterations(iterations, span.table("iteration_reduces")), span.source("iterations")
     kernels, figures = (_of_device(table, device) for table in (kernels, figures))
+    if figures is not None and span.rows("engine_iterations"):
+        return replace(analysis.from_figures(figures), method="iterations"), span.source("step_trace")
     if kernels is not None and len(kernels):
         return analysis.from_kernels(kernels, figures, are_computed(span)), span.source("kernels")
     if figures is not None:

@@ -6,14 +6,16 @@ import pickle
 import re
 from copy import deepcopy
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
 from tb_npu_plugin.analysis.findings.registry import RULES
 from tb_npu_plugin.analysis.idle.model import CAUSES
 from tb_npu_plugin.json_encoding import encode_json
-from tb_npu_plugin.messages import CATALOGUE, Message, messages_of, shorten_data
+from tb_npu_plugin.messages import CATALOGUE, WORDS, Message, Period, in_period, messages_of, shorten_data
 from tb_npu_plugin.problems import MAX_PLACES, Problem, ProblemLog, merge_problems
+from tb_npu_plugin.schema.serving import Phase
 from tests.conftest import ROOT
 
 CODE = re.compile(
@@ -37,6 +39,8 @@ def test_every_code_is_used_and_every_used_code_exists() -> None:
     places += (ROOT / "frontend" / "src" / "widgets" / "diagnosis").glob("ledger*.ts*")
     sources = (path.read_text(encoding="utf-8") for path in places)
     made = {f"rule.{rule.id}" for rule in RULES} | {f"verdict.idle.{cause}" for cause in CAUSES}
+    made |= {f"{word}.{period}" for word in WORDS for period in get_args(Period)}
+    made |= {f"run.phase.{phase}" for phase in (*get_args(Phase), "unknown")}
     assert {code for source in sources for code in CODE.findall(source)} | made == set(CATALOGUE)
     with pytest.raises(KeyError):
         Message("found.nothing_of_that_name")
@@ -104,3 +108,13 @@ def test_the_same_of_two_stages_is_one() -> None:
     assert merge_problems([BAD], [replace(BAD, found="soon")]) == [BAD], "another example from the same place"
     assert merge_problems([BAD], [soon], [file]) == [BAD, soon, file]
     assert merge_problems([more], [elsewhere]) == [more], "line 3 may be one of the two"
+
+
+def test_words_for_the_period_reach_nested_messages_in_both_languages() -> None:
+    inner = Message("verdict.unexplained.idle", rank="Rank 0", share="7 %", time="1 ms", why="")
+    found = in_period(Message("verdict.unexplained", what=inner), "capture")
+    assert "of the capture" in found
+    assert "采集" in found.in_language("zh")
+    assert "of the step" in inner
+    assert Message.from_json(found.as_json()) == found
+    assert in_period(inner, "step") is inner

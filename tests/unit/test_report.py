@@ -115,7 +115,7 @@ def source(name: str, ranks: int = 2, steps: int = 2, findings: int = 1) -> Repo
     missing = {"rule": "leak", "reason": "not_recorded", "title": name, "missing": name, "option": name, "texts": {}}
     diagnosis = {
         **{"run": name, "steps": [{"step": str(at), "ms": 10.0} for at in range(steps)], "at_stake_ms_per_step": 2.5},
-        **{"mean_steps": steps, "mean_step_ms": 10.0, "repeats": None},
+        **{"mean_steps": steps, "mean_step_ms": 10.0, "repeats": None, "period": "step", "iterations": []},
         **{
             "verdict": finding,
             "ledger": ledger,

@@ -601,6 +601,10 @@ export interface DiagnosisJson {
   mean_steps: number;
   /** How often a capture without marked steps repeats its work, 1 if it does not; null with marked steps. */
   repeats: number | null;
+  /** What the mean is of: a step, an iteration of a serving engine, the capture, or one of its repeats. */
+  period: "step" | "iteration" | "capture" | "repeat";
+  /** Iterations of a serving engine by phase and number of requests, the phase with the most device time first: the mean is of that phase. [] for steps. Of the first rank that has any. */
+  iterations: IterationGroup[];
   /** Time at stake of all findings together; time that several of them share counts once. */
   at_stake_ms_per_step: number;
   /** One sentence. */
@@ -629,6 +633,8 @@ export interface DiffJson {
   baseline: DiffSideJson;
   /** Experimental. */
   experimental: DiffSideJson;
+  /** What the pairs are of: "iteration" if a side has iterations of a serving engine, else "step". */
+  period: "step" | "iteration" | "capture" | "repeat";
   /** Id of the pair shown in the tables; default: the first. */
   shown: string;
   /** Pairs of steps; the mean first. */
@@ -651,13 +657,13 @@ export interface DiffSideJson {
   step_count: number;
 }
 
-/** A pair of steps: the n-th step of each side. Times are device times; for several devices, their mean. */
+/** A pair of steps: the n-th step of each side, or the means of iterations with the same phase and number of requests. Times are device times; for several devices, their mean. */
 export interface DiffStepJson {
-  /** Number of the baseline's step; "mean": the mean steps; "*": the whole captures. */
+  /** Number of the baseline's step, or phase and requests, as in "decode 32"; "mean": the mean steps; "*": the whole captures. */
   id: string;
-  /** Step number; null for a mean or the whole capture. */
+  /** Step number, or phase and requests; null for a mean or the whole capture. */
   baseline_step: string | null;
-  /** Step number; null for a mean or the whole capture. */
+  /** As `baseline_step`. */
   experimental_step: string | null;
   /** Number of steps; a mean leaves out an incomplete last step. */
   baseline_count: number;
@@ -910,6 +916,28 @@ export interface InputBoundSteps {
   steps: number;
   /** Steps of the span. */
   of: number;
+}
+
+/** Iterations with the same phase and number of requests. Times in ns. */
+export interface IterationGroup {
+  /** prefill, decode, mixed, verify or draft; null: its mark does not tell. */
+  phase: string | null;
+  /** Requests of each iteration; null: unknown. */
+  requests: number | null;
+  /** Numbers of the iterations, in order of time. */
+  steps: string[];
+  /** New tokens of all iterations; null if a mark does not tell. */
+  tokens: number | null;
+  /** Device tasks of all iterations. */
+  kernels: number;
+  /** Those launched by calls that replay a graph. */
+  graph_kernels: number;
+  /** Device time of all iterations: each lasts from its first to its last task, on the device that takes longest. */
+  total_ns: number;
+  /** Median of their times. */
+  median_ns: number;
+  /** Their 99th percentile; null for fewer than 20. */
+  p99_ns: number | null;
 }
 
 /** Device time by whether the table of meanings knows the kernel. */
@@ -1286,6 +1314,8 @@ export interface OverviewJson {
   steps_source: string | null;
   /** Whether steps are computed from kernels (analysis.steps.partition); bubble and preparing are unknown then. */
   steps_computed: boolean;
+  /** What the steps are: "iteration" of a serving engine, else "step". */
+  period: "step" | "iteration" | "capture" | "repeat";
   /** The mean step, if only points of the steps were recorded. */
   course: StepTimes | null;
   /** Number of steps in `course`. */
@@ -1958,7 +1988,7 @@ export interface StepTimes {
   exposed_preparing_ns: number | null;
 }
 
-/** Phases of the steps. Table "steps" has the columns of StepTimes. Parameters: `step` (empty: the mean), `device` (empty: the first). */
+/** Phases of the steps. Table "steps" has the columns of StepTimes. Of iterations of a serving engine, it has those of engine_iterations, and table "groups" their percentiles by phase and number of requests. Parameters: `step` (empty: the mean), `device` (empty: the first). */
 export interface StepTraceJson {
   /** File of the steps. */
   source: string;
@@ -1966,8 +1996,8 @@ export interface StepTraceJson {
   devices: number[];
   /** The device shown; null if there is one. */
   device: number | null;
-  /** "points": recorded, the gap comes first. "kernels": forward and backward end with the last compute kernel, the gap comes last. "figures": from step_trace_time.csv. */
-  method: "points" | "kernels" | "figures";
+  /** "points": recorded, the gap comes first. "kernels": forward and backward end with the last compute kernel, the gap comes last. "figures": from step_trace_time.csv. "iterations": of a serving engine, from the first to the last kernel. */
+  method: "points" | "kernels" | "figures" | "iterations";
   /** All steps, by time. */
   steps: StepTimes[];
   /** Mean of the steps in the field `averaged`. */

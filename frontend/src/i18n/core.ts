@@ -146,6 +146,7 @@ export const en = {
   "core.unknown": "unknown",
   "step.all": "all",
   "step.label": "Step",
+  "step.label.iteration": "Iteration",
   "step.none": "no step",
 
   "budget.preparing.help":
@@ -162,6 +163,7 @@ export const en = {
     "Waiting for another pipeline stage: part of the waiting where that is known, else as recorded.",
   "budget.free.help": "Nothing runs on the device.",
   "step.time": "Step time",
+  "step.time.iteration": "Iteration time",
   "step.computing": "Computing",
   "step.computing.help": "Time in compute kernels, overlapped or not.",
   "step.communication": "Communication",
@@ -346,6 +348,7 @@ export const zh: Record<keyof typeof en, string> = {
   "core.unknown": "未知",
   "step.all": "全部",
   "step.label": "Step",
+  "step.label.iteration": "迭代",
   "step.none": "无 step",
 
   "budget.preparing.help":
@@ -360,6 +363,7 @@ export const zh: Record<keyof typeof en, string> = {
   "budget.bubble.help": "等待其他流水线阶段：等待已知时属于等待的一部分，否则为采集值。",
   "budget.free.help": "设备上没有任何任务在运行。",
   "step.time": "迭代耗时",
+  "step.time.iteration": "迭代耗时",
   "step.computing": "计算",
   "step.computing.help": "计算 kernel 的时间，包括与通信重叠的部分。",
   "step.communication": "通信",

@@ -1,5 +1,5 @@
 import { effect } from "@preact/signals";
-import { VIEW_TITLES, type ViewId } from "../api/types.gen";
+import { type DiagnosisJson, VIEW_TITLES, type ViewId } from "../api/types.gen";
 import { EN, type Key, ZH } from "./dictionary";
 import { lang } from "./language";
 import { optionInChinese } from "./options";
@@ -19,6 +19,15 @@ export function t(key: Key, values: Readonly<Record<string, string | number>> = 
   // Keys built from data (a state, a stage) may be newer than this page: show the key.
   const text = ofOne ?? dictionary[key] ?? key;
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+}
+
+/** What figures are of. */
+export type Period = DiagnosisJson["period"];
+
+/** Text of a key for what takes the place of a step: "key.iteration" if it exists. */
+export function tOf(period: Period, key: Key, values: Readonly<Record<string, string | number>> = {}): string {
+  const own = `${key}.${period}`;
+  return t(own in EN ? (own as Key) : key, values);
 }
 
 /** Text of a key from data (a column, a group); `fallback`, a text of the server, if the key is unknown. */

@@ -11,9 +11,11 @@ export type WithTexts<Field extends string> = Readonly<Record<Field, string>> & 
 
 /** A message in a language; undefined if this page's catalogue lacks it. */
 export function sayMessage({ code, params }: MessageJson, language: Lang): string | undefined {
-  const template = (CATALOGUE as Readonly<Record<string, Template>>)[code];
-  return template?.[language === "zh-CN" ? "zh" : "en"].replace(/\{(\w+)\}/g, (whole, name: string) => {
-    const value = params[name];
+  const catalogue = CATALOGUE as Readonly<Record<string, Template>>;
+  const tongue = language === "zh-CN" ? "zh" : "en";
+  return catalogue[code]?.[tongue].replace(/\{(\w+)\}/g, (whole, name: string) => {
+    // Words for a period without a value are those of a step: WORDS of messages.py.
+    const value = params[name] ?? catalogue[`${name}.step`]?.[tongue];
     return typeof value === "object" ? (sayMessage(value, language) ?? whole) : String(value ?? whole);
   });
 }

@@ -22,6 +22,7 @@ _STEPS_FIX = Fix(
     torch="fix.capture_quality.steps.schedule",
     mindspore="fix.capture_quality.steps.schedule",
 )
+_ITERATIONS_FIX = Fix("fix.capture_quality.iterations")
 _WARM_UP_FIX = Fix(
     "fix.capture_quality.warm_up",
     torch="fix.capture_quality.warm_up.schedule",
@@ -58,6 +59,8 @@ def _finding(message: Message, fix: tuple[Message, ...]) -> Finding:
 def _defects(run: RunData) -> Iterator[tuple[Message, tuple[Message, ...]]]:
     """(what is wrong, what to do)."""
     times = [time for step, time in run.step_times if step is not None]
+    if run.period == "capture":
+        yield Message("finding.capture_quality.no_steps"), _ITERATIONS_FIX.of(run)
     if len(times) == 1:
         yield Message("finding.capture_quality.steps"), _STEPS_FIX.of(run)
     if len(times) >= _LEAST_STEPS and times[0] >= _WARM_UP * median_of(times[1:]) > 0:

@@ -16,7 +16,8 @@ from tb_npu_plugin.analysis.findings.text import duration
 from tb_npu_plugin.analysis.findings.verdict import RunVerdict, verdict_of
 from tb_npu_plugin.analysis.ledger.bubble import BubbleParts
 from tb_npu_plugin.analysis.ledger.model import EntryKind, RankLedger
-from tb_npu_plugin.messages import Message
+from tb_npu_plugin.analysis.steps.iterations import IterationGroup
+from tb_npu_plugin.messages import Message, Period, in_period
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.printable import package_logger
 
@@ -26,12 +27,14 @@ logger = package_logger(__name__)
 @dataclass(frozen=True)
 class Diagnosis:
     """All conclusions about a run. Times are ns per step. step_ns: mean of `mean_steps` whole steps, or of `repeats` repeats of a
-    capture without marked steps (None with marks). bubbles: why a rank waits for other stages, by token of the span and
+    capture without marked steps (None with marks). iterations: groups, if steps are iterations of a serving engine. bubbles: why a rank waits for other stages, by token of the span and
     device."""
 
     step_ns: int
     mean_steps: int
     repeats: Optional[int]
+    period: Period
+    iterations: Sequence[IterationGroup]
     steps: Sequence[tuple[Optional[str], int]]
     at_stake_ns: int
     verdict: RunVerdict
@@ -70,14 +73,16 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
         run.step_ns,
         run.mean_steps,
         None if run.is_marked or not run.steps else run.step_count,
+        run.period,
+        run.iterations,
         run.step_times,
         at_stake(findings, run),
-        verdict_of(findings, run),
+        _verdict_in(verdict_of(findings, run), run.period),
         run.ledgers,
         bubbles_of(run),
         run.excess,
-        findings,
-        unchecked,
+        [_finding_in(one, run.period) for one in findings],
+        [replace(one, missing=in_period(one.missing, run.period)) for one in unchecked],
         len(RULES) - len(unchecked),
     )
 
@@ -91,6 +96,18 @@ def _of_trace_alone(unchecked: Unchecked) -> Unchecked:
     if not unchecked.option.startswith(_BESIDE_TRACE):
         return unchecked
     return replace(unchecked, missing=Message("unchecked.trace_alone"), option="")
+
+
+def _finding_in(one: Finding, period: Period) -> Finding:
+    """A finding in the words for a period."""
+    check = None if one.check is None else in_period(one.check, period)
+    return replace(
+        one, message=in_period(one.message, period), fix=tuple(in_period(text, period) for text in one.fix), check=check
+    )
+
+
+def _verdict_in(one: RunVerdict, period: Period) -> RunVerdict:
+    return replace(one, conclusion=in_period(one.conclusion, period), message=in_period(one.message, period))
 
 
 #: Part of a step that a finding would shorten -> entries of a ledger that hold it.

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.idle.gaps import tracks_of_device
 from tb_npu_plugin.analysis.idle.launches import launches_of
 from tb_npu_plugin.analysis.idle.model import CAUSES, DeviceIdle, code_of
+from tb_npu_plugin.analysis.steps.iterations import groups_of
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.trace_events import CANN, PYTHON_GC
 from tb_npu_plugin.tables import IntArray
@@ -43,7 +44,7 @@ def idle_items(span: SpanData, idle: DeviceIdle) -> dict[str, IntArray]:
         out[item] = np.flatnonzero(chosen)
     is_late &= ~following
     is_launching = np.zeros(len(is_late), dtype=bool)
-    if _is_launch_bound(span.timeline, idle):
+    if _is_launch_bound(span, idle):
         is_launching = is_late | (parts.cause == code_of("launch_call"))
         is_late &= ~is_launching
     out[LAUNCH_BOUND] = np.flatnonzero(is_launching)
@@ -51,15 +52,18 @@ def idle_items(span: SpanData, idle: DeviceIdle) -> dict[str, IntArray]:
     return out
 
 
-def _is_launch_bound(timeline: Any, idle: DeviceIdle) -> bool:
-    """Whether the host of a GPU does little but launch tasks that take less time than that."""
+def _is_launch_bound(span: SpanData, idle: DeviceIdle) -> bool:
+    """Whether the host of a GPU does little but launch tasks that take less time than that. Tasks of a graph, which has one
+    launch for all, do not."""
     if not (idle.parts.cause == code_of("launch_call")).any():
         return False
+    timeline = span.timeline
     launches = launches_of(timeline, tracks_of_device(timeline, idle.device_id))
     took = timeline.rows.dur
     is_long = np.asarray(took[launches.task]) >= np.asarray(took[launches.call])
     late = idle.cost_of("host_late")
-    return bool(is_long.mean() < _LONG_TASKS) and late < _LATE_NS * len(launches.task)
+    tasks = len(launches.task) + sum(one.graph_kernels for one in groups_of(span))
+    return bool(is_long.sum() + tasks - len(is_long) < _LONG_TASKS * tasks) and late < _LATE_NS * len(launches.task)
 
 
 def has_collections(span: SpanData) -> bool:

@@ -12,6 +12,7 @@ from tb_npu_plugin.analysis.idle.model import CauseTime
 from tb_npu_plugin.analysis.ledger.judge import Judgement
 from tb_npu_plugin.analysis.ledger.model import Entry, EntryKind, RankLedger
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
+from tb_npu_plugin.analysis.steps.iterations import main_groups
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
 from tb_npu_plugin.schema.registry import file_of
@@ -122,6 +123,22 @@ def _computing(run: RunData) -> Message | str:
     )
 
 
+def iterations_text(run: RunData, text: Message) -> Message:
+    """A sentence about iterations, with what they do: "Decode, 32 requests: …". The mean is of one phase."""
+    groups = main_groups(run.iterations)
+    if not groups:
+        return text
+    which = Message(f"run.phase.{groups[0].phase or 'unknown'}")
+    requests = [one.requests for one in groups if one.requests is not None]
+    if requests:
+        low, high = min(requests), max(requests)
+        which = Message("run.iterations.requests", phase=which, requests=str(low) if low == high else f"{low} – {high}")
+    kernels, iterations = sum(one.graph_kernels for one in groups), sum(len(one.steps) for one in groups)
+    if kernels:
+        which = Message("run.iterations.graph", which=which, kernels=round(kernels / iterations))
+    return Message("verdict.of_iterations", which=which, text=text)
+
+
 def excess_text(found: Optional[Excess]) -> Message | str:
     """What ranks run longer than the others; "" if nothing stands out."""
     if found is None or not found.kind:
@@ -162,7 +179,8 @@ def parts_of(ledger: RankLedger, run: RunData) -> Message:
     least = _LEAST_SHARE * ledger.window_ns
     longest = sorted(((ns, *key) for key, ns in sums.items() if ns >= least), key=lambda one: -one[0])
     parts = [_part(code, percent(ns / ledger.window_ns), rank, ledger, run) for ns, code, rank in longest]
-    return Message("verdict.parts", rank=_title(ledger), parts=listed(parts))
+    code = "verdict.capture_parts" if run.period == "capture" else "verdict.parts"
+    return Message(code, rank=_title(ledger), parts=listed(parts))
 
 
 def _kind(entry: Entry) -> EntryKind:
@@ -212,6 +230,8 @@ def _why(ledger: RankLedger, run: RunData) -> Message:
     """Why the cause of idle time is unknown: the trace is missing, not read yet, or does not show it."""
     span, times = ledger.span, _idle_times(ledger, run)
     if span.format == KINETO.id:
+        if any(one.graph_kernels * 2 > one.kernels for one in main_groups(run.iterations)):
+            return Message("verdict.why.graph")
         unknown = sum(one.time_ns for one in times if one.launch == "unknown")
         lacks_launches = unknown >= _MOST * sum(one.time_ns for one in times)
         return Message("unchecked.no_launches" if lacks_launches else "verdict.why.gpu")

@@ -32,8 +32,10 @@ from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.devices import rank_order
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
 from tb_npu_plugin.analysis.run.step_waits import LineWaits, step_waits_of
+from tb_npu_plugin.analysis.steps.iterations import IterationGroup, groups_of
 from tb_npu_plugin.analysis.steps.mean import divide_rounded, longest_by_step, mean_of
 from tb_npu_plugin.analysis.steps.of_span import are_computed, averaged_of_span
+from tb_npu_plugin.messages import Period
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.mindspore_cpu import CPU
@@ -281,6 +283,18 @@ class RunData:
     def is_marked(self) -> bool:
         """Whether steps are marked."""
         return any(step is not None for step in self.steps)
+
+    @cached_property
+    def iterations(self) -> list[IterationGroup]:
+        """Groups of the iterations of the first rank that has any; [] if steps are no iterations."""
+        return next((found for span in self.spans if (found := groups_of(span))), [])
+
+    @property
+    def period(self) -> Period:
+        """What the mean is of."""
+        if self.iterations:
+            return "iteration"
+        return "step" if self.is_marked or not self.steps else "repeat" if self.step_count > 1 else "capture"
 
     @cached_property
     def marked_steps(self) -> int:

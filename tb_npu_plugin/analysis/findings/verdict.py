@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional
 
-from tb_npu_plugin.analysis.findings.ledger_sentence import excess_text, parts_of, sentence_of, text_of
+from tb_npu_plugin.analysis.findings.ledger_sentence import excess_text, iterations_text, parts_of, sentence_of, text_of
 from tb_npu_plugin.analysis.findings.model import SEVERITIES, Finding, Subject, severity_of
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
@@ -43,6 +43,14 @@ class RunVerdict:
 
 
 def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
+    """The verdict; of iterations, with what they do."""
+    found = _verdict(findings, run)
+    return replace(
+        found, conclusion=iterations_text(run, found.conclusion), message=iterations_text(run, found.message)
+    )
+
+
+def _verdict(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     """The largest loss of the ledgers and the finding that explains it; a finding that costs more comes first. findings: the
     highest cost first."""
     if not run.step_ns or run.judgement.kind == "unknown":
@@ -100,16 +108,6 @@ def _is_about(finding: Finding, judgement: Judgement) -> bool:
     return is_large and finding.part in parts.get(entry.entry, ("free", "preparing"))
 
 
-def _length(run: RunData) -> Message:
-    """How long the mean step is, or the capture if nothing divides it."""
-    is_whole = not run.is_marked and run.step_count == 1
-    return (
-        Message("verdict.capture", time=duration(run.step_ns))
-        if is_whole
-        else Message("verdict.step", step=duration(run.step_ns))
-    )
-
-
 def _of_ledger(run: RunData, explaining: Optional[Finding], costly: Sequence[Finding]) -> RunVerdict:
     """The verdict of the largest loss: what explains it, and what could be saved. costly: the costliest finding first."""
     judgement = run.judgement
@@ -125,7 +123,8 @@ def _of_ledger(run: RunData, explaining: Optional[Finding], costly: Sequence[Fin
     simulated = Message("verdict.simulated") if run.is_simulated else ""
     sentence = sentence_of(judgement, run, explaining is not None)
     text = text_of([sentence, excess_text(run.excess) if waits else "", saves, simulated])
-    message = text_of([text, _length(run), parts_of(ledger, run)])
+    length = Message("verdict.capture" if run.period == "capture" else "verdict.step", step=duration(run.step_ns))
+    message = text_of([text, length, parts_of(ledger, run)])
     if explaining is not None:
         cost = explaining.cost_ns
         return RunVerdict("loss", ledger, explaining.rule, text, message, cost, cost / run.step_ns)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tb_npu_plugin.analysis.kernels.kinds import is_communication
 from tb_npu_plugin.analysis.steps import partition
+from tb_npu_plugin.analysis.steps.iterations import groups_of, main_groups, steps_in
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import KINETO
@@ -17,7 +18,12 @@ from tb_npu_plugin.schema.trace import STEP_MARK
 
 
 def averaged_of_span(span: SpanData, steps: Sequence[Step]) -> list[Step]:
-    """The members of `steps` (all steps of a span) that enter the mean step."""
+    """The members of `steps` (all steps of a span) that enter the mean step. Of iterations, all of one phase do: none is
+    cut."""
+    groups = groups_of(span)
+    if groups:
+        chosen = steps_in(main_groups(groups))
+        return [step for step in steps if step.step in chosen]
     source: partition.StepSource = "computed" if are_computed(span) else "recorded"
     return [steps[at] for at in partition.averaged_steps([step.device_id for step in steps], source)]
 

@@ -136,11 +136,12 @@ def extents_of(kernels: Table) -> dict[tuple[int | None, str | None], tuple[int,
     }
 
 
-def from_kernels(kernels: Table) -> list[Step]:
+def from_kernels(kernels: Table, are_iterations: bool = False) -> list[Step]:
     """The same figures computed from kernels, by device.
 
     A step lasts from the start of its first kernel to that of the device's next step; the last one ends with its last
-    kernel. So steps do not overlap. Everything that runs in this time on any stream counts, whichever step launched it.
+    kernel. So steps do not overlap. Iterations of a serving engine end with their own last kernel: between them there
+    may be no requests. Everything that runs in this time on any stream counts, whichever step launched it.
     Copying is the time in which only copies run, unknown if no copy was recorded. Bubble and preparing are unknown.
     Without step marks, the capture is one step.
     """
@@ -148,7 +149,7 @@ def from_kernels(kernels: Table) -> list[Step]:
     has_steps = bool((kernels.text("step").codes >= 0).any())
     out: list[Step] = []
     for part in _by_device(kernels):
-        out += _of_device(part, has_steps)
+        out += _of_device(part, has_steps, are_iterations)
     return out
 
 
@@ -157,12 +158,14 @@ def _by_device(kernels: Table) -> list[Table]:
     return [kernels] if len(groups) == 1 else [kernels.take(rows) for rows in groups.rows()]
 
 
-def _of_device(kernels: Table, has_steps: bool) -> list[Step]:
+def _of_device(kernels: Table, has_steps: bool, are_iterations: bool) -> list[Step]:
     named = kernels.take(kernels.text("step").codes >= 0) if has_steps else kernels
     if not len(named):
         return []
-    steps, bounds = _bounds(named)
-    figures = _figures(kernels, bounds)
+    steps, starts, ends = _bounds(named)
+    if not are_iterations:
+        ends = np.append(starts[1:], ends[-1])
+    figures = _figures(kernels, starts, ends)
     device = _int_or_none(named.ints("device_id")[0])
     return [
         Step(
@@ -172,30 +175,31 @@ def _of_device(kernels: Table, has_steps: bool) -> list[Step]:
             **{key: None for key, values in figures.items() if values is None},
             bubble=None,
             preparing=None,
-            start_ns=int(bounds[at]),
+            start_ns=int(starts[at]),
         )
         for at, step in enumerate(steps)
     ]
 
 
-def _bounds(kernels: Table) -> tuple[list[str | None], IntArray]:
-    """Steps of a device by their start, and the starts followed by the end of the last one, ns."""
+def _bounds(kernels: Table) -> tuple[list[str | None], IntArray, IntArray]:
+    """Steps of a device by their start, with the start of their first and the end of their last kernel, ns."""
     steps, start = kernels.text("step"), kernels.ints("start_ns")
     groups = Groups([steps], len(kernels))
     firsts = groups.min(start)
     order = np.argsort(firsts, kind="stable")
-    last_end = groups.max(start + kernels.ints("dur_ns"))[order[-1]]
-    return steps.take(groups.first[order]).tolist(), np.append(firsts[order], last_end)
+    lasts = groups.max(start + kernels.ints("dur_ns"))
+    return steps.take(groups.first[order]).tolist(), firsts[order], lasts[order]
 
 
-def _figures(kernels: Table, bounds: IntArray) -> dict[str, IntArray | None]:
-    """Times between neighbouring bounds, ns."""
+def _figures(kernels: Table, starts: IntArray, ends: IntArray) -> dict[str, IntArray | None]:
+    """Times from each start to its end, ns."""
     start = kernels.ints("start_ns")
     end = start + kernels.ints("dur_ns")
     communicates, copies, computes = is_communication(kernels), is_copy(kernels), is_computing(kernels)
 
     def between(found: Intervals) -> IntArray:
-        return np.diff(intervals.covered_until(found, bounds))
+        covered = intervals.Coverage(found)
+        return covered.until(ends) - covered.until(starts)
 
     works = communicates | copies | computes
     busy = between(intervals.union(start[works], end[works]))
@@ -209,8 +213,8 @@ def _figures(kernels: Table, bounds: IntArray) -> dict[str, IntArray | None]:
         "overlapped": overlapped,
         "communication": between(communication),
         "copying": busy - without_copies if copies.any() else None,
-        "free": np.diff(bounds) - busy,
-        "stage": np.diff(bounds),
+        "free": ends - starts - busy,
+        "stage": ends - starts,
     }
 
 

@@ -20,8 +20,9 @@ from tb_npu_plugin.analysis.steps import partition as budgets
 from tb_npu_plugin.analysis.steps.mean import mean_of
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 
-#: Source of the phases: recorded points; the kernels of each step; the figures of step_trace_time.csv alone.
-Method = Literal["points", "kernels", "figures"]
+#: Source of the phases: recorded points; the kernels of each step; the figures of step_trace_time.csv alone; iterations of a
+#: serving engine, which have none.
+Method = Literal["points", "kernels", "figures", "iterations"]
 #: Averaged times of a step.
 FIGURES = (
     "total_ns",
@@ -167,7 +168,15 @@ def from_figures(figures: Table) -> StepTrace:
     """From step_trace_time.csv alone: the end of forward and backward is unknown."""
     steps = [
         StepTimes(
-            step.step, None, step.total_ns, None, None, None, step.communication, step.preparing, step.exposed_preparing
+            step.step,
+            step.start_ns,
+            step.total_ns,
+            None,
+            None,
+            None,
+            step.communication,
+            step.preparing,
+            step.exposed_preparing,
         )
         for step in budgets.from_step_trace(figures)
     ]

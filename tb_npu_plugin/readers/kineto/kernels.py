@@ -108,8 +108,9 @@ def _kinds(selected: SelectedEvents, rows: Index, names: StringColumn) -> String
 def _steps(
     selected: SelectedEvents, steps: Steps, correlation: IntArray, devices: IntArray, start: IntArray
 ) -> StringColumn:
-    """Return the step in which each event was launched. Without a known call: the step in which it ran, by the first
-    event of each step on its device; on a device without any known call, the host's step at that time."""
+    """Return the step in which each event was launched. Without a known call: none if steps are iterations, which run
+    long after their launch; else the step in which it ran, by the first event of each step on its device; on a device
+    without any known call, the host's step at that time."""
     place = find_rows(selected.correlations(selected.runtime), np.where(correlation == 0, NULL_INT, correlation))
     has_call = place >= 0
     calls = selected.runtime[place[has_call]]
@@ -117,6 +118,9 @@ def _steps(
     times[has_call], thread[has_call] = selected.events.ts[calls], threads(selected, calls)
     found = steps.at(times, thread)
     codes = found.codes.copy()
+    if steps.engine:
+        codes[~has_call] = -1
+        return StringColumn(codes, found.values)
     for device in np.unique(devices[~has_call]).tolist():
         lost = np.flatnonzero((devices == device) & ~has_call)
         launched = np.flatnonzero((devices == device) & has_call & (codes >= 0))

@@ -14,6 +14,7 @@ from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile, read_object
 from tb_npu_plugin.scan.args_columns import Key, read_columns
 from tb_npu_plugin.schema import kineto
+from tb_npu_plugin.schema.serving import mark_of
 from tb_npu_plugin.schema.trace import STEP_MARK
 from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn
 
@@ -23,7 +24,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class SelectedEvents:
-    """Rows of the events of each kind, in file order, with access to their args."""
+    """Rows of the events of each kind, in file order, with access to their args.
+
+    steps: Marks of steps. engine_marks: those of iterations of a serving engine, if there are no steps.
+    """
 
     events: TraceEvents
     args: ArgsFile | None
@@ -32,6 +36,7 @@ class SelectedEvents:
     device: Index
     memory: Index
     steps: Index
+    engine_marks: Index
     python: Index
 
     @staticmethod
@@ -41,6 +46,9 @@ class SelectedEvents:
         marks = np.array([text.startswith(STEP_MARK) for text in events.names], dtype=bool)
         memory = [code for code, text in enumerate(events.names) if text == kineto.MEMORY_EVENT]
         instants = events.of_phase("i")
+        steps = annotations[marks[events.name[annotations]]]
+        names = [] if len(steps) else np.unique(events.name[annotations]).tolist()
+        of_engines = [code for code in names if mark_of(events.names[code]) is not None]
         return SelectedEvents(
             events,
             args,
@@ -48,7 +56,8 @@ class SelectedEvents:
             runtime=_slices(events, kineto.RUNTIME),
             device=_slices(events, (*kineto.KERNEL, *kineto.MEMCPY, *kineto.MEMSET)),
             memory=instants[np.isin(events.name[instants], memory) & (events.ts[instants] != NULL_INT)],
-            steps=annotations[marks[events.name[annotations]]],
+            steps=steps,
+            engine_marks=annotations[np.isin(events.name[annotations], of_engines)],
             python=_slices(events, kineto.PYTHON_FUNCTION),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from tb_npu_plugin.readers.kineto.nesting import threads
 from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents
 from tb_npu_plugin.schema.mindspore_files import STEP_MARKS_COLUMNS
 from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.schema.serving import Mark
 from tb_npu_plugin.schema.torch_npu_csv import COPYING, STEP_START
 from tb_npu_plugin.schema.trace import STEP_MARK
 from tb_npu_plugin.tables import IntArray, StringColumn, Table, from_lists
@@ -21,12 +23,16 @@ from tb_npu_plugin.tables import IntArray, StringColumn, Table, from_lists
 @dataclass(frozen=True)
 class Steps:
     """Step marks on the host, by start. names: step of each mark. If a thread marks a name again after another name,
-    that is a new step, "5 (2)". Marks of several threads with one name are one step."""
+    that is a new step, "5 (2)". Marks of several threads with one name are one step.
+
+    engine: What the marks tell if they are of iterations (iterations.py), which are numbered; else empty.
+    """
 
     start: IntArray
     end: IntArray
     thread: IntArray
     names: StringColumn
+    engine: Sequence[Mark] = ()
 
     @staticmethod
     def of(selected: SelectedEvents) -> Steps:
@@ -75,11 +81,13 @@ class Steps:
 
 def budgets(kernels: Table, steps: Steps) -> Table:
     """Return the table step_trace, one row per GPU and step; see analysis.steps.from_kernels. Preparing is the time
-    from the step's mark to its first task on the GPU."""
-    marks = dict(zip(reversed(steps.names.tolist()), reversed(steps.start.tolist())))  # first mark of each name
+    from the step's mark to its first task on the GPU; unknown for iterations, which queue up behind each other."""
+    marks = {}
+    if not steps.engine:
+        marks = dict(zip(reversed(steps.names.tolist()), reversed(steps.start.tolist())))  # first mark of each name
     found = [
         replace(step, copying=step.copying or 0, preparing=_time_since(marks.get(step.step), step.start_ns))
-        for step in analysis.from_kernels(kernels)
+        for step in analysis.from_kernels(kernels, are_iterations=bool(steps.engine))
     ]
     rows = [asdict(step) for step in found]
     columns = [column for column in (*TABLES["step_trace"], COPYING, STEP_START) if column.key in asdict(found[0])]

@@ -1,7 +1,7 @@
 import type { DiffStepJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
-import { t, tOr } from "../../i18n";
+import { type Period, t, tOf, tOr } from "../../i18n";
 import { Card, meaningName } from "../../widgets";
 import { type ClassRow, classRows, direction, totals, WHOLE } from "./classes";
 
@@ -10,13 +10,14 @@ const NO_KERNELS: ReadonlySet<string> = new Set(["computing", "waiting", "bubble
 
 interface Props {
   pair: DiffStepJson;
+  period: Period;
   /** Class whose kernels are listed below; "" for all. */
   chosen: string;
   onChoose: (id: string) => void;
 }
 
 /** Both sides by class: two bars, the difference, and the running sum. */
-export function ClassChart({ pair, chosen, onChoose }: Props) {
+export function ClassChart({ pair, period, chosen, onChoose }: Props) {
   const rows = classRows(pair.classes);
   const sum = totals(pair.classes);
   const unit = format.columnUnit(format.TIME_UNITS, [sum.baseline, sum.experimental]);
@@ -25,8 +26,8 @@ export function ClassChart({ pair, chosen, onChoose }: Props) {
   return (
     <Card
       title={t("diff.classes")}
-      subtitle={t(pair.id === WHOLE ? "diff.classes.hint.whole" : "diff.classes.hint")}
-      help={t("diff.classes.help")}
+      subtitle={tOf(period, pair.id === WHOLE ? "diff.classes.hint.whole" : "diff.classes.hint")}
+      help={tOf(period, "diff.classes.help")}
       chart={{ name: "diff-classes", csv: () => classesCsv(rows) }}
     >
       <div class="diff-classes">
@@ -54,7 +55,7 @@ export function ClassChart({ pair, chosen, onChoose }: Props) {
           ),
         )}
         <div class="diff-row sum">
-          <span data-tip={t("diff.sum.help")}>{t(pair.id === WHOLE ? "diff.sum" : "diff.sum.step")}</span>
+          <span data-tip={t("diff.sum.help")}>{tOf(period, pair.id === WHOLE ? "diff.sum" : "diff.sum.step")}</span>
           <span />
           <span class="mono" data-tip={format.exactDuration(sum.baseline)}>
             {text(sum.baseline)}

@@ -1,6 +1,6 @@
 import type { DiffJson, DiffStepJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { t } from "../../i18n";
+import { type Period, t, tOf } from "../../i18n";
 import { Card } from "../../widgets";
 import { partName } from "./class_chart";
 import { direction, isPair, largestChanges, WHOLE } from "./classes";
@@ -19,10 +19,10 @@ export function Headline({ data, pair }: { data: DiffJson; pair: DiffStepJson })
   if (!isKnown && !isUneven && changes.length === 0) return null;
   return (
     <Card>
-      {isKnown && <Times before={before} after={after} pair={pair} />}
+      {isKnown && <Times before={before} after={after} pair={pair} period={data.period} />}
       {changes.length > 0 && (
         <p class="muted">
-          {t(isWhole ? "diff.head.most" : "diff.head.most.each", {
+          {tOf(data.period, isWhole ? "diff.head.most" : "diff.head.most.each", {
             list: changes
               .map((row) => `${partName(row.id)} ${format.signedDuration(row.difference_ns)}`)
               .join(t("diff.head.and")),
@@ -31,8 +31,11 @@ export function Headline({ data, pair }: { data: DiffJson; pair: DiffStepJson })
       )}
       {isUneven && (
         <p class={isWhole ? "banner" : "muted"}>
-          {t("diff.head.uneven", { before: stepCount(baseline.step_count), after: stepCount(experimental.step_count) })}{" "}
-          {t(isWhole ? "diff.head.uneven.whole" : "diff.head.uneven.mean")}
+          {tOf(data.period, "diff.head.uneven", {
+            before: stepCount(baseline.step_count),
+            after: stepCount(experimental.step_count),
+          })}{" "}
+          {tOf(data.period, isWhole ? "diff.head.uneven.whole" : "diff.head.uneven.mean")}
         </p>
       )}
     </Card>
@@ -44,24 +47,32 @@ function stepCount(count: number): string {
 }
 
 /** Number of steps in the mean: "mean of 5 steps", or "mean of 5 → 4 steps". */
-export function averagedOf({ baseline_count: before, experimental_count: after }: DiffStepJson): string {
-  return t("diff.averaged", { count: before === after ? before : `${before} → ${after}` });
+export function averagedOf(
+  { baseline_count: before, experimental_count: after }: DiffStepJson,
+  period: Period,
+): string {
+  return tOf(period, "diff.averaged", { count: before === after ? before : `${before} → ${after}` });
 }
 
 interface TimesProps {
   before: number;
   after: number;
   pair: DiffStepJson;
+  period: Period;
 }
 
-function Times({ before, after, pair }: TimesProps) {
+function Times({ before, after, pair, period }: TimesProps) {
   const change = after - before;
-  const figures = { before: format.duration(before, 2), after: format.duration(after, 2), of: averagedOf(pair) };
+  const figures = {
+    before: format.duration(before, 2),
+    after: format.duration(after, 2),
+    of: averagedOf(pair, period),
+  };
   const step = pair.experimental_step ?? "";
   const text = isPair(pair) ? "diff.head.step" : pair.id === WHOLE ? "diff.head.whole" : "diff.head.mean";
   return (
     <p class="diff-head">
-      {t(text, { ...figures, step })}{" "}
+      {tOf(period, text, { ...figures, step })}{" "}
       <b class={direction(change)} data-tip={format.exactDuration(change)}>
         {format.signedDuration(change)} ({format.signedDecimals((100 * change) / before, 1)} %)
       </b>

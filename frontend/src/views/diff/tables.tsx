@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { Query } from "../../api/client";
 import type { TableJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { lang, t } from "../../i18n";
+import { lang, type Period, t, tOf } from "../../i18n";
 import { places } from "../../state/catalog";
 import { param, setParams } from "../../state/params";
 import { openView } from "../../state/selection";
@@ -32,6 +32,7 @@ interface Props {
   chosen: string;
   /** Id of the pair of steps, MEAN or WHOLE. */
   shown: string;
+  period: Period;
 }
 
 /** Baseline, experimental and difference of a time, in one unit. */
@@ -39,7 +40,7 @@ const sidesOf = (time: string) => ["baseline", "experimental", "difference"].map
 const COMPARED = [sidesOf(""), ...TIMES.map((id) => sidesOf(`_${id}`))];
 
 /** Operators or kernels of both sides, row by row. */
-export function Tables({ answer, query, chosen, shown }: Props) {
+export function Tables({ answer, query, chosen, shown, period }: Props) {
   const tab = TABS.find((id) => id === param("x.tab")) ?? (answer.tables.operators ? "operators" : "kernels");
   const change = CHANGES.find((id) => id === param("x.change")) ?? "any";
   const table = answer.tables[tab];
@@ -78,7 +79,7 @@ export function Tables({ answer, query, chosen, shown }: Props) {
       {tab === "operators" ? (
         <Operators {...shared} shown={shown} />
       ) : (
-        <Kernels {...shared} tab={tab} chosen={chosen} shown={shown} />
+        <Kernels {...shared} tab={tab} chosen={chosen} shown={shown} period={period} />
       )}
     </Card>
   );
@@ -143,7 +144,8 @@ function Kernels({
   tab,
   chosen,
   shown,
-}: TableProps & Pick<Props, "chosen" | "shown"> & { tab: "kernels" | "calls" }) {
+  period,
+}: TableProps & Pick<Props, "chosen" | "shown" | "period"> & { tab: "kernels" | "calls" }) {
   const isCalls = tab === "calls";
   const where: Where[] = [...changeWhere(change, "changed"), ...(isCalls ? callsWhere() : [])];
   const filters = [...changeFilters(change), ...(isCalls ? callsFilters() : [])];
@@ -174,7 +176,7 @@ function Kernels({
       moreTools={
         <>
           {filter}
-          {shown === MEAN && <span class="chip">{t("diff.each")}</span>}
+          {shown === MEAN && <span class="chip">{tOf(period, "diff.each")}</span>}
           {chosen && !isCalls && (
             <button type="button" class="chip" aria-label={t("diff.class.clear")} onClick={clear}>
               {className(chosen)} ✕

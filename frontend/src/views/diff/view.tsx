@@ -1,6 +1,6 @@
 import type { Query } from "../../api/client";
 import type { DiffJson, DiffStepJson, ViewJson } from "../../api/types.gen";
-import { t } from "../../i18n";
+import { type Period, t, tOf } from "../../i18n";
 import { places } from "../../state/catalog";
 import { param, setParams } from "../../state/params";
 import type { Selection } from "../../state/selection";
@@ -60,9 +60,13 @@ function Diff({ data, answer, query }: Props) {
       <div class="row">
         {data.steps.length > 1 && (
           <Select
-            label={t("diff.step")}
+            label={tOf(data.period, "diff.step")}
             prefix
-            options={data.steps.map((item) => ({ id: item.id, label: pairName(item), ...pairTip(item) }))}
+            options={data.steps.map((item) => ({
+              id: item.id,
+              label: pairName(item, data.period),
+              ...pairTip(item, data.period),
+            }))}
             value={data.shown}
             onChange={(id) => setParams({ "x.step": id })}
           />
@@ -70,23 +74,23 @@ function Diff({ data, answer, query }: Props) {
       </div>
       {pair && <Headline data={data} pair={pair} />}
       {pair ? (
-        <ClassChart pair={pair} chosen={chosen} onChoose={onChoose} />
+        <ClassChart pair={pair} period={data.period} chosen={chosen} onChoose={onChoose} />
       ) : (
         <Card title={t("diff.classes")}>
           <Empty text={t("diff.none.steps")} />
         </Card>
       )}
-      <Tables answer={answer} query={query} chosen={chosen} shown={data.shown} />
+      <Tables answer={answer} query={query} chosen={chosen} shown={data.shown} period={data.period} />
     </div>
   );
 }
 
 /** "step 50", or "step 50 → step 51" if the sides differ. */
-function pairName({ id, baseline_step: before, experimental_step: after }: DiffStepJson): string {
-  if (before === null || after === null) return t(id === MEAN ? "diff.step.mean" : "diff.step.whole");
+function pairName({ id, baseline_step: before, experimental_step: after }: DiffStepJson, period: Period): string {
+  if (before === null || after === null) return tOf(period, id === MEAN ? "diff.step.mean" : "diff.step.whole");
   return before === after ? before : `${before} → ${after}`;
 }
 
-function pairTip({ id }: DiffStepJson): { tip?: string } {
-  return id === MEAN ? { tip: t("diff.step.mean.tip") } : {};
+function pairTip({ id }: DiffStepJson, period: Period): { tip?: string } {
+  return id === MEAN ? { tip: tOf(period, "diff.step.mean.tip") } : {};
 }

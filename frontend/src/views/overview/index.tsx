@@ -42,6 +42,7 @@ function OverviewView({ selection }: ViewProps) {
             deviceKind={data.capture.device_kind}
             source={data.steps_source}
             isComputed={data.steps_computed}
+            period={data.period}
             inputBound={data.input_bound}
             deviceWork={data.device_work}
             rank={rank}
@@ -84,7 +85,9 @@ function OverviewView({ selection }: ViewProps) {
               {isBeside && steps}
               {isWide && facts}
             </div>
-            {data.steps.length > 0 && <StepTable steps={data.steps} isComputed={data.steps_computed} />}
+            {data.steps.length > 0 && (
+              <StepTable steps={data.steps} isComputed={data.steps_computed} period={data.period} />
+            )}
           </div>
         );
       }}

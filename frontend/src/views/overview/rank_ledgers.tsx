@@ -1,6 +1,6 @@
 import type { DiagnosisJson, LedgerJson, RankStateJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { type Key, t } from "../../i18n";
+import { type Key, t, tOf } from "../../i18n";
 import { setParams } from "../../state/params";
 import { place } from "../../state/selection";
 import { Card, Legend, Pages, StackedBar } from "../../widgets";
@@ -34,7 +34,7 @@ export function RankLedgers({ data, class: more = "" }: { data: DiagnosisJson; c
   return (
     <Card
       class={more}
-      title={t("diagnosis.ranks")}
+      title={tOf(data.period, "diagnosis.ranks")}
       help={t("diagnosis.ranks.help")}
       subtitle={[unit.name, isMany && t("diagnosis.ranks.losses"), t("diagnosis.ranks.sub")].filter(Boolean).join(", ")}
     >

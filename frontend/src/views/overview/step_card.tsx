@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { DeviceWork, InputBoundSteps, StepJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
-import { t } from "../../i18n";
+import { type Period, t, tOf } from "../../i18n";
 import { openView } from "../../state/selection";
 import {
   type BarPart,
@@ -23,6 +23,7 @@ interface Props {
   deviceKind: string;
   source: string | null;
   isComputed: boolean;
+  period: Period;
   inputBound: InputBoundSteps | null;
   deviceWork: DeviceWork | null;
   /** Name of the rank if the run has several. */
@@ -36,7 +37,7 @@ const FIRST = 12;
 
 /** The steps of the capture, each with its duration on the device. */
 export function StepCard(props: Props) {
-  const { steps, source, isComputed, rank } = props;
+  const { steps, source, isComputed, period, rank } = props;
   const chosen = chosenStep(steps);
   if (!chosen) {
     return (
@@ -49,7 +50,7 @@ export function StepCard(props: Props) {
   const took = rank ? t("overview.step.took.rank", { time, rank }) : t("overview.step.took", { time });
   return (
     <Card
-      title={stepName(steps, chosen, props.deviceKind)}
+      title={stepName(steps, chosen, props.deviceKind, period)}
       subtitle={<span data-tip={format.exactDuration(stepTotal(chosen))}>{took}</span>}
       class="budget-card"
       chart={{ name: "step-budget", csv: () => budgetCsv(steps) }}
@@ -57,7 +58,7 @@ export function StepCard(props: Props) {
       {(steps.length > 1 || !props.hasLedger) && <StepBars {...props} chosen={chosen} />}
       <WorkLine inputBound={props.inputBound} deviceWork={props.deviceWork} />
       <p class="muted small">
-        {t(isComputed ? "overview.source.kernels" : "overview.source", { file: source ?? "" })}
+        {tOf(period, isComputed ? "overview.source.kernels" : "overview.source", { file: source ?? "" })}
         {isComputed && chosen.copying !== null && ` ${t("overview.copying")}`}
       </p>
     </Card>
@@ -65,7 +66,7 @@ export function StepCard(props: Props) {
 }
 
 /** All steps on one scale, and the parts of the chosen one. */
-function StepBars({ steps, deviceKind, chosen }: Props & { chosen: StepJson }) {
+function StepBars({ steps, deviceKind, period, chosen }: Props & { chosen: StepJson }) {
   const [all, setAll] = useState(false);
   const shown = all ? steps : steps.slice(0, FIRST);
   const longest = Math.max(...shown.map((step) => stepTotal(step) ?? 0));
@@ -77,7 +78,7 @@ function StepBars({ steps, deviceKind, chosen }: Props & { chosen: StepJson }) {
             <StepLine
               key={`${step.device_id} ${step.step}`}
               step={step}
-              name={stepName(steps, step, deviceKind)}
+              name={stepName(steps, step, deviceKind, period)}
               hasDevices={hasDevices(steps)}
               longest={longest}
               isChosen={step === chosen}
@@ -88,7 +89,7 @@ function StepBars({ steps, deviceKind, chosen }: Props & { chosen: StepJson }) {
       </Pages>
       {steps.length > shown.length && (
         <button type="button" class="link" onClick={() => setAll(true)}>
-          {t("overview.more", { count: steps.length })}
+          {tOf(period, "overview.more", { count: steps.length })}
         </button>
       )}
       <Legend parts={inStep(namedBudgetParts(chosen))} hasValues />

@@ -1,5 +1,5 @@
 import type { StepJson } from "../../api/types.gen";
-import { t } from "../../i18n";
+import { type Period, t, tOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
 
 type Which = Pick<StepJson, "step" | "device_id">;
@@ -24,8 +24,13 @@ export function chooseStep(steps: readonly StepJson[], { step, device_id }: Whic
 }
 
 /** "Step 11", or "Step 11 · NPU 1" with several devices; `kind`: the kind of device. */
-export function stepName(steps: readonly StepJson[], { step, device_id }: Which, kind: string): string {
-  const name = step === null ? t("overview.step.none") : t("overview.step", { step });
+export function stepName(
+  steps: readonly StepJson[],
+  { step, device_id }: Which,
+  kind: string,
+  period: Period = "step",
+): string {
+  const name = step === null ? t("overview.step.none") : tOf(period, "overview.step", { step });
   return hasDevices(steps) && device_id !== null ? `${name} · ${kind} ${device_id}` : name;
 }
 

@@ -1,14 +1,23 @@
 import type { ColumnJson, StepJson, TableJson } from "../../api/types.gen";
-import { t } from "../../i18n";
+import { type Period, t, tOf } from "../../i18n";
 import { Card, DataTable, stepTotal } from "../../widgets";
 import { partTitle } from "../../widgets/parts";
 
+interface Props {
+  steps: readonly StepJson[];
+  isComputed: boolean;
+  period: Period;
+}
+
 /** The recorded or computed figures of the steps as a table. */
-export function StepTable({ steps, isComputed }: { steps: readonly StepJson[]; isComputed: boolean }) {
-  const table = stepTable(steps);
+export function StepTable({ steps, isComputed, period }: Props) {
+  const table = stepTable(steps, period);
   const times = table.columns.filter((column) => column.kind === "duration").map((column) => column.key);
   return (
-    <Card title={t("overview.numbers")} subtitle={t(isComputed ? "overview.numbers.computed" : "overview.numbers.sub")}>
+    <Card
+      title={tOf(period, "overview.numbers")}
+      subtitle={t(isComputed ? "overview.numbers.computed" : "overview.numbers.sub")}
+    >
       <div class="overview-steps">
         <DataTable table={table} query={{}} baseNs="0" compared={[times]} isLocal />
       </div>
@@ -16,11 +25,11 @@ export function StepTable({ steps, isComputed }: { steps: readonly StepJson[]; i
   );
 }
 
-function stepTable(steps: readonly StepJson[]): TableJson {
+function stepTable(steps: readonly StepJson[], period: Period): TableJson {
   const columns: ColumnJson[] = [
-    { ...column("step", t("step.label"), ""), kind: "text" },
+    { ...column("step", tOf(period, "step.label"), ""), kind: "text" },
     { ...column("device_id", t("overview.col.device"), ""), kind: "int" },
-    column("step_time", t("step.time"), t("overview.steps.help")),
+    column("step_time", tOf(period, "step.time"), tOf(period, "overview.steps.help")),
     column("computing", t("step.computing"), t("step.computing.help")),
     column("overlapped", partTitle("budget", "overlapped"), t("budget.overlapped.help")),
     column("communication_not_overlapped", partTitle("budget", "communication"), t("budget.communication.help")),

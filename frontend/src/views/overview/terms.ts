@@ -3,7 +3,9 @@ export const en = {
   "overview.steps": "Step time",
   "overview.steps.help":
     "Computing + exposed communication + copying + free: from the first device task of the step to that of the next.",
+  "overview.steps.help.iteration": "From its first to its last device task.",
   "overview.step": "Step {step}",
+  "overview.step.iteration": "Iteration {step}",
   "overview.step.took": "took {time} on the device.",
   "overview.step.took.rank": "took {time} on the device of {rank}.",
   "overview.input_bound": "{steps} of {of} steps are input-bound",
@@ -15,6 +17,8 @@ export const en = {
   "overview.source": "Source: {file}",
   "overview.source.kernels":
     "Computed from the device tasks of {file}: a step lasts from its first task to that of the next step; the last step ends with its last task.",
+  "overview.source.kernels.iteration":
+    "Computed from the device tasks of {file}: an iteration lasts from its first to its last task, wherever its launches lie.",
   "overview.copying":
     "Copying is not free time: HolisticTraceAnalysis counts it, with exposed communication, as non-compute time.",
   "overview.waiting.help":
@@ -25,11 +29,13 @@ export const en = {
   "overview.first.stopped": "Large files were not loaded.",
   "overview.first.kernels": "being read",
   "overview.numbers": "Steps",
+  "overview.numbers.iteration": "Iterations",
   "overview.numbers.sub": "from the file",
   "overview.numbers.computed": "computed from the kernels",
   "overview.col.device": "Device",
   "overview.col.stage": "Stage",
   "overview.more": "Show all {count} steps",
+  "overview.more.iteration": "Show all {count} iterations",
 
   "overview.capture": "This capture",
   "overview.device": "Device",
@@ -71,7 +77,9 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.steps": "迭代耗时",
   "overview.steps.help":
     "计算 + 未被掩盖的通信 + 拷贝 + 空闲：从该 step 的首个 Device 侧任务到下一个 step 的首个 Device 侧任务。",
+  "overview.steps.help.iteration": "从其首个到末个 Device 侧任务。",
   "overview.step": "Step {step}",
+  "overview.step.iteration": "迭代 {step}",
   "overview.step.took": "在 Device 侧用时 {time}。",
   "overview.step.took.rank": "在 {rank} 的 Device 侧用时 {time}。",
   "overview.input_bound": "{of} 个 step 中有 {steps} 个受数据加载限制",
@@ -82,6 +90,8 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.source": "来源：{file}",
   "overview.source.kernels":
     "由 {file} 中的 Device 侧任务计算：step 从其首个任务开始，到下一个 step 的首个任务为止；最后一个 step 到其最后一个任务结束。",
+  "overview.source.kernels.iteration":
+    "由 {file} 中的 Device 侧任务算出：一次迭代从其首个任务开始，到其末个任务结束，与下发时刻无关。",
   "overview.copying": "拷贝不是空闲：HolisticTraceAnalysis 将其与未被掩盖的通信一起计入 non-compute 时间。",
   "overview.waiting.help": "未被掩盖的通信中，等待较晚到达集合通信、发送或接收的 rank 的部分",
   "overview.nosteps": "无法得知 step 时间：该采集结果既没有 step 时间也没有 kernel。",
@@ -90,11 +100,13 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.first.stopped": "大文件未读取。",
   "overview.first.kernels": "正在读取",
   "overview.numbers": "Step",
+  "overview.numbers.iteration": "各次迭代",
   "overview.numbers.sub": "取自文件",
   "overview.numbers.computed": "由 kernel 计算",
   "overview.col.device": "设备",
   "overview.col.stage": "Stage",
   "overview.more": "显示全部 {count} 个 step",
+  "overview.more.iteration": "显示全部 {count} 次迭代",
 
   "overview.capture": "本次采集",
   "overview.device": "设备",

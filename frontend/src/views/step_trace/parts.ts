@@ -13,7 +13,8 @@ export function partsInOrder(method: StepTraceJson["method"]): readonly (typeof 
   return method === "points" ? PARTS : [...others, gap];
 }
 
-export type PartKey = (typeof PARTS)[number]["key"];
+/** What Trend draws: a part, or the time of iterations, which have none. */
+export type PartKey = (typeof PARTS)[number]["key"] | "total_ns";
 
 /** The rest of the step if some parts are unknown; null: no rest. */
 export function restOf(step: StepTimes): number | null {

@@ -8,6 +8,7 @@ export const en = {
   "steps.fp_bp.points": "From FP_POINT to BP_POINT",
   "steps.fp_bp.kernels": "From the first kernel to the end of the last computing kernel",
   "steps.tail": "Tail",
+  "steps.total": "Iteration time",
   "steps.tail.points": "From BP_POINT to the end of the step: the last all-reduce and the parameter update",
   "steps.tail.kernels": "From the end of the last computing kernel to the end of the last kernel",
   "steps.mean": "Mean",
@@ -23,6 +24,7 @@ export const en = {
   "steps.method.kernels":
     "Computed from the kernels of each step: the result has no times of FP_POINT and BP_POINT, and the parameter update computes as well. Preparing is not part of step time.",
   "steps.method.figures": "From {source}: without kernels, the end of forward and backward is unknown.",
+  "steps.method.iterations": "From the marks of the serving engine.",
   "steps.recorded": "The average stored in the file covers other steps and is ignored: {figures}.",
   "steps.point.unknown": "not recorded",
   "steps.stream": "stream {stream}",
@@ -30,6 +32,11 @@ export const en = {
   "steps.after": "{time} after the start",
   "steps.device": "Device",
   "steps.table": "Steps",
+  "steps.groups.help":
+    "An iteration lasts from its first to its last task on the device; the time between iterations, when there may be no requests, is in none. Kernels belong to the iteration that launched them. The mean is of the phase with the most device time.",
+  "steps.groups.sub": "median, and the 99th percentile of 20 iterations or more",
+  "steps.groups": "By phase and requests",
+  "steps.table.iteration": "Iterations",
   "steps.source": "from {source}",
 };
 
@@ -42,6 +49,7 @@ export const zh: Record<keyof typeof en, string> = {
   "steps.fp_bp.points": "从 FP_POINT 到 BP_POINT",
   "steps.fp_bp.kernels": "从第一个 kernel 到最后一个计算 kernel 结束",
   "steps.tail": "拖尾",
+  "steps.total": "迭代耗时",
   "steps.tail.points": "从 BP_POINT 到 step 结束：最后的 all-reduce 和参数更新",
   "steps.tail.kernels": "从最后一个计算 kernel 结束到最后一个 kernel 结束",
   "steps.mean": "平均",
@@ -57,6 +65,7 @@ export const zh: Record<keyof typeof en, string> = {
   "steps.method.kernels":
     "由每个 step 的 kernel 算出：结果中没有 FP_POINT 和 BP_POINT 的时刻，参数更新也属于计算。迭代耗时不含准备。",
   "steps.method.figures": "取自 {source}：没有 kernel 就无法得知前向和反向的结束。",
+  "steps.method.iterations": "取自推理引擎的标记。",
   "steps.recorded": "文件自带的平均值对应的 step 与文件中的不同，未采用：{figures}。",
   "steps.point.unknown": "未记录",
   "steps.stream": "stream {stream}",
@@ -64,5 +73,10 @@ export const zh: Record<keyof typeof en, string> = {
   "steps.after": "开始后 {time}",
   "steps.device": "设备",
   "steps.table": "各 step",
+  "steps.groups.help":
+    "一次迭代从其在设备上的首个任务开始，到末个任务结束；迭代之间可能没有请求，这段时间不属于任何迭代。kernel 属于下发它的迭代。平均值取设备时间最多的阶段。",
+  "steps.groups.sub": "中位数；不少于 20 次迭代时给出第 99 百分位数",
+  "steps.groups": "按阶段和请求数",
+  "steps.table.iteration": "各次迭代",
   "steps.source": "来自 {source}",
 };

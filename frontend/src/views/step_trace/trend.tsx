@@ -2,14 +2,14 @@ import { useRef, useState } from "preact/hooks";
 import type { StepTimes } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
-import { t } from "../../i18n";
+import { type Period, t, tOf } from "../../i18n";
 import { Card } from "../../widgets";
 import { linear, roundTop, type Scale, ticks } from "../../widgets/scale";
 import { useWidth } from "../../widgets/use_width";
 import type { PartKey } from "./parts";
 
 interface Props {
-  id: "gap" | "fp_bp" | "tail";
+  id: "gap" | "fp_bp" | "tail" | "total";
   keyName: PartKey;
   color: string;
   steps: readonly StepTimes[];
@@ -50,7 +50,7 @@ export function Trend({ id, keyName, color, steps, mean, chosen, onChoose }: Pro
       title={label}
       subtitle={
         current
-          ? `${stepName(current)}: ${format.duration(current[keyName])}`
+          ? `${stepName(current, id === "total" ? "iteration" : "step")}: ${format.duration(current[keyName])}`
           : t("steps.mean.is", { time: format.duration(mean) })
       }
       chart={{
@@ -145,6 +145,6 @@ export function linePath(
   return parts.join("");
 }
 
-export function stepName(step: StepTimes): string {
-  return step.step === null ? t("step.none") : `${t("step.label")} ${step.step}`;
+export function stepName(step: StepTimes, period: Period = "step"): string {
+  return step.step === null ? t("step.none") : `${tOf(period, "step.label")} ${step.step}`;
 }

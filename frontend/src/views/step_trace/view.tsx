@@ -29,6 +29,7 @@ function Parts({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; 
   const at = data.chosen === null ? -1 : data.steps.findIndex((step) => step.step === data.chosen);
   const table = answer.tables.steps;
   const only = data.steps.length === 1 ? data.steps[0] : undefined;
+  if (data.method === "iterations") return <Iterations data={data} answer={answer} span={span} />;
   if (data.steps.length === 0) return <Empty text={t("steps.none")} />;
   return (
     <div class="grid">
@@ -57,6 +58,37 @@ function Parts({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; 
             compared={[["total_ns", ...PARTS.map(({ key }) => key), "reduce_ns"]]}
             bar={{ column: "total_ns" }}
           />
+        </Card>
+      )}
+    </div>
+  );
+}
+
+/** Iterations of a serving engine: percentiles by phase and number of requests, the trend, and all of them. */
+function Iterations({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; span: string }) {
+  const { groups, steps } = answer.tables;
+  const query = { span, device: param("steps.device") };
+  return (
+    <div class="grid">
+      {groups && (
+        <Card title={t("steps.groups")} subtitle={t("steps.groups.sub")} help={t("steps.groups.help")}>
+          <DataTable table={groups} query={query} baseNs={answer.base_ns} bar={{ column: "total_ns" }} />
+        </Card>
+      )}
+      {data.steps.length > 1 && (
+        <Trend
+          id="total"
+          keyName="total_ns"
+          color="var(--c-compute)"
+          steps={data.steps}
+          mean={data.mean.total_ns}
+          chosen={data.steps.findIndex((step) => step.step === data.chosen)}
+          onChoose={(index) => choose(data.steps[index]?.step ?? null)}
+        />
+      )}
+      {steps && (
+        <Card title={t("steps.table.iteration")} subtitle={t("steps.source", { source: data.source })}>
+          <DataTable table={steps} query={query} baseNs={answer.base_ns} bar={{ column: "total_ns" }} />
         </Card>
       )}
     </div>

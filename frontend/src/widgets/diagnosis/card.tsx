@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { DiagnosisJson, UncheckedJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { addStyle } from "../../base/style";
-import { sayOption, t, textOf } from "../../i18n";
+import { sayOption, t, textOf, tOf } from "../../i18n";
 import { freshJobs } from "../../state/progress";
 import type { ViewState } from "../../state/use_view";
 import { Card } from "../card";
@@ -170,7 +170,7 @@ function CheckList({ checks }: { checks: readonly UncheckedJson[] }) {
   );
 }
 
-function stakeText({ at_stake_ms_per_step: ms, mean_step_ms: step }: DiagnosisJson): string {
+function stakeText({ at_stake_ms_per_step: ms, mean_step_ms: step, period }: DiagnosisJson): string {
   const time = format.duration(ms * 1e6, 2);
-  return t("diagnosis.stake", { time, share: format.percentOfRatio(step > 0 ? ms / step : 0, 0) });
+  return tOf(period, "diagnosis.stake", { time, share: format.percentOfRatio(step > 0 ? ms / step : 0, 0) });
 }

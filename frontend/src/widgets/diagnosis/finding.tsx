@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { FindingJson, LedgerJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { type Key, t, textOf, viewTitle } from "../../i18n";
+import { type Key, type Period, t, textOf, tOf, viewTitle } from "../../i18n";
 import { ViewLink } from "../view_link";
 import { evidenceLinks } from "./evidence";
 import { timeText } from "./ledger";
@@ -43,10 +43,10 @@ export function FindingFix({ finding }: { finding: FindingJson }) {
 }
 
 /** What it would save in a unit. */
-export function Saving({ finding, unit }: { finding: FindingJson; unit: format.Unit }) {
+export function Saving({ finding, unit, period }: { finding: FindingJson; unit: format.Unit; period: Period }) {
   const { ms_per_step: ms, kind } = finding;
   const time = ms === 0 ? format.UNKNOWN : timeText(ms * 1e6, unit);
-  return <span data-tip={t(tipOf(finding))}>{ms > 0 && kind !== "measured" ? `≤ ${time}` : time}</span>;
+  return <span data-tip={tOf(period, tipOf(finding))}>{ms > 0 && kind !== "measured" ? `≤ ${time}` : time}</span>;
 }
 
 function tipOf({ ms_per_step: ms, kind }: FindingJson): Key {

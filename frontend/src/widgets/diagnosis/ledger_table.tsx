@@ -1,6 +1,6 @@
 import type { DiagnosisJson, FindingJson, LedgerRowJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { t, textOf } from "../../i18n";
+import { type Period, t, textOf, tOf } from "../../i18n";
 import { message, say } from "../parts";
 import { EvidenceLinks, FindingFix, FindingText, Saving } from "./finding";
 import { colorOf, isHatched, isOutside, type NamedLedger, splitRows, timeText } from "./ledger";
@@ -24,7 +24,7 @@ export function LedgerTable(props: Props) {
   if (!ledger && others.length === 0) return null;
   return (
     <table class={`ledger ${ledger ? "" : "findings"}`}>
-      <Head unit={unit} hasLedger={ledger !== null} />
+      <Head unit={unit} hasLedger={ledger !== null} period={data.period} />
       <tbody>
         {rows.map(lines)}
         {ledger && <SumLine data={data} ledger={ledger} unit={unit} />}
@@ -49,7 +49,7 @@ function placedIn(rows: readonly LedgerRowJson[]): number[] {
   return rows.flatMap(({ findings, parts }) => [...findings, ...placedIn(parts)]);
 }
 
-function Head({ unit, hasLedger }: { unit: format.Unit; hasLedger: boolean }) {
+function Head({ unit, hasLedger, period }: { unit: format.Unit; hasLedger: boolean; period: Period }) {
   return (
     <thead>
       <tr>
@@ -60,7 +60,7 @@ function Head({ unit, hasLedger }: { unit: format.Unit; hasLedger: boolean }) {
               {unit.name}
             </th>
             <th scope="col" class="mono">
-              {message("ledger.column.share")}
+              {message("ledger.column.share", { period: message(`period.${period}`) })}
             </th>
           </>
         )}
@@ -130,7 +130,7 @@ function FindingCells({ finding, data, unit }: Props & { finding: FindingJson | 
   return (
     <>
       <td class="fix">{finding && <FindingFix finding={finding} />}</td>
-      <td class="mono saves">{finding && <Saving finding={finding} unit={unit} />}</td>
+      <td class="mono saves">{finding && <Saving finding={finding} unit={unit} period={data.period} />}</td>
       <td>{finding && <EvidenceLinks finding={finding} ledgers={data.ledgers} />}</td>
     </>
   );
@@ -142,7 +142,10 @@ function FindingLine(props: Props & { finding: FindingJson }) {
   return (
     <tr class={ledger ? "child" : ""}>
       <th scope="row">
-        <span class={`severity ${finding.severity}`} data-tip={t(`diagnosis.severity.${finding.severity}`)} />
+        <span
+          class={`severity ${finding.severity}`}
+          data-tip={tOf(data.period, `diagnosis.severity.${finding.severity}`)}
+        />
         {textOf(finding, "title")}
       </th>
       {ledger && <td colSpan={2} />}

@@ -1,0 +1,109 @@
+"""What the views say of a serving capture of 200 iterations: percentiles by phase and requests, the verdict, Diff."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.cli import run, shown
+from tests.unit.readers.test_iterations import annotation, replay
+from tests.unit.readers.test_kineto import Event, kernel, launch
+
+#: Iterations of the trace: every tenth is a prefill.
+COUNT = 200
+
+
+def serving(slower: int = 0) -> list[Event]:
+    """Decodes of 8 requests take 1,000 us + their number by a graph of two kernels; prefills of 1 request 3,000 us."""
+    out = []
+    for number in range(COUNT):
+        host, device, is_prefill = number * 100, 1_000_000 + number * 10_000, number % 10 == 0
+        out.append(annotation(f"step[{'EXTEND bs=1 toks=64' if is_prefill else 'DECODE bs=8'}]", host, 80))
+        call = number + 1
+        out.append(launch(call, host + 10) if is_prefill else replay(call, host + 10))
+        if is_prefill:
+            out.append(kernel(call, device, 3000))
+        else:
+            out += [kernel(call, device, 400), kernel(call, device + 400, 600 + number + slower)]
+    return out
+
+
+def written(folder: Path, name: str, events: list[Event]) -> Path:
+    path = folder / name / "host_1.pt.trace.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    return path.parent
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("serving")
+    return [written(folder, "before", serving()), written(folder, "after", serving(100))]
+
+
+def columns(table: dict[str, Any], *keys: str) -> list[tuple[object, ...]]:
+    return list(zip(*(table["data"][key] for key in keys)))
+
+
+def test_percentiles_are_by_phase_and_requests(captures: list[Path]) -> None:
+    decodes = sorted(1_000_000 + 1000 * number for number in range(COUNT) if number % 10)
+    answer = shown("step_trace", captures[0])
+    assert columns(
+        answer["tables"]["groups"], "phase", "requests", "count", "median_ns", "p99_ns", "graph_kernels"
+    ) == [
+        ("decode", 8, 180, 1_100_000, decodes[178], 360),
+        ("prefill", 1, 20, 3_000_000, 3_000_000, 0),
+    ]
+    assert len(answer["data"]["averaged"]) == 180
+    assert answer["data"]["mean"]["total_ns"] == sum(decodes) // 180
+    few = written(captures[0].parent, "few", serving()[: 4 * 10])
+    assert set(shown("step_trace", few)["tables"]["groups"]["data"]["p99_ns"]) == {None}
+
+
+def test_the_verdict_is_of_one_phase_and_speaks_of_iterations(captures: list[Path]) -> None:
+    done = run("diagnose", captures[0])
+    assert done.stdout.startswith("before: 200 iterations, mean of 180: 1.10 ms\n")
+    assert "Decode, 8 requests, graph replay (2 kernels): Healthy" in done.stdout
+    assert "mean iteration: 100 % computing" in done.stdout
+    assert "step" not in done.stdout.split("checks ran")[0]
+
+
+def test_idle_time_inside_a_replay_is_not_the_hosts(tmp_path: Path) -> None:
+    """The launch of the graph is long past: no rule about late launches applies, and the sentence says what it is."""
+    gaps = [kernel(1, 1000 + 100 * at, 80) for at in range(50)]
+    flows = [{"ph": "s", "id": 1, "pid": 9, "tid": 9, "ts": 10, "cat": "ac2g", "name": "ac2g"}]
+    flows += [{**flows[0], "ph": "f", "bp": "e", "pid": 0, "tid": 7, "ts": one["ts"]} for one in gaps]
+    path = written(tmp_path, "gaps", [annotation("step[DECODE bs=4]", 0, 50), replay(1, 10), *gaps, *flows])
+    found = json.loads(run("diagnose", path, "--json").stdout)["runs"][0]
+    assert "gaps between the kernels of a graph replay" in found["verdict"]["message"]
+    assert [one["rule"] for one in found["findings"]] == []
+
+
+def test_diff_pairs_iterations_by_phase_and_requests(captures: list[Path]) -> None:
+    answer = shown("diff", *captures)["data"]
+    assert answer["period"] == "iteration"
+    assert [
+        (pair["id"], pair["baseline_count"], pair["experimental_ns"] - pair["baseline_ns"]) for pair in answer["steps"]
+    ] == [
+        ("mean", 180, 100_000),
+        ("decode 8", 180, 100_000),
+        ("prefill 1", 20, 0),
+    ]
+
+
+def test_diff_of_iterations_that_have_nothing_in_common_is_of_the_whole_captures(captures: list[Path]) -> None:
+    others = written(
+        captures[0].parent, "others", [annotation("step[VERIFY bs=3]", 0, 50), launch(1, 5), kernel(1, 90, 7)]
+    )
+    assert [pair["id"] for pair in shown("diff", captures[0], others)["data"]["steps"]] == ["*"]
+
+
+def test_a_capture_without_steps_is_called_a_capture(tmp_path: Path) -> None:
+    events = [launch(1, 5), launch(2, 8), kernel(1, 20, 40), kernel(2, 100, 20, name="other")]
+    text = run("diagnose", written(tmp_path, "bare", events)).stdout
+    assert text.startswith("bare: capture of 0.10 ms\n")
+    assert "neither steps nor iterations were recorded" in text
+    assert "step " not in text.split("checks ran")[0].replace("neither steps", "")
