@@ -77,10 +77,15 @@ function Doctor({ data, answer, run }: { data: DoctorJson; answer: ViewJson; run
 
 /** How much of the device time is known by name. */
 function Coverage({ kernels }: { kernels: NonNullable<DoctorJson["kernels"]> }) {
-  const names = kernels.unknown.map(({ name, total_ns: ns }) => `${name || "–"} (${format.duration(ns, 2)})`).join(", ");
+  const names = kernels.unknown
+    .map(({ name, total_ns: ns }) => `${name || "–"} (${format.duration(ns, 2)})`)
+    .join(", ");
   return (
     <p class="muted" data-tip={t("doctor.kernels.tip")}>
-      {t(names ? "doctor.kernels.others" : "doctor.kernels", { share: format.percentOfRatio(kernels.known_share), names })}
+      {t(names ? "doctor.kernels.others" : "doctor.kernels", {
+        share: format.percentOfRatio(kernels.known_share),
+        names,
+      })}
     </p>
   );
 }
