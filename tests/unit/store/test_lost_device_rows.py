@@ -82,4 +82,4 @@ def test_a_capture_without_marks_is_no_step(tmp_path: Path) -> None:
     found = diagnose([span])
     assert found.steps and all(step is None for step, _ in found.steps)
     assert found.repeats == 1
-    assert "no marked steps" in found.verdict.message and "Mean step" not in found.verdict.message
+    assert "neither steps nor iterations" in found.verdict.message and "Mean step" not in found.verdict.message
