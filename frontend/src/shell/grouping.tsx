@@ -13,11 +13,12 @@ export function RunFolders({ run, catalog }: { run: RunJson; catalog: CatalogJso
   const { runs, offers } = catalog;
   const own = offers.filter((offer) => offer.runs.includes(run.id));
   if (runs.length < 2 && run.folders.length < 2 && !isGrouped()) return null;
-  const name = own.length > 0 ? t("side.folders.offer") : t("side.folders");
+  const isOne = run.folders.length < 2;
+  const name = own.length > 0 ? t("side.folders.offer") : t(isOne ? "side.folders.with" : "side.folders");
   const face = (
     <>
       <span>{name}</span>
-      <span class="arrow muted">{run.folders.length}</span>
+      {!isOne && <span class="arrow muted">{run.folders.length}</span>}
     </>
   );
   return (

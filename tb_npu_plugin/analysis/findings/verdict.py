@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import floor
 from typing import Optional
 
 from tb_npu_plugin.analysis.findings.ledger_sentence import excess_text, iterations_text, parts_of, sentence_of, text_of
@@ -11,7 +12,7 @@ from tb_npu_plugin.analysis.findings.model import SEVERITIES, Finding, Subject, 
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.kernels.roofline import distance_of
-from tb_npu_plugin.analysis.ledger.judge import Judgement, JudgementKind
+from tb_npu_plugin.analysis.ledger.judge import HEALTHY_LOSS, Judgement, JudgementKind
 from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.messages import Message
 
@@ -74,7 +75,9 @@ def _verdict(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     if any(one.cost_ns >= SEVERITIES[-1][1] * run.step_ns for one in findings if not one.causes):
         text = Message("verdict.short", step=step)
     else:
-        text = text_of([Message("verdict.healthy", step=step), _roofline(run, ledger)])
+        least = min(one.total("computing") / one.window_ns for one in run.ledgers if one.window_ns > 0)
+        figures = {"step": step, "share": percent(floor(100 * least) / 100), "most": percent(HEALTHY_LOSS)}
+        text = text_of([Message("verdict.healthy", **figures), _roofline(run, ledger)])
     return RunVerdict("healthy", ledger, "healthy", text, text_of([text, parts]), 0, 0.0)
 
 

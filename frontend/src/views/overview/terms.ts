@@ -8,7 +8,7 @@ export const en = {
   "overview.step.iteration": "Iteration {step}",
   "overview.step.took": "took {time} on the device.",
   "overview.step.took.rank": "took {time} on the device of {rank}.",
-  "overview.input_bound": "{steps} of {of} steps are input-bound",
+  "overview.input_bound": "Input-bound: {steps} of {of}",
   "overview.input_bound.tip":
     "The device idles for 0.5 ms and 1 % of the step time or longer while the host waits for the next batch",
   "overview.work": "device streams: {streams}, tasks: {tasks}",
@@ -82,7 +82,7 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.step.iteration": "迭代 {step}",
   "overview.step.took": "在 Device 侧用时 {time}。",
   "overview.step.took.rank": "在 {rank} 的 Device 侧用时 {time}。",
-  "overview.input_bound": "{of} 个 step 中有 {steps} 个受数据加载限制",
+  "overview.input_bound": "受数据加载限制：{of} 个中有 {steps} 个",
   "overview.input_bound.tip": "Host 侧等待下一个批次时，设备空闲至少 0.5 ms 且不少于迭代耗时的 1 %",
   "overview.work": "Device 侧 stream 数：{streams}，任务数：{tasks}",
   "overview.work.tip": "trace 中各 stream 的任务，不含通信算子及其 plane",
