@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Optional
 
-from tb_npu_plugin.analysis.findings import frequency_drop, input_bound, slow_link, unprofiled_rank
+from tb_npu_plugin.analysis.findings import frequency_drop, input_bound, slow_link, straggler, unprofiled_rank
 from tb_npu_plugin.analysis.findings.idle import excess_of
 from tb_npu_plugin.analysis.findings.model import Finding
 from tb_npu_plugin.analysis.findings.run_data import RunData
@@ -37,10 +37,15 @@ def _causes_of_wait(wait: Finding, rank: int, findings: Sequence[Finding], run: 
     own = [one for one in findings if one.subject.rank == rank and one is not wait]
     if wait.rule == unprofiled_rank.RULE.id:
         others = [one for one in findings if one.subject.rank is not None and one is not wait]
-        return tuple(one.rule for one in others if _excess(one, one.subject.rank, run) >= _EXPLAINS * wait.cost_ns)
+        return tuple(one.rule for one in others if _holds_up(one, run) >= _EXPLAINS * wait.cost_ns)
     excess = {one.rule: _excess(one, rank, run) for one in own}
     held = {rule: time for rule, time in excess.items() if time > 0}
     return tuple(held) if sum(held.values()) >= _EXPLAINS * wait.cost_ns else ()
+
+
+def _holds_up(finding: Finding, run: RunData) -> float:
+    """For how long a profiled rank holds others up, ns per step: they wait for it, or it is held up longer than them."""
+    return finding.cost_ns if finding.rule == straggler.RULE.id else _excess(finding, finding.subject.rank, run)
 
 
 def _excess(finding: Finding, rank: Optional[int], run: RunData) -> float:
