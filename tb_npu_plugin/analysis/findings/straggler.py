@@ -66,7 +66,7 @@ def find(run: RunData) -> list[Finding]:
         cost = min(one.cost_ns, _communicate_longer(run, one.line)) if run.ledgers else one.cost_ns
         if not run.ledgers or cost >= _LEAST_HELD * run.step_ns:
             found.setdefault(id(one.line), replace(one, cost_ns=cost))
-    for one in (*_awaited(run), *_idles_longer(run)):
+    for one in (*_awaited(run), *_of_few(run), *_idles_longer(run)):
         found.setdefault(id(one.line), one)
     return [_finding(run, one) for one in found.values()]
 
@@ -123,6 +123,26 @@ def _awaited(run: RunData) -> list[Straggler]:
                 message = Message("finding.straggler.awaited", idle=duration(held.idle), **figures)
                 kind = "host" if held.idle >= _EXPLAINS * held.ns else "arrives"
             out.append(Straggler(line, kind, message, held.ns))
+    return out
+
+
+def _of_few(run: RunData) -> list[Straggler]:
+    """Ranks with too few peers for a median that compute longer than these, which communicate longer in turn."""
+    key = "finding.straggler.computes_stage" if run.has_stages else "finding.straggler.computes"
+    out = []
+    for line in run.lines:
+        own, peers = run.ledger_of(line), _peers(run, line)
+        alike = [one.total("computing") for one in peers if pipeline_stage(one.span.capture) == line.stage]
+        if own is None or not 0 < len(alike) < LEAST_PEERS - 1:
+            continue
+        median = median_of(alike)
+        longer = min((own.total("computing") - median) / run.repeats, _communicate_longer(run, line))
+        if longer >= max(_LEAST_HELD_ALONE * run.step_ns, _LEAST_APART_NS):
+            figures = {
+                "time": duration(own.total("computing") / run.repeats),
+                "share": percent(own.total("computing") / median - 1),
+            }
+            out.append(Straggler(line, "computes", Message(key, rank=line.title, **figures), longer))
     return out
 
 

@@ -16,7 +16,7 @@ from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Rule, Sub
 from tb_npu_plugin.analysis.findings.registry import RULES
 from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData
 from tb_npu_plugin.analysis.ledger.judge import Judgement
-from tb_npu_plugin.analysis.ledger.model import Entry, RankLedger
+from tb_npu_plugin.analysis.ledger.model import Entry, EntryKind, RankLedger
 from tb_npu_plugin.analysis.run.budgets import RankBudget
 from tb_npu_plugin.analysis.run.communication import Hold, RunCommunication
 from tb_npu_plugin.analysis.run.late_peers import LatePeer
@@ -258,22 +258,23 @@ def test_the_slowest_stage_is_named_with_what_an_even_split_would_save() -> None
     assert stage_imbalance.find(run_of([(10, {}), (10, {"computing": 62})], (1, 2))) == []
 
 
-def test_a_rank_that_is_idle_while_the_others_communicate_longer_is_the_straggler() -> None:
-    """Computing hides their waits, which delay their transfers."""
+@pytest.mark.parametrize(("kind", "code"), [("unexplained", "idles"), ("computing", "computes")])
+def test_of_two_ranks_the_straggler_is_held_up_while_the_other_communicates_longer(kind: EntryKind, code: str) -> None:
+    """Also where computing hides the waits of the other one, which delay its transfers."""
 
-    def exact(kind: Any, time: int) -> Entry:
-        return Entry(kind, "", time * MS, time * MS, time * MS, None, "")
+    def exact(entry: EntryKind, time: int) -> Entry:
+        return Entry(entry, "", time * MS, time * MS, time * MS, None, "")
 
-    def run(idle: int, transfer: int) -> RunData:
+    def run(held_up: int, transfer: int) -> RunData:
         found = run_of([(30, {}), (30, {})])
-        parts = ((idle, 13), (1, transfer))
-        entries = [(exact("unexplained", one), exact("transfer", other)) for one, other in parts]
+        parts = ((held_up, 13), (1, transfer))
+        entries = [(exact(kind, one), exact("transfer", other)) for one, other in parts]
         ledgers = [RankLedger(line.span, None, 100 * MS, 0, 0, 0, 0, one) for line, one in zip(found.lines, entries)]
         vars(found).update(ledgers=ledgers, judgement=Judgement("loss"), is_marked=True)
         return found
 
     (found,) = straggler.find(run(12, 22))
-    assert (found.message.code, found.subject.rank, found.cost_ns) == ("finding.straggler.idles", 0, 9 * MS)
+    assert (found.message.code, found.subject.rank, found.cost_ns) == (f"finding.straggler.{code}", 0, 9 * MS)
     assert straggler.find(run(12, 13)) == straggler.find(run(1, 22)) == []
 
 
