@@ -165,7 +165,8 @@ EVIDENCE: dict[str, Fault] = {
     "one slow host": Fault(("host_bound", *_NAMES_RANK), HOST_KIND, _HOST_OF_A_RANK),
     "slow allocator": Fault(("allocator", *_NAMES_RANK), HOST_KIND, _HOST_OF_A_RANK),
     "one preempted": Fault(("core_binding", *_NAMES_RANK), HOST_KIND, _HOST_OF_A_RANK),
-    "slow host": Fault(("host_bound",), HOST_KIND, _HOST_OF_ALL),
+    # Hosts that are all slow are late in turn: the recorded ranks do wait for another one.
+    "slow host": Fault(("host_bound", "unprofiled_rank"), HOST_KIND, _HOST_OF_ALL),
     "synchronization": Fault(("sync_stream",), HOST_KIND, _HOST_OF_ALL),
     "slow link": Fault(("slow_link",), TRANSFER_KIND, _LINK, least_ranks=4, unclear=RECORDED),
     "no overlap": Fault(("exposed_communication",), TRANSFER_KIND, _TRANSFER_BESIDE_KERNELS),
