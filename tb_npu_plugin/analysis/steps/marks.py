@@ -14,12 +14,14 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.mindspore_files import STEP_MARKS_COLUMNS
 from tb_npu_plugin.schema.serving import GRAPH_LAUNCH, ITERATIONS_COLUMNS, Engine, Mark, mark_of
-from tb_npu_plugin.tables import IntArray, StringColumn, Table, from_lists
+from tb_npu_plugin.tables import IntArray, StringColumn, Table, from_lists, known
 
 Index = NDArray[np.int64]
 #: A range stands for the one around it if it launches at least this share of its tasks; so do the calls that replay a
 #: graph for a capture without marks.
 MOST = 0.95
+#: Files write times in microseconds, some as 64-bit floats: these hold quarters of them.
+_ROUNDING_NS = 250
 #: Call that replays a graph: it tells nothing.
 _GRAPH = Mark(Engine("", GRAPH_LAUNCH))
 
@@ -110,6 +112,20 @@ def iterations_table(steps: Steps, kernels: Table, replayed: NDArray[np.bool_]) 
         "graph_kernels": in_graph.tolist(),
     }
     return from_lists(ITERATIONS_COLUMNS, columns)
+
+
+def with_steps_of(tasks: Table, others: Table) -> Table:
+    """Return device tasks with the steps of the same ones in `others`, which are by start and come from another file: the
+    nearest one by start counts, as files round times."""
+    start, other = tasks.ints("start_ns"), others.ints("start_ns")
+    after = np.minimum(np.searchsorted(other, start), len(other) - 1)
+    before = np.maximum(after - 1, 0)
+    nearest = np.where(np.abs(start - other[before]) <= np.abs(other[after] - start), before, after)
+    steps = others.text("step")
+    is_same = np.abs(other[nearest] - start) <= _ROUNDING_NS
+    codes = np.where(known(start) & is_same, steps.codes[nearest], -1).astype(np.int32)
+    columns = tasks.columns if tasks.has("step") else (others.column("step"), *tasks.columns)
+    return Table(columns, {**tasks.data, "step": StringColumn(codes, steps.values)})
 
 
 def unsure_marks(steps: Steps) -> list[Problem]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,10 +11,9 @@ from tb_npu_plugin.analysis.steps import partition as analysis
 from tb_npu_plugin.analysis.steps.marks import Steps
 from tb_npu_plugin.readers.kineto.nesting import threads
 from tb_npu_plugin.readers.kineto.selected_events import SelectedEvents
-from tb_npu_plugin.schema.registry import TABLES
-from tb_npu_plugin.schema.torch_npu_csv import COPYING, STEP_START
+from tb_npu_plugin.schema.torch_npu_csv import COPYING
 from tb_npu_plugin.schema.trace import STEP_MARK
-from tb_npu_plugin.tables import StringColumn, Table, from_lists
+from tb_npu_plugin.tables import StringColumn, Table
 
 
 def steps_of(selected: SelectedEvents) -> Steps:
@@ -45,9 +44,7 @@ def budgets(kernels: Table, steps: Steps) -> Table:
         replace(step, copying=step.copying or 0, preparing=_time_since(marks.get(step.step), step.start_ns))
         for step in analysis.from_kernels(kernels, are_iterations=bool(steps.engine))
     ]
-    rows = [asdict(step) for step in found]
-    columns = [column for column in (*TABLES["step_trace"], COPYING, STEP_START) if column.key in asdict(found[0])]
-    return from_lists(columns, {column.key: [row[column.key] for row in rows] for column in columns})
+    return analysis.table_of(found, COPYING)
 
 
 def _time_since(mark: int | None, start: int | None) -> int | None:

@@ -5,12 +5,16 @@ Source: docs/facts/ascend_pt.md, kernel_details.csv, step_trace_time.csv, Events
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from io import BytesIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.analysis.steps import partition
+from tb_npu_plugin.analysis.steps.marks import Steps as Marks
+from tb_npu_plugin.analysis.steps.marks import engine_ranges, iterations_in, iterations_table, unsure_marks
 from tb_npu_plugin.analysis.steps.windows import StepWindows
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import TraceEvents
@@ -19,6 +23,7 @@ from tb_npu_plugin.scan.args_columns import Key, read_columns
 from tb_npu_plugin.schema import trace, trace_events
 from tb_npu_plugin.schema.kernel_meaning import meaning_of
 from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.schema.serving import mark_of
 from tb_npu_plugin.schema.torch_npu_csv import STEP_LEAD, STEP_START
 from tb_npu_plugin.store.timeline.operators import complete, launches
 from tb_npu_plugin.store.timeline.tracks import Names, read_names
@@ -48,18 +53,36 @@ _POINT_TO_POINT = re.compile("send|receive|recv", re.IGNORECASE)
 _ANY_CORE = (trace.AI_CORE, "Other")
 
 
-def read_device_tables(events: TraceEvents, args: ArgsFile | None) -> dict[str, Table]:
+def read_device_tables(
+    events: TraceEvents, args: ArgsFile | None, log: ProblemLog, only_iterations: bool = False
+) -> dict[str, Table]:
     """Return kernels, step_trace and comm_ops; {} without device rows. The trace does not hold the types, shapes and metrics of
-    kernels, nor times of transfers."""
+    kernels, nor times of transfers. Without steps, those of the iterations of a serving engine, and engine_iterations.
+
+    only_iterations: {} without iterations.
+    """
+    marks = _marks(events)
+    engine_marks = np.zeros(0, dtype=np.int64) if marks else _engine_marks(events)
+    if only_iterations and not len(engine_marks):
+        return {}
     device = _Device.of(events, args)
     rows = np.concatenate([device.kernels, device.operators])
     if not len(rows):
         return {}
     rows = rows[np.argsort(events.ts[rows], kind="stable")]
-    steps = _Steps.of(events, device)
-    table = _kernels(events, args, device, rows, steps)
+    launched_by = _launched_by(events)
+    on_host = ~np.isin(events.pid[engine_marks], _processes(device.names, trace_events.DEVICE_SIDE))
+    found = _iterations(events, engine_marks[on_host], rows, launched_by)
+    if only_iterations and found is None:
+        return {}
+    steps = _Steps.of(events, device, marks, launched_by)
+    table = _kernels(events, args, device, rows, steps.at(events.ts[rows]) if found is None else found[1])
     out = {"kernels": table}
-    if len(device.overlap):
+    if found is not None:
+        log.extend(unsure_marks(found[0]))
+        out["engine_iterations"] = iterations_table(found[0], table, np.zeros(len(table), dtype=np.bool_))
+        out["step_trace"] = partition.table_of(partition.from_kernels(table, are_iterations=True))
+    elif len(device.overlap):
         out["step_trace"] = _step_trace(events, device, steps)
     if len(device.operators):
         out["comm_ops"] = _comm_ops(table, np.isin(rows, device.operators))
@@ -99,7 +122,7 @@ class _Device:
         )
 
 
-def _processes(names: Names, wanted: tuple[str, ...]) -> list[int]:
+def _processes(names: Names, wanted: Collection[str]) -> list[int]:
     return [pid for pid, process in names.processes.items() if process.name in wanted]
 
 
@@ -166,20 +189,16 @@ class _Steps:
     windows: StepWindows | None
 
     @staticmethod
-    def of(events: TraceEvents, device: _Device) -> _Steps:
-        """A launch is timed by its operator, as the task queue may run late, else by its CANN call."""
-        marks = _marks(events)
+    def of(events: TraceEvents, device: _Device, marks: dict[str, tuple[int, int]], launched_by: IntArray) -> _Steps:
+        """marks: see _marks."""
         start = np.array([mark[0] for mark in marks.values()], dtype=np.int64)
         if not marks:
             return _Steps([], start, None)
-        launched = np.full(len(events), NULL_INT)
-        for category in (trace.HOST_TO_DEVICE, trace.ASYNC_NPU):
-            begins, tasks = launches(events, category, every=True)
-            launched[tasks] = events.ts[begins]
         own = np.concatenate([device.kernels, device.copies, device.operators])
-        begin = events.ts[own]
+        launch, begin = launched_by[own], events.ts[own]
+        launched = np.where(launch >= 0, events.ts[launch], NULL_INT)
         end = np.array([mark[1] for mark in marks.values()], dtype=np.int64)
-        return _Steps(list(marks), start, StepWindows.of((start, end), launched[own], begin, begin + events.dur[own]))
+        return _Steps(list(marks), start, StepWindows.of((start, end), launched, begin, begin + events.dur[own]))
 
     def numbers(self, starts: IntArray) -> IntArray:
         """The index of the step of each device time (ascending), -1 for none. Without marks, all is one step."""
@@ -204,8 +223,45 @@ def _marks(events: TraceEvents) -> dict[str, tuple[int, int]]:
     return out
 
 
-def _kernels(events: TraceEvents, args: ArgsFile | None, device: _Device, rows: Index, steps: _Steps) -> Table:
-    """One row for each of `rows`, which are sorted by start."""
+def _launched_by(events: TraceEvents) -> Index:
+    """The launch of each event, -1 for none: its operator, as the task queue may run late, else its CANN call."""
+    out = np.full(len(events), -1, dtype=np.int64)
+    for category in (trace.HOST_TO_DEVICE, trace.ASYNC_NPU):
+        begins, tasks = launches(events, category, every=True)
+        out[tasks] = begins
+    return out
+
+
+def _engine_marks(events: TraceEvents) -> Index:
+    """Marks of iterations of serving engines."""
+    codes = [code for code, name in enumerate(events.names) if mark_of(name) is not None]
+    return complete(events, np.flatnonzero(np.isin(events.name, codes)))
+
+
+def _iterations(
+    events: TraceEvents, marks: Index, rows: Index, launched_by: Index
+) -> tuple[Marks, StringColumn] | None:
+    """The iterations, and that of each of `rows`: the one that launched it; None without any. Threads of all processes of the
+    host share ids (trace.PROGRAM)."""
+    launch = launched_by[rows]
+    has_launch = launch >= 0
+    times, thread = events.ts[launch[has_launch]], events.tid[launch[has_launch]].astype(np.int64)
+    ranges = engine_ranges(
+        events.ts[marks],
+        events.dur[marks],
+        events.tid[marks].astype(np.int64),
+        StringColumn.of(events.names[code] for code in events.name[marks].tolist()),
+    )
+    found = iterations_in(ranges, times, thread)
+    if found is None:
+        return None
+    codes = np.full(len(rows), -1, dtype=np.int32)
+    codes[has_launch] = found.at(times, thread).codes
+    return found, StringColumn(codes, found.names.values)
+
+
+def _kernels(events: TraceEvents, args: ArgsFile | None, device: _Device, rows: Index, steps: StringColumn) -> Table:
+    """One row for each of `rows`, which are sorted by start. steps: of each."""
     order = np.argsort(rows)  # args are read in the order of the file
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
@@ -219,7 +275,7 @@ def _kernels(events: TraceEvents, args: ArgsFile | None, device: _Device, rows: 
     device_id = _device_ids(events, device.names, rows)
     stems = StringColumn.of(None if one is None else one.group("type") for one in found)
     data: dict[str, Data] = {
-        "step": steps.at(start),
+        "step": steps,
         "device_id": device_id,
         "name": StringColumn(name.reshape(-1).astype(np.int32), texts),
         "type": StringColumn(np.where(is_operator, stems.codes[name.reshape(-1)], -1).astype(np.int32), stems.values),
