@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.steps import partition
-from tb_npu_plugin.analysis.steps.marks import Steps as Marks
-from tb_npu_plugin.analysis.steps.marks import engine_ranges, iterations_in, iterations_table, unsure_marks
-from tb_npu_plugin.analysis.steps.windows import StepWindows
+from tb_npu_plugin.analysis.steps.marks import iterations_table, unsure_marks
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile
@@ -23,9 +21,9 @@ from tb_npu_plugin.scan.args_columns import Key, read_columns
 from tb_npu_plugin.schema import trace, trace_events
 from tb_npu_plugin.schema.kernel_meaning import meaning_of
 from tb_npu_plugin.schema.registry import TABLES
-from tb_npu_plugin.schema.serving import mark_of
 from tb_npu_plugin.schema.torch_npu_csv import STEP_LEAD, STEP_START
-from tb_npu_plugin.store.timeline.operators import complete, launches
+from tb_npu_plugin.store.timeline.device_steps import MarkedSteps, engine_marks, iterations_at, launches_of, step_marks
+from tb_npu_plugin.store.timeline.operators import complete
 from tb_npu_plugin.store.timeline.tracks import Names, read_names
 from tb_npu_plugin.tables import NULL_INT, Data, IntArray, StringColumn, Table, known
 from tb_npu_plugin.texts import TextList
@@ -61,21 +59,21 @@ def read_device_tables(
 
     only_iterations: {} without iterations.
     """
-    marks = _marks(events)
-    engine_marks = np.zeros(0, dtype=np.int64) if marks else _engine_marks(events)
-    if only_iterations and not len(engine_marks):
+    marks = step_marks(events)
+    of_engines = np.zeros(0, dtype=np.int64) if marks else engine_marks(events)
+    if only_iterations and not len(of_engines):
         return {}
     device = _Device.of(events, args)
     rows = np.concatenate([device.kernels, device.operators])
     if not len(rows):
         return {}
     rows = rows[np.argsort(events.ts[rows], kind="stable")]
-    launched_by = _launched_by(events)
-    on_host = ~np.isin(events.pid[engine_marks], _processes(device.names, trace_events.DEVICE_SIDE))
-    found = _iterations(events, engine_marks[on_host], rows, launched_by)
+    launched_by = launches_of(events)
+    on_host = ~np.isin(events.pid[of_engines], _processes(device.names, trace_events.DEVICE_SIDE))
+    found = iterations_at(events, of_engines[on_host], rows, launched_by)
     if only_iterations and found is None:
         return {}
-    steps = _Steps.of(events, device, marks, launched_by)
+    steps = MarkedSteps.of(events, marks, np.concatenate([rows, device.copies]), launched_by)
     table = _kernels(events, args, device, rows, steps.at(events.ts[rows]) if found is None else found[1])
     out = {"kernels": table}
     if found is not None:
@@ -180,86 +178,6 @@ def _within(events: TraceEvents, rows: Index, outer: Index) -> NDArray[np.bool_]
     return np.asarray((place >= 0) & (inside | (events.ts[rows] == events.ts[outer][place])))
 
 
-@dataclass(frozen=True)
-class _Steps:
-    """The marked steps, by start on the host. windows: None without marks."""
-
-    names: list[str]
-    start: IntArray
-    windows: StepWindows | None
-
-    @staticmethod
-    def of(events: TraceEvents, device: _Device, marks: dict[str, tuple[int, int]], launched_by: IntArray) -> _Steps:
-        """marks: see _marks."""
-        start = np.array([mark[0] for mark in marks.values()], dtype=np.int64)
-        if not marks:
-            return _Steps([], start, None)
-        own = np.concatenate([device.kernels, device.copies, device.operators])
-        launch, begin = launched_by[own], events.ts[own]
-        launched = np.where(launch >= 0, events.ts[launch], NULL_INT)
-        end = np.array([mark[1] for mark in marks.values()], dtype=np.int64)
-        return _Steps(list(marks), start, StepWindows.of((start, end), launched, begin, begin + events.dur[own]))
-
-    def numbers(self, starts: IntArray) -> IntArray:
-        """The index of the step of each device time (ascending), -1 for none. Without marks, all is one step."""
-        return np.zeros(len(starts), dtype=np.int64) if self.windows is None else self.windows.at(starts)
-
-    def at(self, starts: IntArray) -> StringColumn:
-        """The marked step of each device time (ascending)."""
-        found = self.numbers(starts) if self.names else np.full(len(starts), -1)
-        return StringColumn(found.astype(np.int32), self.names)
-
-
-def _marks(events: TraceEvents) -> dict[str, tuple[int, int]]:
-    """Start and end of the mark of each step, by start. Newer releases mark a step on the device, too: the host's mark is the
-    first one."""
-    codes = [code for code, name in enumerate(events.names) if name.startswith(trace.STEP_MARK)]
-    rows = complete(events, np.flatnonzero(np.isin(events.name, codes)))
-    rows = rows[np.argsort(events.ts[rows], kind="stable")]
-    out: dict[str, tuple[int, int]] = {}
-    for row in rows.tolist():
-        start = int(events.ts[row])
-        out.setdefault(events.names[events.name[row]][len(trace.STEP_MARK) :], (start, start + int(events.dur[row])))
-    return out
-
-
-def _launched_by(events: TraceEvents) -> Index:
-    """The launch of each event, -1 for none: its operator, as the task queue may run late, else its CANN call."""
-    out = np.full(len(events), -1, dtype=np.int64)
-    for category in (trace.HOST_TO_DEVICE, trace.ASYNC_NPU):
-        begins, tasks = launches(events, category, every=True)
-        out[tasks] = begins
-    return out
-
-
-def _engine_marks(events: TraceEvents) -> Index:
-    """Marks of iterations of serving engines."""
-    codes = [code for code, name in enumerate(events.names) if mark_of(name) is not None]
-    return complete(events, np.flatnonzero(np.isin(events.name, codes)))
-
-
-def _iterations(
-    events: TraceEvents, marks: Index, rows: Index, launched_by: Index
-) -> tuple[Marks, StringColumn] | None:
-    """The iterations, and that of each of `rows`: the one that launched it; None without any. Threads of all processes of the
-    host share ids (trace.PROGRAM)."""
-    launch = launched_by[rows]
-    has_launch = launch >= 0
-    times, thread = events.ts[launch[has_launch]], events.tid[launch[has_launch]].astype(np.int64)
-    ranges = engine_ranges(
-        events.ts[marks],
-        events.dur[marks],
-        events.tid[marks].astype(np.int64),
-        StringColumn.of(events.names[code] for code in events.name[marks].tolist()),
-    )
-    found = iterations_in(ranges, times, thread)
-    if found is None:
-        return None
-    codes = np.full(len(rows), -1, dtype=np.int32)
-    codes[has_launch] = found.at(times, thread).codes
-    return found, StringColumn(codes, found.names.values)
-
-
 def _kernels(events: TraceEvents, args: ArgsFile | None, device: _Device, rows: Index, steps: StringColumn) -> Table:
     """One row for each of `rows`, which are sorted by start. steps: of each."""
     order = np.argsort(rows)  # args are read in the order of the file
@@ -327,7 +245,7 @@ def _wait(start: IntArray, end: IntArray, devices: IntArray) -> IntArray:
     return out
 
 
-def _step_trace(events: TraceEvents, device: _Device, steps: _Steps) -> Table:
+def _step_trace(events: TraceEvents, device: _Device, steps: MarkedSteps) -> Table:
     """Sums of the rows of Overlap Analysis by step: those that begin in its time count whole."""
     count = max(1, len(steps.names))
     order = np.argsort(events.ts[device.overlap], kind="stable")
