@@ -42,6 +42,8 @@ _TASK_IDS = {
     "task_id": ("Task Id",),
     "model_id": ("Model Id", "model id"),
 }
+#: Model id of tasks that no graph replays.
+_NO_MODEL = 2**32 - 1
 _BUBBLE = "hcom_receive"
 #: A time after all others.
 _NEVER = np.iinfo(np.int64).max
@@ -78,7 +80,8 @@ def read_device_tables(
     out = {"kernels": table}
     if found is not None:
         log.extend(unsure_marks(found[0]))
-        out["engine_iterations"] = iterations_table(found[0], table, np.zeros(len(table), dtype=np.bool_))
+        model = table.ints("model_id")
+        out["engine_iterations"] = iterations_table(found[0], table, known(model) & (model != _NO_MODEL))
         out["step_trace"] = partition.table_of(partition.from_kernels(table, are_iterations=True))
     elif len(device.overlap):
         out["step_trace"] = _step_trace(events, device, steps)

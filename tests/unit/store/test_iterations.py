@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tb_npu_plugin.analysis.findings.diagnose import diagnose
@@ -25,6 +26,8 @@ OUTPUT = "ASCEND_PROFILER_OUTPUT"
 VLLM_ASCEND = {"prepare input": 0.1, "forward": 0.9, "post process": 1.0}
 #: Files of the tables, and how long the device of a result without them lags behind the host, us: longer than both steps.
 FILES, LAG = ("kernel_details.csv", "step_trace_time.csv", "communication.json"), 100_000
+#: Kernels that a graph replays.
+GRAPH = "aclnnInplaceRelu_Relu_Relu"
 MINDIE = {"Decoder_layer::Execute": 0.9, "LmHead::Execute": 1.0}
 
 
@@ -42,6 +45,8 @@ def served(tmp_path: Path, marks: dict[str, float], removed: tuple[str, ...] = (
     for event in read:
         if removed and event["pid"] in late and "ts" in event:
             event["ts"] = str(Decimal(event["ts"]) + LAG)
+        if event["name"] == GRAPH and "Model Id" in event.get("args", {}):
+            event["args"]["Model Id"] = 1
         events += marked(event, marks) if event["name"].startswith("ProfilerStep#") else [event]
     file.write_text(json.dumps(events))
     for name, column in (("kernel_details.csv", "Step Id"), ("step_trace_time.csv", "Step")):
@@ -93,6 +98,8 @@ def test_kernels_belong_to_the_iteration_that_launched_them(
     found = table_of(span, "engine_iterations")
     assert (found.text("step").tolist(), found.text("engine").tolist()) == (["1", "2"], [engine] * 2)
     assert found.ints("kernels").tolist() == [expected.count("1"), expected.count("2")]
+    replayed = kernels.text("step").take(np.flatnonzero(kernels.text("name").equals(GRAPH))).tolist()
+    assert found.ints("graph_kernels").tolist() == [replayed.count("1"), replayed.count("2")] != [0, 0]
     steps = table_of(span, "step_trace")
     start, end = kernels.ints("start_ns"), kernels.ints("start_ns") + kernels.ints("dur_ns")
     for row, step in enumerate(("1", "2")):
