@@ -183,7 +183,7 @@ class Span:
             return found
         if entry is self._tables and self._trace is not None and self._has_iterations:
             launched = self._load(self._trace, table) if table in self._trace.meta["rows"] else None
-            found = found if launched is None else with_steps_of(found, launched)
+            found = with_steps_of(found, launched) if launched else found
         return with_meaning(found) if table == "kernels" else found
 
     @property
