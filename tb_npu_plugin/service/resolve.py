@@ -319,8 +319,9 @@ def _span_version(view: View, span: Span, statuses: Sequence[StageStatus]) -> st
     """Names of the entries that the span was opened with: a stage may have been read since."""
     used = {status.stage for status in statuses}
     tables = next((status.entry for status in statuses if status.stage == "tables"), None)
-    if view.with_trace or FORMATS[span.format].from_trace.difference(tables.meta["rows"] if tables is not None else ()):
-        used.add("trace")  # it may hold the missing tables
+    lacks = FORMATS[span.format].from_trace.difference(tables.meta["rows"] if tables is not None else ())
+    if view.with_trace or lacks or span.rows("engine_iterations"):
+        used.add("trace")  # it may hold the missing tables, or the steps
     return "-".join([span.token[:8], *(name[:12] for stage, name in span.entries.items() if stage in used)])
 
 

@@ -11,6 +11,7 @@ import duckdb
 import msgspec
 
 from tb_npu_plugin.analysis.kernels.meaning import with_meaning
+from tb_npu_plugin.analysis.steps.marks import with_steps_of
 from tb_npu_plugin.discovery.model import FoundSpan, Place, label_of
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture, StageCost
@@ -78,6 +79,12 @@ class Span:
             [*place.span.notes, *problems], *read, problems_between(place.span, tables, trace)
         )
         self.capture = self._capture()
+        #: Whether the trace marks iterations of a serving engine, and the files mark no steps.
+        self._has_iterations = (
+            trace is not None
+            and "engine_iterations" in trace.meta["rows"]
+            and not (tables is not None and (tables.meta["steps"] or "iterations" in tables.meta["rows"]))
+        )
 
     @property
     def label(self) -> str:
@@ -111,21 +118,17 @@ class Span:
 
     def rows(self, table: str) -> int | None:
         """Row count of a logical table; None when its file is missing or not read."""
-        count = self._tables.meta["rows"].get(table) if self._tables else None
-        if count is None and self._trace is not None:
-            count = self._trace.meta["rows"].get(table)
-        if count is None and table == "operators":
-            count = self.rows(NAMED_ONLY)
-        return None if count is None else int(count)
+        entry = self._entry_of(table)
+        if entry is None:
+            return self.rows(NAMED_ONLY) if table == "operators" else None
+        return int(entry.meta["rows"][table])
 
     def table(self, table: str) -> Table | None:
         """A logical table; None when its file is missing. A damaged cache file gives None and a Problem. Raises Refused.
 
         Some tables come from the trace if no other file has them. Without a trace, "operators" may be NAMED_ONLY.
         """
-        entry = next(
-            (one for one in (self._tables, self._trace) if one is not None and table in one.meta["rows"]), None
-        )
+        entry = self._entry_of(table)
         if entry is None:
             return self.table(NAMED_ONLY) if table == "operators" else None
         folder = entry.folder
@@ -136,10 +139,20 @@ class Span:
             self._note_damage(folder, table, error)
             return None
 
+    def _entry_of(self, table: str) -> Entry | None:
+        """The entry that holds a logical table: the files', else the trace's. The steps of a serving capture are its
+        iterations, which only the trace marks."""
+        entries = [self._tables, self._trace]
+        if table == "step_trace" and self._has_iterations:
+            entries.reverse()
+        elif table == "engine_iterations" and not self._has_iterations:
+            return None
+        return next((entry for entry in entries if entry is not None and table in entry.meta["rows"]), None)
+
     def source(self, table: str) -> str:
         """Name of the file that a logical table was read from; where it is missing, the expected file."""
         read = self._tables.meta.get("sources", {}) if self._tables is not None else {}
-        if table in read:
+        if table in read and self._entry_of(table) is not self._trace:
             return str(read[table])
         found = file_of(table, self.format)
         if (self._trace is not None and table in self._trace.meta["rows"]) or found.in_trace:
@@ -166,7 +179,12 @@ class Span:
             if is_short
             else read_table(entry.folder / TABLES_FILE, table, self._memory)
         )
-        return with_meaning(found) if found is not None and table == "kernels" else found
+        if found is None or table not in ("kernels", "comm_ops"):
+            return found
+        if entry is self._tables and self._trace is not None and self._has_iterations:
+            launched = self._load(self._trace, table) if table in self._trace.meta["rows"] else None
+            found = with_steps_of(found, launched) if launched else found
+        return with_meaning(found) if table == "kernels" else found
 
     @property
     def damaged(self) -> bool:

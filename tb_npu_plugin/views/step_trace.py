@@ -200,6 +200,7 @@ VIEW = View(
     title="Step Trace",
     scope="span",
     needs=(("iterations", "kernels", "step_trace"),),
+    with_trace=True,
     build=build,
     contract=StepTraceJson,
     params=(

@@ -71,8 +71,8 @@ def timed_steps(span: SpanData) -> list[tuple[Step, int, int]]:
 
 
 def are_computed(span: SpanData) -> bool:
-    """Whether step budgets must be computed: GPU traces have kernels and step marks, but no budgets."""
-    if span.format == KINETO.id:
+    """Whether step budgets must be computed: GPU traces have kernels and step marks, but no budgets; nor have iterations."""
+    if span.format == KINETO.id or span.rows("engine_iterations"):
         return bool(span.rows("step_trace"))
     return not span.rows("step_trace") and bool(steps_and_source(span)[0])
 

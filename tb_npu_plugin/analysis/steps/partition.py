@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Literal, Optional
 
 import numpy as np
@@ -12,7 +12,9 @@ from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.intervals import Intervals
 from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing, is_copy
-from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
+from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.schema.torch_npu_csv import STEP_START
+from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Table, from_lists, known
 
 #: Figures of a step, ns. computing + communication_not_overlapped + copying + free = stage + bubble (within 0.5 us in
 #: files).
@@ -151,6 +153,13 @@ def from_kernels(kernels: Table, are_iterations: bool = False) -> list[Step]:
     for part in _by_device(kernels):
         out += _of_device(part, has_steps, are_iterations)
     return out
+
+
+def table_of(steps: Sequence[Step], *more: Column) -> Table:
+    """The steps as table step_trace. more: its columns that not all formats have."""
+    rows = [asdict(step) for step in steps]
+    columns = [column for column in (*TABLES["step_trace"], *more, STEP_START) if column.key in Step.__annotations__]
+    return from_lists(columns, {column.key: [row[column.key] for row in rows] for column in columns})
 
 
 def _by_device(kernels: Table) -> list[Table]:

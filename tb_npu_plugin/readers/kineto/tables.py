@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_npu_plugin.analysis.steps.marks import iterations_table, unsure_marks
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.kineto.communication import read_communication
-from tb_npu_plugin.readers.kineto.iterations import in_graphs, iterations_of, table_of
+from tb_npu_plugin.readers.kineto.iterations import in_graphs, iterations_of
 from tb_npu_plugin.readers.kineto.kernels import read_kernels
 from tb_npu_plugin.readers.kineto.lost_args import report_lost_args
 from tb_npu_plugin.readers.kineto.memory import read_memory
 from tb_npu_plugin.readers.kineto.nesting import threads
 from tb_npu_plugin.readers.kineto.operators import Operators
 from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents, find_rows
-from tb_npu_plugin.readers.kineto.steps import Steps, budgets
+from tb_npu_plugin.readers.kineto.steps import budgets, steps_of
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.schema import kineto
@@ -31,18 +32,18 @@ def derive_tables(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -
     owner = np.zeros(0, dtype=np.int64)
     device_ns = np.zeros(0, dtype=np.int64)
     _report_lost_ids(selected, log)
-    steps = iterations_of(selected) or Steps.of(selected)
+    steps = iterations_of(selected) or steps_of(selected)
     if len(steps.start):
         out["step_marks"] = steps.table()
-    unsure = {mark.engine.name for mark in steps.engine if mark.engine.from_code}
-    if unsure:
-        log.add(_from_code(", ".join(sorted(unsure))))
+    log.extend(unsure_marks(steps))
     if len(selected.device):
         kernels, rows = read_kernels(selected, steps, log)
         out["kernels"] = kernels
         out["step_trace"] = budgets(kernels, steps)
         if steps.engine:
-            out["engine_iterations"] = table_of(steps, kernels, selected)
+            out["engine_iterations"] = iterations_table(
+                steps, kernels, in_graphs(selected, kernels.ints("correlation"))
+            )
         out |= read_communication(selected, kernels, rows)
         owner, device_ns = _owners(selected, operators), events.dur[selected.device]
         lost = int(np.count_nonzero((owner < 0) & ~in_graphs(selected, selected.correlations(selected.device))))
@@ -95,19 +96,6 @@ def _not_owned(count: int) -> Problem:
         Message("lost.device_time"),
         Message("action.nothing_graphs"),
         count=count,
-        severity="info",
-    )
-
-
-def _from_code(engines: str) -> Problem:
-    return Problem(
-        "marks_from_code",
-        "",
-        "",
-        Message("expected.known_marks"),
-        Message("found.marks_from_code", engines=engines),
-        Message("lost.iterations_unsure"),
-        Message("action.compare_marks"),
         severity="info",
     )
 

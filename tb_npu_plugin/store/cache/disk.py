@@ -66,6 +66,7 @@ _PARTS = (
     "analysis/operators/tree.py",
     "analysis/packing.py",
     "analysis/recording.py",
+    "analysis/steps/marks.py",
     "analysis/steps/partition.py",
     "analysis/steps/windows.py",
     "analysis/time_range.py",

@@ -173,9 +173,8 @@ def write_timeline(
             read = pool.submit(read_operators, out, events, second)
             _Builder(out, log, events, file, origin).build(made)
             write_operators(out, events, read.result())
-        if rebuild:
-            with _open_args(args_path) as file:
-                tables = read_device_tables(events, file)
+        with _open_args(args_path) as file:
+            tables = read_device_tables(events, file, log, only_iterations=not rebuild)
     else:
         with _open_args(args_path) as file:
             _Builder(out, log, events, file, origin).build(made)

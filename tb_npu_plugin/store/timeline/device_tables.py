@@ -5,13 +5,15 @@ Source: docs/facts/ascend_pt.md, kernel_details.csv, step_trace_time.csv, Events
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from io import BytesIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.steps.windows import StepWindows
+from tb_npu_plugin.analysis.steps import partition
+from tb_npu_plugin.analysis.steps.marks import iterations_table, unsure_marks
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile
@@ -20,7 +22,8 @@ from tb_npu_plugin.schema import trace, trace_events
 from tb_npu_plugin.schema.kernel_meaning import meaning_of
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.torch_npu_csv import STEP_LEAD, STEP_START
-from tb_npu_plugin.store.timeline.operators import complete, launches
+from tb_npu_plugin.store.timeline.device_steps import MarkedSteps, engine_marks, iterations_at, launches_of, step_marks
+from tb_npu_plugin.store.timeline.operators import complete
 from tb_npu_plugin.store.timeline.tracks import Names, read_names
 from tb_npu_plugin.tables import NULL_INT, Data, IntArray, StringColumn, Table, known
 from tb_npu_plugin.texts import TextList
@@ -39,6 +42,8 @@ _TASK_IDS = {
     "task_id": ("Task Id",),
     "model_id": ("Model Id", "model id"),
 }
+#: Model id of tasks that no graph replays.
+_NO_MODEL = 2**32 - 1
 _BUBBLE = "hcom_receive"
 #: A time after all others.
 _NEVER = np.iinfo(np.int64).max
@@ -48,18 +53,37 @@ _POINT_TO_POINT = re.compile("send|receive|recv", re.IGNORECASE)
 _ANY_CORE = (trace.AI_CORE, "Other")
 
 
-def read_device_tables(events: TraceEvents, args: ArgsFile | None) -> dict[str, Table]:
+def read_device_tables(
+    events: TraceEvents, args: ArgsFile | None, log: ProblemLog, only_iterations: bool = False
+) -> dict[str, Table]:
     """Return kernels, step_trace and comm_ops; {} without device rows. The trace does not hold the types, shapes and metrics of
-    kernels, nor times of transfers."""
+    kernels, nor times of transfers. Without steps, those of the iterations of a serving engine, and engine_iterations.
+
+    only_iterations: {} without iterations.
+    """
+    marks = step_marks(events)
+    of_engines = np.zeros(0, dtype=np.int64) if marks else engine_marks(events)
+    if only_iterations and not len(of_engines):
+        return {}
     device = _Device.of(events, args)
     rows = np.concatenate([device.kernels, device.operators])
     if not len(rows):
         return {}
     rows = rows[np.argsort(events.ts[rows], kind="stable")]
-    steps = _Steps.of(events, device)
-    table = _kernels(events, args, device, rows, steps)
+    launched_by = launches_of(events)
+    on_host = ~np.isin(events.pid[of_engines], _processes(device.names, trace_events.DEVICE_SIDE))
+    found = iterations_at(events, of_engines[on_host], rows, launched_by)
+    if only_iterations and found is None:
+        return {}
+    steps = MarkedSteps.of(events, marks, np.concatenate([rows, device.copies]), launched_by)
+    table = _kernels(events, args, device, rows, steps.at(events.ts[rows]) if found is None else found[1])
     out = {"kernels": table}
-    if len(device.overlap):
+    if found is not None:
+        log.extend(unsure_marks(found[0]))
+        model = table.ints("model_id")
+        out["engine_iterations"] = iterations_table(found[0], table, known(model) & (model != _NO_MODEL))
+        out["step_trace"] = partition.table_of(partition.from_kernels(table, are_iterations=True))
+    elif len(device.overlap):
         out["step_trace"] = _step_trace(events, device, steps)
     if len(device.operators):
         out["comm_ops"] = _comm_ops(table, np.isin(rows, device.operators))
@@ -99,7 +123,7 @@ class _Device:
         )
 
 
-def _processes(names: Names, wanted: tuple[str, ...]) -> list[int]:
+def _processes(names: Names, wanted: Collection[str]) -> list[int]:
     return [pid for pid, process in names.processes.items() if process.name in wanted]
 
 
@@ -157,55 +181,8 @@ def _within(events: TraceEvents, rows: Index, outer: Index) -> NDArray[np.bool_]
     return np.asarray((place >= 0) & (inside | (events.ts[rows] == events.ts[outer][place])))
 
 
-@dataclass(frozen=True)
-class _Steps:
-    """The marked steps, by start on the host. windows: None without marks."""
-
-    names: list[str]
-    start: IntArray
-    windows: StepWindows | None
-
-    @staticmethod
-    def of(events: TraceEvents, device: _Device) -> _Steps:
-        """A launch is timed by its operator, as the task queue may run late, else by its CANN call."""
-        marks = _marks(events)
-        start = np.array([mark[0] for mark in marks.values()], dtype=np.int64)
-        if not marks:
-            return _Steps([], start, None)
-        launched = np.full(len(events), NULL_INT)
-        for category in (trace.HOST_TO_DEVICE, trace.ASYNC_NPU):
-            begins, tasks = launches(events, category, every=True)
-            launched[tasks] = events.ts[begins]
-        own = np.concatenate([device.kernels, device.copies, device.operators])
-        begin = events.ts[own]
-        end = np.array([mark[1] for mark in marks.values()], dtype=np.int64)
-        return _Steps(list(marks), start, StepWindows.of((start, end), launched[own], begin, begin + events.dur[own]))
-
-    def numbers(self, starts: IntArray) -> IntArray:
-        """The index of the step of each device time (ascending), -1 for none. Without marks, all is one step."""
-        return np.zeros(len(starts), dtype=np.int64) if self.windows is None else self.windows.at(starts)
-
-    def at(self, starts: IntArray) -> StringColumn:
-        """The marked step of each device time (ascending)."""
-        found = self.numbers(starts) if self.names else np.full(len(starts), -1)
-        return StringColumn(found.astype(np.int32), self.names)
-
-
-def _marks(events: TraceEvents) -> dict[str, tuple[int, int]]:
-    """Start and end of the mark of each step, by start. Newer releases mark a step on the device, too: the host's mark is the
-    first one."""
-    codes = [code for code, name in enumerate(events.names) if name.startswith(trace.STEP_MARK)]
-    rows = complete(events, np.flatnonzero(np.isin(events.name, codes)))
-    rows = rows[np.argsort(events.ts[rows], kind="stable")]
-    out: dict[str, tuple[int, int]] = {}
-    for row in rows.tolist():
-        start = int(events.ts[row])
-        out.setdefault(events.names[events.name[row]][len(trace.STEP_MARK) :], (start, start + int(events.dur[row])))
-    return out
-
-
-def _kernels(events: TraceEvents, args: ArgsFile | None, device: _Device, rows: Index, steps: _Steps) -> Table:
-    """One row for each of `rows`, which are sorted by start."""
+def _kernels(events: TraceEvents, args: ArgsFile | None, device: _Device, rows: Index, steps: StringColumn) -> Table:
+    """One row for each of `rows`, which are sorted by start. steps: of each."""
     order = np.argsort(rows)  # args are read in the order of the file
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
@@ -219,7 +196,7 @@ def _kernels(events: TraceEvents, args: ArgsFile | None, device: _Device, rows: 
     device_id = _device_ids(events, device.names, rows)
     stems = StringColumn.of(None if one is None else one.group("type") for one in found)
     data: dict[str, Data] = {
-        "step": steps.at(start),
+        "step": steps,
         "device_id": device_id,
         "name": StringColumn(name.reshape(-1).astype(np.int32), texts),
         "type": StringColumn(np.where(is_operator, stems.codes[name.reshape(-1)], -1).astype(np.int32), stems.values),
@@ -271,7 +248,7 @@ def _wait(start: IntArray, end: IntArray, devices: IntArray) -> IntArray:
     return out
 
 
-def _step_trace(events: TraceEvents, device: _Device, steps: _Steps) -> Table:
+def _step_trace(events: TraceEvents, device: _Device, steps: MarkedSteps) -> Table:
     """Sums of the rows of Overlap Analysis by step: those that begin in its time count whole."""
     count = max(1, len(steps.names))
     order = np.argsort(events.ts[device.overlap], kind="stable")
