@@ -193,25 +193,25 @@ def test_two_runs_one_above_the_other(open_plugin: Open, demo_server: str) -> No
     frame.get_by_role("button", name="Compare with run: none").click()
     frame.get_by_role("option", name="transformer_910b_tuned").click()
     page.keyboard.press("Escape")
-    strips_settled(plugin)
+    ranks_settled(plugin)
     # the other run has its worker's name until its ranks are read
     expect(frame.locator(".rank-strip-open b")).to_have_text(["rank 0", "B rank 0", "rank 1", "B rank 1"])
     frame.get_by_role("button", name="Show the rows of B rank 0 below").click()
-    strips_settled(plugin)
+    ranks_settled(plugin)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/timeline/" in request.url else None)
     second_step_is_listed_and_shown(plugin, place, other)
     other_run_is_aligned(plugin, asked, place, other)
 
     frame.get_by_role("tab", name="Slice").click()
-    strips_settled(plugin)
+    ranks_settled(plugin)
     drawn = pictures(plugin)
     copy = open_plugin(demo_server, height=1100)
     copy.go(page.url)
     copy.ready("trace")
-    strips_settled(copy)
+    ranks_settled(copy)
     copy.frame.locator(".tl-scroll").evaluate("(rows, top) => { rows.scrollTop = top; }", scrolled(plugin))
-    strips_settled(copy)
+    ranks_settled(copy)
     assert pictures(copy) == drawn
 
 
@@ -231,7 +231,7 @@ def second_step_is_listed_and_shown(plugin: Plugin, place: dict[str, str], other
     assert row.inner_text().split()[3:6] == figures
     row.click()
     settled(plugin)
-    strips_settled(plugin)
+    ranks_settled(plugin)
 
 
 def other_run_is_aligned(plugin: Plugin, asked: list[str], place: dict[str, str], other: dict[str, str]) -> None:

@@ -22,6 +22,8 @@ Event = dict[str, Any]
 WRITTEN = sorted(path for path in (FIXTURES / "results").glob("kineto_*/*") if path.is_file())
 RECORDED = sorted((FIXTURES / "recorded").glob("kineto_*/*"))
 REAL = sorted((REAL_DATA / "gpu_kineto").glob("*/*.json.gz"))
+#: Traces of training, whose steps end where the next ones begin. Iterations of serving: tests/unit/readers/test_iterations.py.
+TRAINING = [path for path in REAL if path.parent.name != "sglang_decode"]
 
 
 def params(*paths: Path) -> list[Any]:

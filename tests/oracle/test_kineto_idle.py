@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tb_npu_plugin.analysis.idle.of_span import idle_of
-from tests.oracle.kineto import REAL, WRITTEN, Event, events_of, params, slices
+from tests.oracle.kineto import TRAINING, WRITTEN, Event, events_of, params, slices
 from tests.support.reading import open_spans
 
 WORK = ("kernel", "Kernel", "gpu_memcpy", "gpu_memset", "Memcpy", "Memset")
@@ -38,7 +38,7 @@ def pieces(tasks: list[Event], calls: dict[int, Event], since: int) -> Counter[s
     return out
 
 
-@pytest.mark.parametrize("path", params(*WRITTEN, *REAL))
+@pytest.mark.parametrize("path", params(*WRITTEN, *TRAINING))
 def test_idle_time_is_cut_at_the_launch_calls(path: Path, tmp_path: Path) -> None:
     events = events_of(path)
     calls = {event["args"]["correlation"]: event for event in slices(events, *CALLS) if "correlation" in event["args"]}

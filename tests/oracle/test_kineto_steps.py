@@ -14,7 +14,7 @@ import pytest
 from tb_npu_plugin.schema.formats import KINETO
 from tb_npu_plugin.views import data_pipeline, diagnosis, diff, overview, step_trace
 from tb_npu_plugin.views.base import View, ViewInput
-from tests.oracle.kineto import REAL, WRITTEN, Event, events_of, params, slices, tables_of
+from tests.oracle.kineto import TRAINING, WRITTEN, Event, events_of, params, slices, tables_of
 from tests.support.span import TestSpan
 
 COPIES = ("gpu_memcpy", "gpu_memset", "Memcpy", "Memset")
@@ -91,7 +91,7 @@ def parts_of(tasks: list[Task], start: int, end: int) -> dict[str, int]:
 Case = tuple[TestSpan, list[Event]]
 
 
-@pytest.fixture(scope="module", params=params(*WRITTEN, *REAL))
+@pytest.fixture(scope="module", params=params(*WRITTEN, *TRAINING))
 def case(request: pytest.FixtureRequest) -> Case:
     path: Path = request.param
     return TestSpan(tables_of(path), format=KINETO.id, files=[path.name]), events_of(path)

@@ -81,8 +81,13 @@ def _same(shown: Any, expected: Any) -> bool:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_details_of_a_slice(folder: Path) -> None:
-    events = {_place(event): event for event in raw(folder).slices}
-    for id_, (place, dur) in list(_slices(folder).items())[::11]:
+    slices = raw(folder).slices
+    count = Counter(map(_place, slices))
+    events = {_place(event): event for event in slices}
+    chosen = [
+        (id_, *one) for id_, one in _slices(folder).items() if count[one[0]] == 1
+    ]  # streams run some tasks at once
+    for id_, place, dur in chosen[::11]:
         shown, args = ask(folder, "slice", id=id_), events[place].get("args") or {}
         assert (shown["start_epoch_ns"], shown["dur"], shown["name"]) == (str(place[2]), dur, place[3])
         assert 0 <= shown["self"] <= dur and (shown["children"] or shown["self"] == dur)
