@@ -136,7 +136,7 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
         files += files_of(folder.inner(layout.RAW_FRAMEWORK), f"{layout.RAW_FRAMEWORK}/", format, notes)
     files += _exported_database(folder, raw, files, notes)
     identity = _identity(folder, format, [file for file in files if layout.INFO_NAME.fullmatch(file.relative)])
-    label = report.decode_name(folder.path.name)
+    label = report.decode_name(folder.name)
     run = fold(folder.parts)
     known = {file.relative for file in files if file.known_as}
     unread = unread_of([entry for entry in output if prefix + entry.name not in known], prefix, format)
@@ -207,7 +207,7 @@ def _cpu_result(folder: Folder, raw: frozenset[str]) -> FinderResult:
     rank, source = mindspore_cpu.rank_in(file.name for file in files)
     if rank is not None:
         identity = replace(identity, rank=rank, rank_source=source)
-    label = report.decode_name(folder.path.name)
+    label = report.decode_name(folder.name)
     own = Unread(tuple(file for one in unread for file in one.files), sum(one.more for one in unread))
     found = Found(
         MINDSPORE_CPU.id,

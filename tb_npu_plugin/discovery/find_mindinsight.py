@@ -54,7 +54,7 @@ def _find_in_flat_folder(folder: Folder, format: Format, rank: int, entries: Ent
     notes: list[Problem] = []
     files = _files(entries, "", notes)
     identity = _identity(rank, FILE_NAMES)
-    label = report.decode_name(folder.path.name)
+    label = report.decode_name(folder.name)
     parts = (*folder.parts, f"rank_{rank}")
     return Found(
         format.id,

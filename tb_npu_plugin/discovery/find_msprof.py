@@ -49,7 +49,7 @@ def find_msprof(folder: Folder) -> FinderResult | None:
         _identity(folder, parts),
         tuple(files),
         tuple(notes),
-        decode_name(folder.path.name),
+        decode_name(folder.name),
         unread=unread_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF),
     )
     return FinderResult([found], skips_subfolders=True)

@@ -61,11 +61,17 @@ def read_info(path: str) -> Info:
 
 class Job(NamedTuple):
     """The job of a rank: its world size, and its largest communicator: the name with a hash of the members, since scripts may
-    name communicators alike. Unknown: None, "". is_whole: it is that of all ranks."""
+    name communicators alike, and the lowest and highest member. Unknown: None, "". is_whole: it is that of all ranks."""
 
     world: Optional[int] = None
     communicator: str = ""
     is_whole: bool = False
+    lowest: Optional[int] = None
+    highest: Optional[int] = None
+
+    def may_have(self, rank: int) -> bool:
+        """Whether a rank may be a member; else the metadata are of another job."""
+        return (self.lowest is None or self.lowest <= rank) and (self.highest is None or rank <= self.highest)
 
 
 def read_job(path: str) -> Job:
@@ -85,7 +91,9 @@ def read_job(path: str) -> Job:
         return Job(world)
     size, is_world, name, members = max(found, key=lambda one: one[:3])
     of_members = hashlib.blake2b(json.dumps(sorted(map(str, members))).encode(), digest_size=8).hexdigest()
-    return Job(world or size, f"{name[:MAX_NAME]} {of_members}", is_world or size == world)
+    ranks = [rank for member in members if (rank := _number(member)) is not None]
+    lowest, highest = min(ranks, default=None), max(ranks, default=None)
+    return Job(world or size, f"{name[:MAX_NAME]} {of_members}", is_world or size == world, lowest, highest)
 
 
 class TraceHead(NamedTuple):

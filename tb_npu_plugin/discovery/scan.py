@@ -98,13 +98,14 @@ def _folders(name: str, logdir: Path, all_found: Sequence[Found]) -> list[RunFol
 
 def _job_of(looks: Looks, jobs: dict[str, Job], folder: RunFolder) -> Job | None:
     """The job that the first rank with communicators tells, which is kept in `jobs`. A communicator of all ranks is in the
-    metadata of each rank."""
+    metadata of each rank; one without this rank is of another job."""
     for span in sorted(folder.spans, key=lambda one: one.identity.rank or 0):
         file = span.metadata
         if file is None:
             continue
         job = looks.ask(JOB, str(span.folder / file.relative), file.size, file.mtime_ns)
-        if isinstance(job, Job) and job.communicator:  # if the look failed, so will the reader, which reports it
+        # If the look failed, so will the reader, which reports it.
+        if isinstance(job, Job) and job.communicator and job.may_have(span.identity.rank or 0):
             jobs[folder.token] = job
             return job
     return None

@@ -7,7 +7,9 @@ leads out of the target, and at most the given number of bytes.
 
 from __future__ import annotations
 
+import errno
 import json
+import lzma
 import os
 import re
 import sys
@@ -15,9 +17,10 @@ import tarfile
 import time
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Optional
 
@@ -31,9 +34,21 @@ _PACKED = re.compile(r".+\.(?:zip|tgz|7z|rar|tar(?:\.\w+)?)", re.IGNORECASE)
 #: Bytes of address space, CPU seconds for any archive, and for a MiB of it.
 _MEMORY, _CPU, _CPU_PER_MIB = 1 << 30, 60, 4
 #: Maximum members of an archive, folders above a member, and names that are kept of members left in the archive.
-_MAX_MEMBERS, _MAX_DEPTH, _NAMED = 200_000, 40, 5
+MAX_MEMBERS, _MAX_DEPTH, _NAMED = 200_000, 40, 5
 _PIECE = 1 << 20
-_DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+#: A member has the name of another, is below a file, or its name is too long.
+_REFUSED = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)
+_DAMAGED = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    MemoryError,  # for more than the limit, which only damaged or hostile data need
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+)
 
 
 class TooLarge(Exception):
@@ -41,11 +56,11 @@ class TooLarge(Exception):
 
 
 class _Member(NamedTuple):
-    """A member: its name, its time in seconds since the epoch, and its content; None for all but regular files."""
+    """A member: its name, its time in seconds since the epoch, and what opens its content; None for all but regular files."""
 
     name: str
     mtime: float
-    content: Optional[IO[bytes]]
+    open: Optional[Callable[[], Optional[IO[bytes]]]]
     is_folder: bool
 
 
@@ -71,10 +86,10 @@ def unpack(archive: Path, target: Path, limit: int) -> Unpacked:
     room = limit
     try:
         for number, member in enumerate(_members(archive)):
-            if number >= _MAX_MEMBERS:
+            if number >= MAX_MEMBERS:
                 raise TooLarge
             place = _place(member.name)
-            if place is None or not (member.is_folder or member.content is not None) or _PACKED.fullmatch(place.name):
+            if place is None or not (member.is_folder or member.open is not None) or _PACKED.fullmatch(place.name):
                 out.refused += 1
                 continue
             is_left = not member.is_folder and not place.name.lower().endswith(_ENDS)
@@ -84,13 +99,18 @@ def unpack(archive: Path, target: Path, limit: int) -> Unpacked:
                 if is_left:
                     out.others += 1
                     out.names += [str(place)] if len(out.names) < _NAMED else []
-                elif member.content is not None:
-                    room -= _write(member.content, target / place, room)
-                    os.utime(target / place, (latest, min(member.mtime, latest)))
-            except (FileExistsError, NotADirectoryError):
-                out.refused += 1
+                elif member.open is not None:
+                    room -= _write(member.open, target / place, room)
+                    os.utime(target / place, (latest, min(max(0.0, member.mtime), latest)))
             except _DAMAGED:  # the next member may be whole
                 out.is_damaged = True
+            except OSError as error:
+                if error.errno in _REFUSED:
+                    out.refused += 1
+                elif error.errno is None:  # bz2 says so that data are damaged
+                    out.is_damaged = True
+                else:
+                    raise
     except _DAMAGED:
         out.is_damaged = True
     return out
@@ -100,24 +120,25 @@ def _place(name: str) -> Optional[Path]:
     """The path of a member below the target; None if it leads elsewhere."""
     name = name.replace("\\", "/")
     parts = [part for part in name.split("/") if part not in ("", ".")]
-    if name.startswith("/") or re.match("[A-Za-z]:", name) or ".." in parts or not 0 < len(parts) <= _MAX_DEPTH:
+    if name.startswith("/") or re.match("[A-Za-z]:", name) or ".." in parts or len(parts) > _MAX_DEPTH:
         return None
     return Path(*parts)
 
 
-def _write(content: IO[bytes], path: Path, room: int) -> int:
+def _write(open_content: Callable[[], Optional[IO[bytes]]], path: Path, room: int) -> int:
     """Write a new file, which is removed if the content is damaged or exceeds the room. Returns its size."""
     size = 0
-    try:
-        with path.open("xb") as file:
-            while piece := content.read(_PIECE):
+    with path.open("xb") as file:
+        try:
+            content = open_content()
+            while content is not None and (piece := content.read(_PIECE)):
                 size += len(piece)
                 if size > room:
                     raise TooLarge
                 file.write(piece)
-    except (TooLarge, *_DAMAGED):
-        path.unlink()
-        raise
+        except (TooLarge, OSError, *_DAMAGED):
+            path.unlink()
+            raise
     return size
 
 
@@ -133,17 +154,16 @@ def _of_zip(archive: Path) -> Iterator[_Member]:
             mtime = 0.0
             with suppress(ValueError, OverflowError):
                 mtime = time.mktime((*info.date_time, 0, 0, -1))
-            if info.is_dir() or not is_plain:
-                yield _Member(info.filename, mtime, None, info.is_dir())
-                continue
-            with file.open(info) as content:
-                yield _Member(info.filename, mtime, content, False)
+            is_file = is_plain and not info.is_dir()
+            yield _Member(info.filename, mtime, partial(file.open, info) if is_file else None, info.is_dir())
 
 
 def _of_tar(archive: Path) -> Iterator[_Member]:
     with tarfile.open(archive, "r|gz") as file:
         for info in file:
-            yield _Member(info.name, info.mtime, file.extractfile(info) if info.isreg() else None, info.isdir())
+            yield _Member(
+                info.name, info.mtime, partial(file.extractfile, info) if info.isreg() else None, info.isdir()
+            )
             file.members = []  # type: ignore[attr-defined]  # tarfile keeps all otherwise
 
 

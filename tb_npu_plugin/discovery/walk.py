@@ -67,6 +67,8 @@ class Walk:
     #: Archives with the path of their folder, which are opened when all folders have been entered.
     _archives: list[tuple[os.DirEntry[str], tuple[str, ...]]] = field(default_factory=list)
     _is_in_archive: bool = False
+    #: Folders that archives were opened as.
+    _of_archives: set[tuple[str, ...]] = field(default_factory=set)
     #: By folder: names of files, and of folders that are not entered with "/", that no finder took.
     _left: list[tuple[Folder, list[str]]] = field(default_factory=list)
     _entered: dict[Node, tuple[str, ...]] = field(default_factory=dict)
@@ -115,8 +117,8 @@ class Walk:
         self._report_others()
 
     def _enter_archive(self, entry: os.DirEntry[str], parts: tuple[str, ...]) -> None:
-        """Walk the members of an archive as if it was unpacked where it is: into its only folder, else one of its name.
-        Raises OSError."""
+        """Walk the members of an archive as if it was unpacked where it is: into its only folder, else one of its name, which also
+        holds a folder that another archive has. Raises OSError."""
         label = self._label((*parts, entry.name))
         status = entry.stat()
         if self.open_archive is None:
@@ -133,16 +135,21 @@ class Walk:
         inner = list_folder(opened.folder)
         is_folder = len(inner) == 1 and inner[0].is_dir() and inner[0].name not in OUTPUT_FOLDERS
         folder = Path(inner[0].path) if is_folder else opened.folder
-        place = (*parts, inner[0].name if is_folder else ARCHIVE_END.sub("", entry.name))
+        own = [(ARCHIVE_END.sub("", entry.name),), (entry.name,)]
+        places = (
+            [(*parts, *home, folder.name) for home in [(), *own]] if is_folder else [(*parts, *home) for home in own]
+        )
+        place = next((one for one in places if one not in self._of_archives), places[-1])
+        self._of_archives.add(place)
         if place in self._entered.values():
             self.skipped.append(report.unpacked_beside(label, self._label(place)))
             return
-        before, found = len(self.skipped), len(self.found)
+        before = len(self.skipped)
         self._enter(folder, place, _node(folder))
         for number, item in enumerate(self.skipped[before:], before):
             if item.command:  # of raw data, which was left in the archive
                 self.skipped[number] = replace(item, action=Message("action.unpack_first"), command="")
-        if opened.refused and len(self.found) > found:
+        if opened.refused:
             self.skipped.append(report.refused_members(label, opened.refused))
 
     def _report_others(self) -> None:

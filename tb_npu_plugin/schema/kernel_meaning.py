@@ -105,9 +105,12 @@ def user_table() -> tuple[list[_Row], list[Problem]]:
         return [], []
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            found = list(_rows_of(csv.DictReader(file)))
+            lines = csv.DictReader(file)
+            if not set(_COLUMNS).issubset(lines.fieldnames or ()):
+                return [], [_problem(path, "1", ", ".join(lines.fieldnames or ()), is_whole=True)]
+            found = list(_rows_of(lines))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        return [], [_problem(path, "", str(error))]
+        return [], [_problem(path, "", str(error), is_whole=True)]
     rows = [row for row in found if isinstance(row, _Row)]
     return rows, [_problem(path, str(line), row) for line, row in enumerate(found, start=2) if isinstance(row, str)]
 
@@ -121,20 +124,20 @@ def _rows_of(lines: csv.DictReader[str]) -> Iterator[_Row | str]:
             continue
         try:
             compiled = re.compile(_MATCHES[match](pattern))
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             yield f"{pattern}: {error}"
             continue
         yield _Row(where, compiled, KernelMeaning(meaning, line.get("waits_inside") == "yes", line.get("fold") or ""))
 
 
-def _problem(path: str, line: str, found: str) -> Problem:
+def _problem(path: str, line: str, found: str, is_whole: bool = False) -> Problem:
     return Problem(
         "kernel_table",
         Path(path).name,
         line,
         Message("expected.kernel_table", columns=", ".join(_COLUMNS)),
         found[:200],
-        Message("lost.kernel_table" if line else "lost.whole_kernel_table"),
+        Message("lost.whole_kernel_table" if is_whole else "lost.kernel_table"),
         Message("action.kernel_table"),
         severity="warning",
     )

@@ -67,7 +67,7 @@ ENGINES = (
     Engine(
         "SGLang",
         re.compile(
-            r"step\[(?P<word>[A-Z_]+)(?=(?:[^\]]*?\b(?:raw_)?bs=(?P<requests>\d+))?)"
+            r"step\[(?P<word>[A-Z_]+)(?![A-Z_])(?=(?:[^\]]*?\b(?:raw_)?bs=(?P<requests>\d+))?)"
             r"(?=(?:[^\]]*?\btoks=(?P<tokens>\d+))?)[^\]]*\].*"
         ),
     ),

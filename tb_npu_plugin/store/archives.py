@@ -14,6 +14,7 @@ from pathlib import Path
 import tb_npu_plugin
 from tb_npu_plugin.discovery import report
 from tb_npu_plugin.discovery.model import FoundFile, OpenedArchive
+from tb_npu_plugin.discovery.unpack import MAX_MEMBERS
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.printable import package_logger, printable
 from tb_npu_plugin.store.cache.disk import Cache, Entry, entry_key
@@ -130,7 +131,7 @@ class _Failed(Exception):
 def _opened(entry: Entry) -> OpenedArchive:
     meta = entry.meta
     if meta.get("too_large"):
-        return OpenedArchive(reason=Message("skipped.archive_bomb", factor=PER_BYTE))
+        return OpenedArchive(reason=Message("skipped.archive_bomb", factor=PER_BYTE, members=MAX_MEMBERS))
     return OpenedArchive(
         entry.folder / _MEMBERS, meta["others"], tuple(meta["names"]), meta["refused"], meta["is_damaged"]
     )

@@ -146,6 +146,8 @@ def test_a_users_table_goes_first_and_a_bad_row_costs_itself(own_table: Path) ->
         "kernel_name,regex,((,matmul,no,none\n"
         "nowhere,exact,X,matmul,no,none\n"
         "kernel_type,exact,MatMulV2,gemm_of_ours,no,none\n"
+        f"kernel_name,regex,{'(' * 5000},matmul,no,none\n"
+        "kernel_name,regex,a{99999999999999},matmul,no,none\n"
     )
     assert [meaning("main_kernel_3"), meaning("main_kernel_4"), meaning("x", "MatMulV2")] == [
         "attention",
@@ -153,12 +155,15 @@ def test_a_users_table_goes_first_and_a_bad_row_costs_itself(own_table: Path) ->
         "gemm_of_ours",
     ]
     assert meaning("x", "MatMulV3") == "matmul"
-    assert [(one.file, one.where) for one in user_table()[1]] == [("own.csv", "3"), ("own.csv", "4")]
+    assert [(one.file, one.where) for one in user_table()[1]] == [("own.csv", line) for line in "3467"]
 
 
-def test_a_users_table_that_cannot_be_read_is_told(own_table: Path) -> None:
-    own_table.write_bytes(b"\xff\xfe\x00")
-    assert [(one.code, one.where) for one in user_table()[1]] == [("kernel_table", "")]
+@pytest.mark.parametrize(("content", "where"), [(b"\xff\xfe\x00", ""), (b"", "1"), (b"a,b\n" + b"1,2\n" * 9, "1")])
+def test_a_users_table_that_cannot_be_read_is_told(own_table: Path, content: bytes, where: str) -> None:
+    own_table.write_bytes(content)
+    assert [(one.code, one.where, one.lost.code) for one in user_table()[1]] == [
+        ("kernel_table", where, "lost.whole_kernel_table")
+    ]
     assert meaning("x", "MatMulV2") == "matmul"
 
 

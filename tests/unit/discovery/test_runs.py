@@ -109,6 +109,13 @@ def test_a_folder_that_claims_a_job_but_has_its_ranks_is_not_joined(tmp_path: Pa
     assert runs(scan({"": tmp_path})) == {"a + 1": [0, 1, 2, 3], "claims": [0, 1, 2, 3]}
 
 
+def test_a_rank_that_its_communicator_does_not_have_is_of_another_job(tmp_path: Path) -> None:
+    for rank in range(4):
+        capture(tmp_path / f"n{rank // 2}", rank)
+    capture(tmp_path / "n2", 7)
+    assert runs(scan({"": tmp_path})) == {"n0 + 1": [0, 1, 2, 3], "n2": [7]}
+
+
 def test_captures_of_one_job_one_after_another_are_runs_of_their_own(tmp_path: Path) -> None:
     for step in ("step9", "step10"):
         for rank in range(4):

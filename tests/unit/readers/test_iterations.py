@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -160,3 +161,10 @@ def test_training_steps_come_before_marks_of_engines(tmp_path: Path) -> None:
     tables = sound(tmp_path, mark("7", 0, 50), annotation("step[DECODE bs=1]", 0, 50), launch(1, 5), kernel(1, 90, 1))
     assert tables["kernels"].text("step").tolist() == ["7"]
     assert "engine_iterations" not in tables
+
+
+def test_a_long_name_takes_linear_time() -> None:
+    """A look at each end of the word took minutes for this name."""
+    start = time.process_time()
+    assert mark_of("step[" + "A" * 100_000) is None
+    assert time.process_time() - start < 1

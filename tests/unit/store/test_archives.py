@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_npu_plugin.discovery.unpack import TooLarge, unpack
+from tb_npu_plugin.discovery.unpack import TooLarge, Unpacked, unpack
 from tb_npu_plugin.discovery.watch import Watcher, scan_once
 from tb_npu_plugin.store import archives
 from tb_npu_plugin.store.cache.disk import Cache
@@ -108,6 +108,7 @@ def hostile(path: Path) -> Path:
             info.type, info.linkname, info.size = kind, link, len(content) if kind == tarfile.REGTYPE else 0
             file.addfile(info, io.BytesIO(content))
 
+        add("./", tarfile.DIRTYPE)
         add("r/good.csv", content=b"good")
         add("r/good.csv", content=b"again")
         add("r/out", tarfile.SYMTYPE, "/")
@@ -121,6 +122,7 @@ def hostile(path: Path) -> Path:
         add("r/good.csv/below.csv")
         add("r/inner.zip")
         add("r/inner.tar.gz")
+        add(f"r/{'n' * 300}.csv")
         add("r/weights.bin")
     return path
 
@@ -132,7 +134,7 @@ def test_members_that_lead_elsewhere_are_refused(tmp_path: Path) -> None:
     written = {str(path.relative_to(tmp_path)): path.read_bytes() for path in tmp_path.rglob("*.csv") if path.is_file()}
     assert written == {"a/b/target/r/good.csv": b"good", "a/b/target/r/out/passwd.csv": b"x"}
     assert not any(path.is_symlink() or path.is_fifo() for path in tmp_path.rglob("*"))
-    assert (found.refused, found.others, found.names, found.is_damaged) == (11, 1, ["r/weights.bin"], False)
+    assert (found.refused, found.others, found.names, found.is_damaged) == (12, 1, ["r/weights.bin"], False)
 
 
 def test_what_was_refused_is_told(run: Path, tmp_path: Path) -> None:
@@ -171,6 +173,54 @@ def test_of_a_cut_archive_what_is_whole_opens(run: Path, tmp_path: Path, name: s
     library = Library(scan_once({"": tmp_path / "logs"}), Cache(tmp_path / "cache"))
     assert "skipped.damaged_archive" in [item.reason.code for item in library.scan().skipped if item.path == name]
     assert bool(described(library)) is (name == "b.tgz")  # a cut zip has no list of its members
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+@pytest.mark.parametrize("at", [0, 40, 50])
+def test_a_damaged_member_costs_only_itself(tmp_path: Path, method: int, at: int) -> None:
+    archive = tmp_path / "a.zip"
+    with zipfile.ZipFile(archive, "w", method) as file:
+        file.writestr("a.csv", os.urandom(3000))
+        file.writestr("b.csv", "b")
+    data = bytearray(archive.read_bytes())
+    data[at : at + 8] = b"\xff" * 8
+    archive.write_bytes(data)
+    (tmp_path / "target").mkdir()
+    assert unpack(archive, tmp_path / "target", 10_000).is_damaged
+    assert [path.name for path in (tmp_path / "target").iterdir()] == ["b.csv"]
+
+
+@pytest.mark.parametrize("time", ["nan", "-inf", "1e400", "-1e30"])
+def test_a_member_may_have_any_time(tmp_path: Path, time: str) -> None:
+    with tarfile.open(tmp_path / "a.tgz", "w:gz", format=tarfile.PAX_FORMAT) as file:
+        info = tarfile.TarInfo("a.csv")
+        info.pax_headers = {"mtime": time}
+        file.addfile(info)
+    (tmp_path / "target").mkdir()
+    assert unpack(tmp_path / "a.tgz", tmp_path / "target", 1) == Unpacked()
+    assert (tmp_path / "target" / "a.csv").stat().st_mtime <= (tmp_path / "a.tgz").stat().st_mtime
+
+
+def test_archives_of_folders_with_one_name_are_all_opened(run: Path, tmp_path: Path) -> None:
+    """As nodes pack their results: node0.zip and node1.zip, each with the same folder; or the members without a folder."""
+    (tmp_path / "logs").mkdir()
+    for name in ("node0.zip", "node1.zip", "node1.tgz"):
+        pack(run, tmp_path / "logs" / name)
+    shutil.make_archive(str(tmp_path / "logs" / "flat"), "gztar", next(run.iterdir()))
+    library = Library(scan_once({"": tmp_path / "logs"}), Cache(tmp_path / "cache"))
+    paths = [place.span.path for place in library.scan().places()]
+    above = {path.removesuffix(f"/{path.rpartition('/')[2]}") for path in paths if path != "flat"}
+    assert above == {RUN, f"node1/{RUN}", f"node1.zip/{RUN}"} and len(paths) == 7
+    assert library.scan().skipped == ()
+    assert [place.worker.spans[0].label for place in library.scan().places() if place.span.path == "flat"] == ["flat"]
+
+
+def test_an_archive_with_nothing_but_archives_is_told(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    with zipfile.ZipFile(tmp_path / "logs" / "a.zip", "w") as file:
+        file.write(pack(run, tmp_path / "rank0.zip"), "rank0.zip")
+    library = Library(scan_once({"": tmp_path / "logs"}), Cache(tmp_path / "cache"))
+    assert [item.reason.code for item in library.scan().skipped] == ["skipped.refused_members"]
 
 
 def test_raw_data_in_an_archive_must_be_unpacked_first(tmp_path: Path) -> None:
