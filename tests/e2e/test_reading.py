@@ -231,7 +231,7 @@ def test_overview_is_preliminary_while_the_kernels_load(open_plugin: Open, tmp_p
     output.mkdir(parents=True)
     (output / "step_trace_time.csv").write_bytes((KERNELS.parent / "step_trace_time.csv").read_bytes())
     header, rows = KERNELS.read_bytes().split(b"\n", 1)
-    (output / "kernel_details.csv").write_bytes(header + b"\n" + rows * (20_000_000 // len(rows)))
+    (output / "kernel_details.csv").write_bytes(header + b"\n" + rows * (60_000_000 // len(rows)))
     settle(output)
     with tensorboard("--logdir", str(tmp_path / "logs"), cache=tmp_path / "cache") as url:
         plugin = open_plugin(url)
