@@ -55,6 +55,7 @@ check: $(VENV)/.check ## lint, types, import rules, generated files, the built f
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/weight.py --check
 	$(BIN)/python tools/gen_types.py --check
 	$(BIN)/python tools/gen_texts.py --check
 	$(BIN)/python fixtures/make.py --check
