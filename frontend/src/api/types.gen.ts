@@ -1048,7 +1048,7 @@ export interface LatePeer {
   start: number | null;
 }
 
-/** A rank that a rank waits for in a step. */
+/** A rank that a rank waits for in a step: at the root of the wait, see RunCommunication.root_of. */
 export interface LateRank {
   /** Rank of the job; null if unknown. */
   rank: number | null;

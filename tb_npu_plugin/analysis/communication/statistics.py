@@ -64,8 +64,8 @@ OPS_COLUMNS = (
     Column(
         "latest_rank",
         Kind.TEXT,
-        "Latest rank",
-        "The rank that most calls wait for, and how many of them do.",
+        "Waits for",
+        "The rank that most calls wait for, also through ranks that wait in turn, and how many of them do.",
         "",
     ),
     Column("sync_ns", Kind.DURATION, "Synchronization", "Waiting for peers before the first data moves.", "time"),

@@ -17,7 +17,6 @@ from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.findings.transfers import is_costly, missing_table
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.run.devices import RankDevice
-from tb_npu_plugin.analysis.run.step_waits import whole_computing
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
@@ -45,7 +44,7 @@ def find(run: RunData) -> list[Finding]:
     """The rank that would save most, if no rank computes beside such collectives."""
     found: list[tuple[int, SpanData]] = []
     for at, line in enumerate(run.communication.lines):
-        computing = whole_computing(line)
+        computing = line.computing()
         rows = _of_gradients(run, line)
         if computing is None or not rows:
             continue

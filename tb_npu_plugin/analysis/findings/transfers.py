@@ -15,7 +15,6 @@ from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding,
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent, speed
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.analysis.run.step_waits import whole_computing
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import FloatArray, IntArray, Table, known
@@ -106,7 +105,7 @@ def _use(run: RunData, at: int, span: SpanData, choose: Choose, is_whole: bool) 
 
 def exposed_time(run: RunData, at: int, chosen: NDArray[np.bool_]) -> float:
     """Time of these operators of a line, without its wait for the last rank, that no computing hides, ns; infinite if unknown."""
-    computing = whole_computing(run.communication.lines[at])
+    computing = run.communication.lines[at].computing()
     if computing is None:
         return float("inf")
     start, end = (one[chosen] for one in run.communication.transfer_times(at))

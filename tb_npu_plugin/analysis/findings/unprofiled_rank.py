@@ -7,6 +7,7 @@ from typing import Optional
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration
+from tb_npu_plugin.analysis.run.chains import End
 from tb_npu_plugin.analysis.run.late_peers import LatePeer
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
@@ -45,7 +46,7 @@ def find(run: RunData) -> list[Finding]:
 
 def _is_root(run: RunData, rank: int) -> bool:
     """Whether the waits for a rank exceed those for any rank whose own waits are not resolved: it may wait in turn."""
-    ends = run.chains.total[-1, rank, "unprofiled"]
+    ends = run.chains.total[End(-1, rank, "unprofiled")]
     return not ends or run.chains.unresolved_ns < _LEAST_ROOT * ends
 
 

@@ -180,10 +180,9 @@ def _culprits(
     has_stages = len({*stage_of.values()}) > 1
     is_whole = len(run.profiled) == run.world_size
     for waiting, waits in zip(ranks, chains.of_line):
-        for (line, peer, kind), time in (end for ends in waits.values() for end in ends.items()):
+        for (_, rank, kind), time in (end for ends in waits.values() for end in ends.items()):
             if kind == "error":
                 continue
-            rank = ranks[line] if line >= 0 else peer
             stage = stage_of.get(rank)
             by_stage[_UNKNOWN_STAGE if stage is None else stage] += time
             if kind == "transfer":  # of the layers of a stage, and nobody's fault
@@ -191,7 +190,7 @@ def _culprits(
             if kind == "unknown" and has_stages:
                 unknown.add(stage)
             # Other stages wait for all ranks of a stage in turn: these compare only if all that wait are profiled.
-            elif rank is not None and rank >= 0 and (is_whole or stage in (None, stage_of[waiting]) or kind == "idle"):
+            elif rank is not None and (is_whole or stage in (None, stage_of[waiting]) or kind == "idle"):
                 by_rank[rank] += time
     longer = {rank: time - _of_peers(rank, by_rank, stage_of) for rank, time in by_rank.items()}
     worst = max(longer.values(), default=0)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Optional
 
+from tb_npu_plugin.analysis.run.chains import EndKind
 from tb_npu_plugin.model import SpanData
 
 #: "communication": waiting and transfer together. "idle": idle time with a known cause. "unexplained": other idle time.
 EntryKind = Literal["computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained"]
 #: Data that would narrow an entry: the trace, the kernels, the files of the other ranks, the profile of an unprofiled rank.
 Needs = Literal["", "trace", "kernels", "ranks", "rank"]
-#: What a rank does at the end of a chain of waits. "unknown": its kernels have no times; it neither waits nor communicates.
-#: "unprofiled": it was not profiled. "error": what it does is not resolved. Its own waits are unknown, its clock cannot be aligned, or
-#: clocks disagree, so that ranks seem to wait for each other.
-EndKind = Literal["computing", "idle", "transfer", "unknown", "unprofiled", "error"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ class Entry:
     high_ns: int
     """Largest possible."""
     culprit: Optional[int]
-    """Awaited rank of waiting; null if unknown."""
+    """Rank at the root of waiting: the awaited rank, or one that it waits for in turn; null if unknown."""
     needs: Needs
     """Data that would narrow it; "" if it is exact."""
     chain: tuple[ChainEnd, ...] = ()

@@ -14,7 +14,6 @@ from tb_npu_plugin.analysis.ledger.model import Entry, EntryKind, Needs, RankLed
 from tb_npu_plugin.analysis.ledger.of_points import ledger_of_points
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.devices import RankDevice
-from tb_npu_plugin.analysis.run.fused import FusedWaits
 from tb_npu_plugin.analysis.run.step_waits import Awaited, LineWaits, Wait
 from tb_npu_plugin.analysis.steps.mean import mean_step_ns
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span, marks_of_timeline
@@ -36,7 +35,7 @@ def ledgers_of(
             found = [waits[at][step.step] for step in steps]
             waiting = [None if one is None else one.by_rank(run, at) for one in found]
             device = next((one for one in idle.get(line.span.token, ()) if one.device_id == line.device_id), None)
-            fused = _fused(run, run.fused.of_line.get(at), steps)
+            fused = _fused(run, at, steps)
             unmatched = run.fused.unmatched.get(at, {})
             times = sum(unmatched.get(step.step, 0) for step in steps)
             out.append(_mean(line, steps, waiting, device, fused, times))
@@ -106,23 +105,18 @@ def _computing(line: RankDevice, ns: int, unmatched: int) -> Entry:
     return _exact("computing", ns, needs="kernels" if line.span.table("kernels") is None else "")
 
 
-def _fused(run: RunCommunication, waits: Optional[FusedWaits], steps: Sequence[Step]) -> list[Entry]:
-    """Mean waits inside kernels, by kernel and awaited rank."""
+def _fused(run: RunCommunication, at: int, steps: Sequence[Step]) -> list[Entry]:
+    """Mean waits of a line inside kernels, by kernel and rank at the root."""
+    waits = run.fused.of_line.get(at)
     if waits is None:
         return []
     names = {step.step for step in steps}
-    sums: dict[tuple[str, int], int] = {}
-    for start, end, owner, step, kernel in zip(
-        waits.start.tolist(), waits.end.tolist(), waits.owner.tolist(), waits.step, waits.kernel
-    ):
-        if step in names:
-            key = kernel or "", owner
-            sums[key] = sums.get(key, 0) + end - start
-    means = [(kernel, owner, ns // len(steps)) for (kernel, owner), ns in sums.items()]
-    return [
-        Entry("waiting", kernel, ns, ns, ns, run.lines[owner].span.capture.rank, "")
-        for kernel, owner, ns in sorted(means, key=lambda one: -one[2])
-    ]
+    sums: dict[Awaited, int] = {}
+    for number in (number for number, step in enumerate(waits.step) if step in names):
+        key = waits.kernel[number] or "", run.root_inside(at, number)
+        sums[key] = sums.get(key, 0) + int(waits.end[number] - waits.start[number])
+    means = sorted(((ns // len(steps), key) for key, ns in sums.items()), key=lambda one: -one[0])
+    return [Entry("waiting", kernel, ns, ns, ns, rank, "") for ns, (kernel, rank) in means]
 
 
 def _before(step: Step) -> int:

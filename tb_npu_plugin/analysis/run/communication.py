@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,14 +11,13 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.communication.clocks import Clock, Collectives, align_clocks, match_collectives
 from tb_npu_plugin.analysis.communication.first_waits import CollectiveWait, first_waits
 from tb_npu_plugin.analysis.communication.waiting import RDMA, Waits, waits_of_ranks
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.analysis.intervals import Intervals
-from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing
+from tb_npu_plugin.analysis.kernels.kinds import is_communication
 from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size
+from tb_npu_plugin.analysis.run.chains import ChainLine, Ends, LineWait, follow
 from tb_npu_plugin.analysis.run.devices import RankDevice, devices_of, rank_order
 from tb_npu_plugin.analysis.run.fused import RunFusedWaits, fused_waits_of
 from tb_npu_plugin.analysis.run.point_to_point import Call, Roots, add_waits, matched_calls, roots_of
@@ -221,13 +221,43 @@ class RunCommunication:
         return out
 
     def awaited_rank(self, at: int, row: int) -> Optional[int]:
-        """Rank of the job that an operator of a line waits for; None if unknown."""
+        """Rank of the job that an operator of a line waits for directly; None if unknown."""
         table, waits = self.collectives[at], self.waits[at]
         owner, peer = int(waits.owner[row]), int(waits.peer[row])
         if owner >= 0:
             return self.lines[owner].span.capture.rank
         group = None if table is None else table.text("group")[row]
         return None if peer < 0 or self.may_wait_in_turn(at, group, peer) else self.rank_of(group, peer)
+
+    @cached_property
+    def chains(self) -> list[dict[LineWait, Ends]]:
+        """Where the exposed waits of each line end."""
+        lines = []
+        for at, line in enumerate(self.lines):
+            waits, clock = self.waits[at], (self.roots.root[at], self.roots.offset[at])
+            awaited = {row: self.awaited_rank(at, row) for row in np.flatnonzero(waits.time > 0).tolist()}
+            lines.append(ChainLine(line, clock, self.collectives[at], waits, awaited, self.fused.of_line.get(at)))
+        return follow(lines)
+
+    def root_of(self, at: int, row: int) -> Optional[int]:
+        """Rank that is named for the wait of an operator of a line; None if unknown. It is where most of the wait ends: the awaited
+        rank, or one that it waits for in turn. The awaited rank if that is not resolved, or if the line computes meanwhile."""
+        return self._root(at, ("operator", row), self.awaited_rank(at, row))
+
+    def root_inside(self, at: int, number: int) -> Optional[int]:
+        """The same for a wait inside a kernel, by its number in FusedWaits."""
+        owner = int(self.fused.of_line[at].owner[number])
+        return self._root(at, ("kernel", number), self.lines[owner].span.capture.rank)
+
+    def _root(self, at: int, wait: LineWait, awaited: Optional[int]) -> Optional[int]:
+        by_rank, unresolved = Counter[Optional[int]](), 0
+        for end, time in self.chains[at].get(wait, Ends()).items():
+            if end.kind == "error":
+                unresolved += time
+            else:
+                by_rank[end.rank] += time
+        ((rank, time),) = by_rank.most_common(1) or [(awaited, 0)]
+        return rank if time > unresolved else awaited
 
     def is_p2p(self, at: int) -> NDArray[np.bool_]:
         """Whether each operator of a line is one of two ranks."""
@@ -278,12 +308,12 @@ class RunCommunication:
         return np.minimum(np.where(waits.time > 0, waits.start + waits.time, start), end), end
 
     def names_of_last(self, at: int) -> list[Optional[str]]:
-        """The rank that each operator of a line waits for, as text: "5"; "local 5" for a number inside the group; None
-        without a wait."""
+        """The rank that is named for the wait of each operator of a line, as text: "5"; "local 5" for a number inside the group;
+        None without a wait."""
         table, waits = self.collectives[at], self.waits[at]
         out: list[Optional[str]] = [None] * (0 if table is None else len(table))
         for row in np.flatnonzero(waits.time > 0).tolist():
-            rank, peer = self.awaited_rank(at, row), int(waits.peer[row])
+            rank, peer = self.root_of(at, row), int(waits.peer[row])
             out[row] = str(rank) if rank is not None else f"local {peer}" if peer >= 0 else None
         return out
 
@@ -319,13 +349,3 @@ def _with_kernel_starts(ops: Optional[Table], line: RankDevice) -> Optional[Tabl
         if len(found) == len(rows):
             starts[rows[np.argsort(starts[rows], kind="stable")]] = found
     return Table(ops.columns, {**ops.data, "start_ns": starts})
-
-
-def computing_times(line: RankDevice) -> Optional[Intervals]:
-    """When kernels compute on the device, ns since the epoch; None if unknown, or of several devices."""
-    kernels = line.kernels()
-    if kernels is None or (line.device_id is None and not line.steps):
-        return None
-    kernels = kernels.take(is_computing(kernels))
-    kernels = kernels.take(known(kernels.ints("start_ns")) & known(kernels.ints("dur_ns")))
-    return intervals.union(kernels.ints("start_ns"), kernels.ints("start_ns") + kernels.ints("dur_ns"))

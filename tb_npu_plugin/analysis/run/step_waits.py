@@ -10,16 +10,15 @@ import numpy as np
 
 from tb_npu_plugin.analysis.communication.waiting import PARTS, split_of_rows
 from tb_npu_plugin.analysis.grouping import Groups, known_sum
-from tb_npu_plugin.analysis.intervals import Coverage, Intervals
+from tb_npu_plugin.analysis.intervals import Coverage
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.bounds import bounds_of, exposed_bounds, not_covered, whole_times
-from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
-from tb_npu_plugin.analysis.run.devices import RankDevice
+from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import IntArray, known
 
-#: Detail of a waiting entry, "p2p" or "collective", and the awaited rank; None if unknown.
+#: Detail of a waiting entry, "p2p", "collective" or a kernel, and the rank at the root of the wait; None if unknown.
 Awaited = tuple[str, Optional[int]]
 #: Waiting of the steps of a line by their name; None if all of it may be transfer.
 LineWaits = Mapping[Optional[str], Optional["StepWaits"]]
@@ -27,10 +26,6 @@ LineWaits = Mapping[Optional[str], Optional["StepWaits"]]
 
 #: Step and device.
 StepPlace = tuple[Optional[str], Optional[int]]
-
-
-#: Least part of the recorded computing that kernels hold, if none is lost. Files differ by less than 0.01 %.
-_LEAST_KERNELS = 0.99
 
 
 class Wait(NamedTuple):
@@ -62,11 +57,11 @@ class StepWaits:
         return int(self.ns.sum()) + sum(low for low, _ in self.bounds.values())
 
     def by_rank(self, run: RunCommunication, at: int) -> dict[Awaited, Wait]:
-        """The waiting by detail and awaited rank. at: index of the line."""
+        """The waiting by detail and rank at its root. at: index of the line."""
         out: dict[Awaited, Wait] = {}
         details = np.where(run.is_p2p(at)[self.rows], "p2p", "collective").tolist()
         found = [
-            ((detail, run.awaited_rank(at, row)), Wait(ns, low, ns))
+            ((detail, run.root_of(at, row)), Wait(ns, low, ns))
             for detail, row, ns, low in zip(details, self.rows.tolist(), self.ns.tolist(), self.low_ns.tolist())
         ]
         for key, wait in [
@@ -79,7 +74,7 @@ class StepWaits:
 
 @dataclass(frozen=True)
 class LateRank:
-    """A rank that a rank waits for in a step."""
+    """A rank that a rank waits for in a step: at the root of the wait, see RunCommunication.root_of."""
 
     rank: Optional[int]
     """Rank of the job; null if unknown."""
@@ -139,16 +134,8 @@ def _rows_by_step(run: RunCommunication, at: int) -> dict[Optional[str], IntArra
 
 
 def _computing(run: RunCommunication, at: int) -> Optional[Coverage]:
-    computing = whole_computing(run.lines[at])
+    computing = run.lines[at].computing()
     return None if computing is None else Coverage(computing)
-
-
-def whole_computing(line: RankDevice) -> Optional[Intervals]:
-    """When the device computes; None also if its kernels hold less computing than its steps: some are lost, and a wait beside
-    them would look exposed."""
-    found = computing_times(line)
-    recorded = sum(step.computing or 0 for step in line.steps)
-    return None if found is None or found.total < _LEAST_KERNELS * recorded else found
 
 
 def _of_step(
@@ -275,7 +262,7 @@ def _late_ranks(
         return ()
     groups, by_rank = table.text("group"), dict[tuple[object, ...], list[int]]()
     for place, row in enumerate(rows.tolist()):
-        rank = run.awaited_rank(at, row)
+        rank = run.root_of(at, row)
         key = (rank,) if rank is not None else (None, groups[row], int(waits.owner[row]), int(waits.peer[row]))
         by_rank.setdefault(key, []).append(place)
     out = []
@@ -285,7 +272,7 @@ def _late_ranks(
         is_profiled = waits.owner[longest] >= 0 or waits.peer[longest] < 0
         out.append(
             LateRank(
-                rank=run.awaited_rank(at, longest),
+                rank=run.root_of(at, longest),
                 peer=None if is_profiled else int(waits.peer[longest]),
                 group=groups[longest],
                 time=int(time.sum()),

@@ -77,7 +77,7 @@ export const TITLES = {
   Idle: "空闲时间",
   "Unattributed wait": "未归因等待",
   Waiting: "等待慢卡",
-  "Latest rank": "最晚的 rank",
+  "Waits for": "等待的 rank",
   "In range": "范围内",
   "Self in range": "范围内自身",
   Incomplete: "不完整",
