@@ -92,7 +92,7 @@ def _object_or_none(text: str) -> dict[str, Any] | None:
 
 
 def _settings(text: str) -> dict[str, Any]:
-    """The settings in a piece of JSON, each read on its own: what is damaged costs itself."""
+    """The settings in a piece of JSON. Each is read on its own; damaged ones are left out."""
     decoder = json.JSONDecoder()
     out: dict[str, Any] = {}
     for found in scan_keys.SETTING.finditer(text):

@@ -90,7 +90,7 @@ def _waiting(judgement: Judgement, ledger: RankLedger, run: RunData) -> Message:
         return _unnamed(max(waits, key=lambda one: one.ns), run, figures)
     figures["rank"] = figures["rank"][:1].lower() + figures["rank"][1:]
     names = [f"rank {rank}" for rank in judgement.culprits]
-    if not run.communication.profiled.issuperset(judgement.culprits):
+    if not run.communication.profiled.issuperset(judgement.culprits) and not run.communication.has_unnumbered:
         return Message("verdict.loss.unprofiled", culprit=", ".join(names), **figures)
     if len(names) > 1:
         return Message("verdict.loss.waiting_two", culprit=", ".join(names), **figures)

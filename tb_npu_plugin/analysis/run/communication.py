@@ -76,6 +76,11 @@ class RunCommunication:
         return {span.capture.rank for span in self.spans}
 
     @property
+    def has_unnumbered(self) -> bool:
+        """Some of several captures have no rank number: which ranks were profiled is unknown."""
+        return len(self.spans) > 1 and None in self.profiled
+
+    @property
     def is_whole(self) -> bool:
         """All ranks of the job were profiled, as far as is known."""
         return self.world_size is None or len(self.profiled) >= self.world_size

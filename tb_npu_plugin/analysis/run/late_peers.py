@@ -40,8 +40,8 @@ class LatePeer:
 
 def late_peers(run: RunCommunication) -> list[LatePeer]:
     """Waits of each profiled rank for unprofiled ranks, by step and late rank. Only for spans whose trace is read
-    completely."""
-    if run.is_whole:
+    completely. None if another capture has no rank number: it may be the awaited rank."""
+    if run.is_whole or run.has_unnumbered:
         return []
     out: list[LatePeer] = []
     for at, (line, ops, found) in enumerate(zip(run.lines, run.collectives, run.first_waits)):

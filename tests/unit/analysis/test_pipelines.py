@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tb_npu_plugin.analysis.findings import bubble, stage_imbalance, straggler, unprofiled_rank
+from tb_npu_plugin.analysis.findings.diagnose import diagnose
 from tb_npu_plugin.analysis.findings.pipeline import micro_batches
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.capture.models.catalog import Sizes
@@ -85,3 +87,14 @@ def test_level0_knows_that_waits_for_other_servers_follow_a_first_exchange(tmp_p
     assert [len(one.tasks) for one in waits or () if one.is_part] == [1]
     certain = [one.low_ns for one in run.ledgers[0].entries if one.entry == "transfer"]
     assert sum(certain) < run.ledgers[0].window_ns // 2
+
+
+def test_a_capture_without_a_rank_number_may_be_the_awaited_rank(tmp_path: Path) -> None:
+    options = Options(memory=False, stack=False, gc_threshold=0.0, export=("text",))
+    recipe = Recipe("tiny", 4, steps=1, faults=("slow-host:2:10",), options=options, only=(0, 2))
+    folder = shutil.copytree(written(recipe)[0], tmp_path / "run")
+    for file in [*folder.rglob("profiler_info*.json"), *folder.rglob("profiler_metadata.json")]:
+        file.unlink()
+    run = RunData(open_spans(folder, tmp_path))
+    assert run.communication.profiled == {None} and unprofiled_rank.find(run) == []
+    assert "Not profiled" not in str(diagnose(run.spans).verdict.message)

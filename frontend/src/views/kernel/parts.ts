@@ -90,7 +90,7 @@ export function callsOf(row: Row): Record<"kernel.pick" | "kernel.core" | "kerne
   };
 }
 
-/** The pick for a table: single calls have the name of their row in "By name" in a column of its own. */
+/** The selection that a table shows. Single calls have a column with their name in "By name". */
 export function pickOfCalls(table: TableJson, pick: Pick | null): Pick | null {
   const isOfName = pick?.column === "name" && table.columns.some((column) => column.key === "folded");
   return isOfName ? { ...pick, column: "folded" } : pick;
