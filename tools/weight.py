@@ -25,12 +25,15 @@ def lines_by_room() -> dict[str, int]:
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", *PRODUCT]
     found = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
     out: Counter[str] = Counter()
-    for name in sorted(filter(None, found)):
-        path = PurePosixPath(name)
-        if path.suffix in SUFFIXES and ".gen" not in path.suffixes and "static" not in path.parts:
-            if (ROOT / path).is_file():
-                out[_room(path)] += (ROOT / path).read_bytes().count(b"\n")
+    for path in map(PurePosixPath, filter(None, found)):
+        if _counts(path):
+            out[_room(path)] += (ROOT / path).read_bytes().count(b"\n")
     return dict(sorted(out.items()))
+
+
+def _counts(path: PurePosixPath) -> bool:
+    is_written = ".gen" not in path.suffixes and "static" not in path.parts
+    return is_written and path.suffix in SUFFIXES and (ROOT / path).is_file()
 
 
 def _room(path: PurePosixPath) -> str:

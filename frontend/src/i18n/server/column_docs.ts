@@ -221,7 +221,8 @@ export const COLUMN_DOCS = {
   "Waiting before the first data moves; part of Wait.": "首次传输数据前的等待；是等待时间的一部分。",
   "Waiting for the rank that arrives last; unknown where neither the trace nor another rank shows it.":
     "等待最晚到达的 rank 的时间；trace 和其他 rank 都不能说明时为未知。",
-  "The rank that most calls wait for, also through ranks that wait in turn, and how many of them do.": "多数调用所等待的 rank（包括经由也在等待的 rank），以及其中等待它的次数。",
+  "The rank that most calls wait for, also through ranks that wait in turn, and how many of them do.":
+    "多数调用所等待的 rank（包括经由也在等待的 rank），以及其中等待它的次数。",
   "Waiting for peers before the first data moves.": "首次传输数据前等待对端的时间。",
   "Waiting for peers between moves, without synchronization.": "两次传输之间等待对端的时间，不含同步时间。",
   "Waiting for peers, synchronization included.": "等待对端的时间，含同步时间。",
