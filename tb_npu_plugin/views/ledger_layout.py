@@ -72,7 +72,8 @@ def layout_of(found: Diagnosis) -> LayoutJson:
     stages = {one.rank: pipeline_stage(one.span.capture) for one in found.ledgers}
     tables: list[LedgerTableJson] = []
     for one in found.ledgers:
-        rows = rows_of(one, found.findings, stages, found.bubbles.get((one.span.token, one.device_id)))
+        bubble = found.bubbles.get((one.span.token, one.device_id))
+        rows = rows_of(one, found.findings, stages, bubble, found.culprits)
         tables.append(
             {
                 "name": name_of(one, found.ledgers),

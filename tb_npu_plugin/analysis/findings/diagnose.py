@@ -28,7 +28,7 @@ logger = package_logger(__name__)
 class Diagnosis:
     """All conclusions about a run. Times are ns per step. step_ns: mean of `mean_steps` whole steps, or of `repeats` repeats of a
     capture without marked steps (None with marks). iterations: groups, if steps are iterations of a serving engine. bubbles: why a rank waits for other stages, by token of the span and
-    device."""
+    device. culprits: ranks that the others wait for."""
 
     step_ns: int
     mean_steps: int
@@ -41,6 +41,7 @@ class Diagnosis:
     ledgers: Sequence[RankLedger]
     bubbles: Mapping[tuple[str, Optional[int]], BubbleParts]
     excess: Optional[Excess]
+    culprits: Sequence[int]
     findings: Sequence[Finding]
     unchecked: Sequence[Unchecked]
     checked: int
@@ -81,6 +82,7 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
         run.ledgers,
         bubbles_of(run),
         run.excess,
+        run.judgement.culprits,
         [_finding_in(one, run.period) for one in findings],
         [replace(one, missing=in_period(one.missing, run.period)) for one in unchecked],
         len(RULES) - len(unchecked),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Optional, TypeVar
 
@@ -30,6 +30,8 @@ SHORTENS: Mapping[Part, tuple[LedgerKind, ...]] = {
 _OF_BUBBLE = {"stage_imbalance": "waiting_uneven", "bubble": "waiting_batches"}
 #: Largest number of awaited ranks with a row each, and of chain ends that are named.
 _MOST_RANKS, _MOST_ENDS = 6, 3
+#: Least share of the waiting for a rank that names all of it, as in widgets/budget.ts.
+_NEARLY_ALL = 0.9
 #: Least communication inside computing that has a row, share of the step.
 _LEAST_INSIDE = 0.001
 _ENDS = {
@@ -71,18 +73,20 @@ def rows_of(
     findings: Sequence[Finding] = (),
     stages: Optional[Mapping[Optional[int], Optional[int]]] = None,
     bubble: Optional[BubbleParts] = None,
+    culprits: Collection[int] = (),
 ) -> list[Row]:
     """The rows of a ledger, whose sum is its window, and then the time beside it.
 
     Args:
         stages: Rank -> pipeline stage.
         bubble: Why the rank waits for other stages, if known.
+        culprits: Ranks that the verdict names.
     """
     rows = []
     for (kind, detail), same in _grouped(ledger.entries, _kind_of).items():
         part = f"{kind}_{detail}" if f"{kind}_{detail}" in LEDGER else kind
         if kind == "waiting":
-            rows.append(_waiting(same, ledger, stages or {}, bubble))
+            rows.append(_waiting(same, ledger, stages or {}, bubble, culprits))
         elif kind == "computing" and ledger.hidden_ns > _LEAST_INSIDE * ledger.window_ns:
             inside = _part("computing", "computing_overlapped", ledger.hidden_ns, Message("ledger.hidden"))
             rows.append(_row(same, part, LEDGER[part].title, parts=(inside,)))
@@ -129,14 +133,13 @@ def _waiting(
     ledger: RankLedger,
     stages: Mapping[Optional[int], Optional[int]],
     bubble: Optional[BubbleParts],
+    culprits: Collection[int],
 ) -> Row:
     """Waiting for other stages by cause; else by rank."""
     by_rank = _grouped(entries, lambda one: one.culprit)
     causes = [] if bubble is None else list(_causes(entries, bubble))
+    title = _whole_title(by_rank, stages, culprits, bool(causes))
     if causes:
-        awaited = {stages.get(rank) for rank in by_rank}
-        stage = awaited.pop() if len(awaited) == 1 else None
-        title = LEDGER["waiting"].title if stage is None else Message("ledger.waiting_for_stage", stage=stage)
         return _row(entries, "waiting", title, list(_facts(entries, ledger)), causes)
     parts = [_row(same, "waiting", _waiting_title(rank), list(_facts(same, ledger))) for rank, same in by_rank.items()]
     parts.sort(key=lambda row: -row.ns)
@@ -145,9 +148,24 @@ def _waiting(
     others = parts[_MOST_RANKS - 1 :]
     if len(others) > 1:
         rest = [one for row in others for one in row.entries]
-        title = Message("ledger.waiting_others", count=len(others))
-        parts[_MOST_RANKS - 1 :] = [_row(rest, "waiting", title, list(_facts(rest, ledger)))]
-    return _row(entries, "waiting", LEDGER["waiting"].title, parts=parts)
+        rest_title = Message("ledger.waiting_others", count=len(others))
+        parts[_MOST_RANKS - 1 :] = [_row(rest, "waiting", rest_title, list(_facts(rest, ledger)))]
+    return _row(entries, "waiting", title, parts=parts)
+
+
+def _whole_title(
+    by_rank: Mapping[Optional[int], Sequence[Entry]],
+    stages: Mapping[Optional[int], Optional[int]],
+    culprits: Collection[int],
+    is_of_stages: bool,
+) -> Message:
+    """The title of all waiting: the culprit that (nearly) all of it is for, or the stage."""
+    times = {rank: sum(one.ns for one in same) for rank, same in by_rank.items()}
+    first, awaited = max(times, key=lambda rank: times[rank]), {stages.get(rank) for rank in times}
+    if first in culprits and times[first] >= _NEARLY_ALL * sum(times.values()):
+        return _waiting_title(first)
+    stage = awaited.pop() if is_of_stages and len(awaited) == 1 else None
+    return LEDGER["waiting"].title if stage is None else Message("ledger.waiting_for_stage", stage=stage)
 
 
 def _causes(entries: Sequence[Entry], bubble: BubbleParts) -> Iterator[Row]:
