@@ -131,7 +131,7 @@ def test_communication_is_split_without_overlap() -> None:
         ("transfer", 80, 150),
         ("unsplit", 300, 350),
     ]
-    assert [part.title for part in row.parts if part.id.startswith("waiting")] == ["Waiting for rank 5"]
+    assert [part.title for part in row.parts if part.id.startswith("waiting")] == ["Waiting until rank 5 arrives"]
     assert [row.facts_of(at).late_rank for at in range(3)] == [None, 5, None]
 
 
