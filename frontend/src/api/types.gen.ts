@@ -103,6 +103,18 @@ export interface Arrival {
   source: "start" | "wait" | "before" | "unknown";
 }
 
+/** Steps that enter a mean. */
+export interface AveragedJson {
+  /** Their number. */
+  count: number;
+  /** The first; null if it is not marked, and without steps. */
+  first: string | null;
+  /** The last. */
+  last: string | null;
+  /** Those whose gap is known. */
+  gaps: number;
+}
+
 /** Capture settings of a span. Null: not recorded. */
 export interface CaptureJson {
   /** Profiler that wrote the result. */
@@ -1308,8 +1320,10 @@ export interface OthersJson {
 
 /** Steps, capture and largest consumers of time. Tables: "kernels" (the ten largest by type and core, or by name and core where types are unknown; without communication), "operators" (the ten largest by device self time; by host self time where nothing ran on a device). */
 export interface OverviewJson {
-  /** All steps. */
+  /** The first MOST_STEPS steps; view step_trace has all. */
   steps: StepJson[];
+  /** Number of all steps. */
+  step_count: number;
   /** File of the steps. */
   steps_source: string | null;
   /** Whether steps are computed from kernels (analysis.steps.partition); bubble and preparing are unknown then. */
@@ -1998,12 +2012,12 @@ export interface StepTraceJson {
   device: number | null;
   /** "points": recorded, the gap comes first. "kernels": forward and backward end with the last compute kernel, the gap comes last. "figures": from step_trace_time.csv. "iterations": of a serving engine, from the first to the last kernel. */
   method: "points" | "kernels" | "figures" | "iterations";
-  /** All steps, by time. */
+  /** The steps by time: all, or of more than MOST_STEPS the shortest and the longest of each stretch, and the one shown. */
   steps: StepTimes[];
   /** Mean of the steps in the field `averaged`. */
   mean: StepTimes;
-  /** Steps that enter the mean. */
-  averaged: (string | null)[];
+  /** What enters the mean. */
+  averaged: AveragedJson;
   /** The mean in the file, for comparison. */
   recorded: StepTimes | null;
   /** The step shown; null for the mean. */

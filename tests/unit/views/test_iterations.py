@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
+from tb_npu_plugin.json_encoding import encode_json
+from tb_npu_plugin.schema.torch_npu_csv import STEP_START
+from tb_npu_plugin.views import overview, step_trace
+from tb_npu_plugin.views.base import ViewInput
+from tb_npu_plugin.views.tables_json import inline_tables
 from tests.support.cli import run, shown
+from tests.support.span import TestSpan, table_of
 from tests.unit.readers.test_iterations import annotation, replay
 from tests.unit.readers.test_kineto import Event, kernel, launch
 
@@ -57,7 +63,7 @@ def test_percentiles_are_by_phase_and_requests(captures: list[Path]) -> None:
         ("decode", 8, 180, 1_100_000, decodes[178], 360),
         ("prefill", 1, 20, 3_000_000, 3_000_000, 0),
     ]
-    assert len(answer["data"]["averaged"]) == 180
+    assert answer["data"]["averaged"]["count"] == 180
     assert answer["data"]["mean"]["total_ns"] == sum(decodes) // 180
     few = written(captures[0].parent, "few", serving()[: 4 * 10])
     assert set(shown("step_trace", few)["tables"]["groups"]["data"]["p99_ns"]) == {None}
@@ -107,3 +113,38 @@ def test_a_capture_without_steps_is_called_a_capture(tmp_path: Path) -> None:
     assert text.startswith("bare: capture of 0.10 ms\n")
     assert "neither steps nor iterations were recorded" in text
     assert "step " not in text.split("checks ran")[0].replace("neither steps", "")
+
+
+def test_fifty_thousand_iterations_fit_into_a_bounded_answer() -> None:
+    """The percentiles are those of all; the trend keeps the extremes; the tables are paged."""
+    count, slowest = 50_000, 12_345
+    times = [1_000_000 + at for at in range(count)]
+    times[slowest] = 90_000_000
+    numbers = [str(at) for at in range(count)]
+    rows = zip(numbers, times)
+    steps = [{"step": step, "start_ns": 10**8 * int(step), "stage": time, "computing": time} for step, time in rows]
+    span = TestSpan(
+        {
+            "step_trace": table_of("step_trace", steps, STEP_START),
+            "engine_iterations": table_of(
+                "engine_iterations",
+                [
+                    {"step": step, "phase": "decode", "requests": 8, "kernels": 1, "graph_kernels": 0}
+                    for step in numbers
+                ],
+            ),
+        }
+    )
+    for view in (overview, step_trace):
+        result = view.build(ViewInput([span], {}))
+        assert len(encode_json({**result.data, "tables": inline_tables("", result)})) < 2_000_000, view
+        if view is overview:
+            assert (len(result.data["steps"]), result.data["step_count"]) == (overview.MOST_STEPS, count)
+        else:
+            trend = {one["step"]: one["total_ns"] for one in result.data["steps"]}
+            assert trend[str(slowest)] == 90_000_000 and trend["0"] == 1_000_000
+            assert len(result.tables["steps"].table) == count == result.data["averaged"]["count"]
+            (p99,) = result.tables["groups"].table.ints("p99_ns").tolist()
+            assert p99 == sorted(times)[count * 99 // 100 - 1]
+            chosen = step_trace.build(ViewInput([span], {"step": "777"})).data
+            assert chosen["chosen"] == "777" in [one["step"] for one in chosen["steps"]]

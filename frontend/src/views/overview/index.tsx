@@ -39,6 +39,7 @@ function OverviewView({ selection }: ViewProps) {
         const steps = data.course === null && (
           <StepCard
             steps={data.steps}
+            count={data.step_count}
             deviceKind={data.capture.device_kind}
             source={data.steps_source}
             isComputed={data.steps_computed}
@@ -86,7 +87,12 @@ function OverviewView({ selection }: ViewProps) {
               {isWide && facts}
             </div>
             {data.steps.length > 0 && (
-              <StepTable steps={data.steps} isComputed={data.steps_computed} period={data.period} />
+              <StepTable
+                steps={data.steps}
+                count={data.step_count}
+                isComputed={data.steps_computed}
+                period={data.period}
+              />
             )}
           </div>
         );

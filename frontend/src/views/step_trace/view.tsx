@@ -182,12 +182,11 @@ function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimes
 
 /** "mean of 5 steps (5 to 9)", with the number of gaps if some are unknown. */
 function meanOf(data: StepTraceJson): string {
-  const counted = data.averaged;
-  const [first, last] = [counted[0] ?? "–", counted[counted.length - 1] ?? "–"];
-  if (counted.length === 1) return t("steps.mean.one", { step: first });
-  const text = t("steps.mean.of", { first, last, count: counted.length });
-  const gaps = data.steps.filter((step) => counted.includes(step.step) && step.gap_ns !== null).length;
-  return gaps === 0 || gaps === counted.length ? text : `${text}; ${t("steps.mean.gaps", { count: gaps })}`;
+  const { count, gaps } = data.averaged;
+  const [first, last] = [data.averaged.first ?? "–", data.averaged.last ?? "–"];
+  if (count === 1) return t("steps.mean.one", { step: first });
+  const text = t("steps.mean.of", { first, last, count });
+  return gaps === 0 || gaps === count ? text : `${text}; ${t("steps.mean.gaps", { count: gaps })}`;
 }
 
 /** Above this number of streams, lines are closer together. */
