@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from tb_npu_plugin.analysis.findings.diagnose import diagnose
 from tb_npu_plugin.json_encoding import encode_json
+from tb_npu_plugin.schema.serving import ENGINES
 from tb_npu_plugin.schema.torch_npu_csv import STEP_START
 from tb_npu_plugin.views import overview, step_trace
 from tb_npu_plugin.views.base import ViewInput
@@ -113,6 +115,21 @@ def test_a_capture_without_steps_is_called_a_capture(tmp_path: Path) -> None:
     assert text.startswith("bare: capture of 0.10 ms\n")
     assert "neither steps nor iterations were recorded" in text
     assert "step " not in text.split("checks ran")[0].replace("neither steps", "")
+    assert "vLLM, SGLang, ATOM mark iterations by themselves" in text and "ProfilerActivity.CUDA" in text
+
+
+def test_each_engine_is_named_where_iterations_are_missing() -> None:
+    """It named two of the four engines of an NPU, and none on a GPU."""
+    kernel = {"step": None, "name": "a", "type": "A", "core": "AI_CORE", "start_ns": 100, "dur_ns": 10}
+    texts = {}
+    for kind in ("torch_npu", "kineto"):
+        step = {"step": None, "start_ns": 100, "stage": 10, "computing": 10}
+        tables = {"kernels": table_of("kernels", [kernel]), "step_trace": table_of("step_trace", [step], STEP_START)}
+        found = diagnose([TestSpan(tables, format=kind)]).findings
+        texts[kind] = " ".join(text for one in found if one.rule == "capture_quality" for text in one.fix)
+    for engine in ENGINES:
+        for device, kind in (("NPU", "torch_npu"), ("GPU", "kineto")):
+            assert (engine.name in texts[kind]) == (device in engine.devices)
 
 
 def test_fifty_thousand_iterations_fit_into_a_bounded_answer() -> None:
