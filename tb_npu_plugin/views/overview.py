@@ -19,7 +19,7 @@ from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.capture import CaptureJson, capture_json
 from tb_npu_plugin.views.step_trace import mean_course
-from tb_npu_plugin.views.steps import StepJson, step_json
+from tb_npu_plugin.views.steps import StepJson, period_of, step_json
 
 
 class DeviceWork(TypedDict):
@@ -47,7 +47,7 @@ class OverviewJson(TypedDict):
     steps_computed: bool
     """Whether steps are computed from kernels (analysis.steps.partition); bubble and preparing are unknown then."""
     period: Period
-    """What the steps are: "iteration" of a serving engine, else "step"."""
+    """What the steps are; "capture" without marks."""
     course: Optional[StepTimes]
     """The mean step, if only points of the steps were recorded."""
     course_steps: int
@@ -77,7 +77,7 @@ def build(source: ViewInput) -> ViewResult:
         "step_count": len(steps),
         "steps_source": steps_source,
         "steps_computed": are_computed(span),
-        "period": "iteration" if span.rows("engine_iterations") else "step",
+        "period": period_of(span, (step.step for step in steps)),
         "course": course,
         "course_steps": course_steps,
         "capture": capture_json(span),

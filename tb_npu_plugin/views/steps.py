@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Optional, TypedDict, cast
 
 from tb_npu_plugin.analysis.run.step_waits import NO_WAITING, LateRank, StepPlace, StepWaiting
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.analysis.steps.parts import StepParts, parts_of
+from tb_npu_plugin.messages import Period
+from tb_npu_plugin.model import SpanData
 
 
 class StepJson(TypedDict):
@@ -48,6 +50,13 @@ class StepJson(TypedDict):
     """These ranks, the longest wait first."""
     parts: StepParts
     """The parts of the bar."""
+
+
+def period_of(span: SpanData, steps: Iterable[Optional[str]]) -> Period:
+    """What `steps` of a span are: iterations of a serving engine, steps, or the whole capture where none is marked."""
+    if span.rows("engine_iterations"):
+        return "iteration"
+    return "step" if any(step is not None for step in steps) else "capture"
 
 
 def step_json(step: Step, waiting: Mapping[StepPlace, StepWaiting]) -> StepJson:

@@ -697,6 +697,8 @@ export interface DistributedJson {
   ranks: RankStateJson[];
   /** Steps of all ranks; null: ranks without marked steps. Empty for a time range. */
   steps: (string | null)[];
+  /** What the steps of the first rank are; "capture" without marks. */
+  period: "step" | "iteration" | "capture" | "repeat";
   /** One for each rank, device and step. */
   budgets: RankBudget[];
   /** Communication groups. */
@@ -904,6 +906,8 @@ export interface IdleJson {
   device: number | null;
   /** Steps of the device; null: not marked. */
   steps: (string | null)[];
+  /** What the steps are; "capture" without marks. */
+  period: "step" | "iteration" | "capture" | "repeat";
   /** Step time of the chosen steps. */
   step_ns: number;
   /** Free of the chosen steps: the sum of `causes`. */
@@ -1014,6 +1018,8 @@ export interface KernelFactsJson {
 export interface KernelJson {
   /** Steps of the kernels; null: outside steps. */
   steps: (string | null)[];
+  /** What the steps are; "capture" without marks. */
+  period: "step" | "iteration" | "capture" | "repeat";
   /** Device time by accelerator core. */
   cores: CoreTime[];
   /** Number of kernel calls. */
@@ -1328,7 +1334,7 @@ export interface OverviewJson {
   steps_source: string | null;
   /** Whether steps are computed from kernels (analysis.steps.partition); bubble and preparing are unknown then. */
   steps_computed: boolean;
-  /** What the steps are: "iteration" of a serving engine, else "step". */
+  /** What the steps are; "capture" without marks. */
   period: "step" | "iteration" | "capture" | "repeat";
   /** The mean step, if only points of the steps were recorded. */
   course: StepTimes | null;
@@ -2164,6 +2170,8 @@ export interface TraceJson {
   slices_end: number | null;
   /** Steps, by time. */
   steps: TraceStepJson[];
+  /** What the steps are; "capture" without marks. */
+  period: "step" | "iteration" | "capture" | "repeat";
   /** Events that the timeline shows. */
   events: number;
   /** Slices in the file. */
@@ -2206,6 +2214,8 @@ export interface TraceRanksJson {
   ranks: RankStateJson[];
   /** What a rank does: ids of the parts of its time. */
   parts: string[];
+  /** What the steps are. */
+  period: "step" | "iteration" | "capture" | "repeat";
   /** Ranks that are read, by rank. */
   lines: TraceRankJson[];
   /** Spans of the stragglers (see docs/diagnosis.md). */

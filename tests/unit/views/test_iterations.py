@@ -71,6 +71,11 @@ def test_percentiles_are_by_phase_and_requests(captures: list[Path]) -> None:
     assert set(shown("step_trace", few)["tables"]["groups"]["data"]["p99_ns"]) == {None}
 
 
+@pytest.mark.parametrize("view", ["overview", "kernel", "distributed"])
+def test_views_say_that_their_steps_are_iterations(captures: list[Path], view: str) -> None:
+    assert shown(view, captures[0])["data"]["period"] == "iteration"
+
+
 def test_the_verdict_is_of_one_phase_and_speaks_of_iterations(captures: list[Path]) -> None:
     done = run("diagnose", captures[0])
     assert done.stdout.startswith("before: 200 iterations, mean of 180: 1.10 ms\n")
@@ -115,6 +120,7 @@ def test_a_capture_without_steps_is_called_a_capture(tmp_path: Path) -> None:
     assert text.startswith("bare: capture of 0.10 ms\n")
     assert "neither steps nor iterations were recorded" in text
     assert "step " not in text.split("checks ran")[0].replace("neither steps", "")
+    assert shown("kernel", tmp_path / "bare")["data"]["period"] == "capture"
     assert "vLLM, SGLang, ATOM mark iterations by themselves" in text and "ProfilerActivity.CUDA" in text
 
 

@@ -4,8 +4,8 @@ import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { useAccepted, useView } from "../../state/use_view";
-import { type BarPart, Card, DataTable, Empty, Legend, Select, StackedBar, ViewFrame } from "../../widgets";
-import { partTitle } from "../../widgets/parts";
+import { type BarPart, Card, DataTable, Empty, Legend, type Row, Select, StackedBar, ViewFrame } from "../../widgets";
+import { partTitle, phaseName } from "../../widgets/parts";
 import type { ViewProps } from "../view";
 import { isOtherAverage, lanesOf, PARTS, partsInOrder, restOf } from "./parts";
 import { stepName, Trend } from "./trend";
@@ -68,11 +68,13 @@ function Parts({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; 
 function Iterations({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; span: string }) {
   const { groups, steps } = answer.tables;
   const query = { span, device: param("steps.device") };
+  const cell = { phase: (row: Row) => phaseName(row.get("phase") as string | null) };
+  const shared = { query, baseNs: answer.base_ns, bar: { column: "total_ns" }, cell };
   return (
     <div class="grid">
       {groups && (
         <Card title={t("steps.groups")} subtitle={t("steps.groups.sub")} help={t("steps.groups.help")}>
-          <DataTable table={groups} query={query} baseNs={answer.base_ns} bar={{ column: "total_ns" }} />
+          <DataTable table={groups} {...shared} />
         </Card>
       )}
       {data.steps.length > 1 && (
@@ -88,7 +90,7 @@ function Iterations({ data, answer, span }: { data: StepTraceJson; answer: ViewJ
       )}
       {steps && (
         <Card title={t("steps.table.iteration")} subtitle={t("steps.source", { source: data.source })}>
-          <DataTable table={steps} query={query} baseNs={answer.base_ns} bar={{ column: "total_ns" }} />
+          <DataTable table={steps} {...shared} />
         </Card>
       )}
     </div>
