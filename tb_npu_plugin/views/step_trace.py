@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Literal, Optional, TypedDict, cast
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from tb_npu_plugin.analysis.grouping import group_rows
 from tb_npu_plugin.analysis.steps import step_trace as analysis
-from tb_npu_plugin.analysis.steps.iterations import groups_of, main_groups, steps_in
+from tb_npu_plugin.analysis.steps.iterations import TimeBetween, groups_of, main_groups, steps_in, time_between
 from tb_npu_plugin.analysis.steps.of_span import are_computed
 from tb_npu_plugin.analysis.steps.step_trace import Reduce, StepTimes
 from tb_npu_plugin.errors import BadRequest
@@ -61,6 +61,8 @@ class StepTraceJson(TypedDict):
     """The step shown; null for the mean."""
     reduces: list[Reduce]
     """Communication operators of the step shown."""
+    between: Optional[TimeBetween]
+    """Time between iterations; null for steps, and for one iteration."""
     fp_point: Optional[str]
     """Operator at the start of the forward pass."""
     bp_point: Optional[str]
@@ -121,6 +123,7 @@ def build(source: ViewInput) -> ViewResult:
         "recorded": None if trace.recorded is None else _times(trace.recorded, 0),
         "chosen": None if chosen is None else chosen.step,
         "reduces": list(reduces),
+        "between": time_between(_bounds(trace.steps)) if groups else None,
         "fp_point": fp_point,
         "bp_point": bp_point,
     }
@@ -134,6 +137,12 @@ def build(source: ViewInput) -> ViewResult:
             "total_ns",
         )
     return ViewResult(data, tables, span.base_ns)
+
+
+def _bounds(steps: Sequence[StepTimes]) -> Iterator[tuple[int, int]]:
+    for step in steps:
+        if step.start_ns is not None and step.total_ns is not None:
+            yield step.start_ns, step.start_ns + step.total_ns
 
 
 def _averaged_json(counted: Sequence[StepTimes]) -> AveragedJson:

@@ -69,6 +69,7 @@ export const PARTS = {
     before: { title: "part.ledger.before", color: "--c-prep" },
     after: { title: "part.ledger.after", color: "--c-prep" },
     outside: { title: "part.ledger.outside", color: "--c-free" },
+    between: { title: "part.ledger.between", color: "--c-free" },
     computing: { title: "part.ledger.computing", color: "--c-compute" },
     computing_forward_backward: { title: "part.ledger.forward_backward", color: "--c-compute" },
     computing_tail: { title: "part.ledger.tail", color: "--c-mix" },
@@ -860,7 +861,7 @@ export interface FindingJson {
   /** How to see that it helped. */
   check: string;
   /** Entries of the ledger that it would shorten, the likeliest first; "before": the time before the first task. */
-  shortens: ("computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained" | "before" | "after" | "outside")[];
+  shortens: ("computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained" | "before" | "after" | "outside" | "between")[];
   /** Rules whose findings explain this one; their cost contains its cost. */
   causes: string[];
   /** Code and parameters of `title`, `message`, `check` and the entries of `fix` ("fix.0"). */
@@ -1126,6 +1127,8 @@ export interface LedgerJson {
   after_ns: number;
   /** Time of the step that neither the window nor its marks cover: by its recorded length, or by the longest rank. */
   outside_ns: number;
+  /** Between iterations of a serving engine, per iteration, beside the window; 0 for steps. */
+  between_ns: number;
   /** Communication beside computing: a memo, inside computing. */
   hidden_ns: number;
   /** Its parts. */
@@ -1134,8 +1137,8 @@ export interface LedgerJson {
 
 /** A row of a ledger: entries of one kind and detail, or a part of them. */
 export interface LedgerRowJson {
-  /** Kind of the entries. "before", "after", "outside": time beside the step. */
-  kind: "computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained" | "before" | "after" | "outside";
+  /** Kind of the entries. "before", "after", "outside", "between": time beside the step. */
+  kind: "computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained" | "before" | "after" | "outside" | "between";
   /** Its colour: a part of the ledger (analysis/parts.py). */
   part: string;
   /** Its name. */
@@ -2030,6 +2033,8 @@ export interface StepTraceJson {
   chosen: string | null;
   /** Communication operators of the step shown. */
   reduces: Reduce[];
+  /** Time between iterations; null for steps, and for one iteration. */
+  between: TimeBetween | null;
   /** Operator at the start of the forward pass. */
   fp_point: string | null;
   /** Operator at the end of the backward pass. */
@@ -2110,6 +2115,22 @@ export interface ThreadJson {
   unit: string;
   /** Largest value of a counter. */
   max_value: number | null;
+}
+
+/** Time between the iterations of a device, ns. With the time of the iterations, where they overlap counted once, it sums to `span_ns`. Whether requests waited meanwhile is not recorded. */
+export interface TimeBetween {
+  /** All of it. */
+  total_ns: number;
+  /** Its mean per iteration. */
+  per_iteration_ns: number;
+  /** Number of gaps. */
+  gaps: number;
+  /** Median of the gaps. */
+  median_ns: number;
+  /** The longest gap. */
+  longest_ns: number;
+  /** From the start of the first iteration to the end of the last. */
+  span_ns: number;
 }
 
 /** Clock of a rank: by the ends of the collectives that it shares with another rank. */

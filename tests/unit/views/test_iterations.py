@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.analysis.findings.diagnose import diagnose
+from tb_npu_plugin.analysis.steps.iterations import TimeBetween, time_between
 from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.schema.serving import ENGINES
 from tb_npu_plugin.schema.torch_npu_csv import STEP_START
@@ -82,6 +83,33 @@ def test_the_verdict_is_of_one_phase_and_speaks_of_iterations(captures: list[Pat
     assert "Decode, 8 requests, graph replay (2 kernels): Healthy" in done.stdout
     assert "mean iteration: 100 % computing" in done.stdout
     assert "step" not in done.stdout.split("checks ran")[0]
+
+
+def test_the_time_between_iterations_is_a_figure(captures: list[Path]) -> None:
+    """It stood in none: an engine without requests looked as busy as a loaded one."""
+    times = [3_000_000 if number % 10 == 0 else 1_000_000 + 1000 * number for number in range(COUNT)]
+    span = 10_000_000 * (COUNT - 1) + times[-1]
+    total = span - sum(times)
+    between = shown("step_trace", captures[0])["data"]["between"]
+    gaps = sorted(10_000_000 - time for time in times[:-1])
+    assert between == {
+        "total_ns": total,
+        "per_iteration_ns": total // COUNT,
+        "gaps": COUNT - 1,
+        "median_ns": gaps[COUNT // 2 - 1],
+        "longest_ns": gaps[-1],
+        "span_ns": span,
+    }
+    found = json.loads(run("diagnose", captures[0], "--json").stdout)["runs"][0]
+    assert "Between iterations: 1.73 s, 87 % of the 1.99 s" in found["verdict"]["message"]
+    assert found["ledger"]["between_ns"] == total // COUNT
+    assert sum(one["ns"] for one in found["ledger"]["entries"]) == found["ledger"]["window_ns"]
+
+
+def test_iterations_that_overlap_have_no_time_between() -> None:
+    assert time_between([(0, 10), (2, 5), (20, 30), (25, 40)]) == TimeBetween(10, 2, 1, 10, 10, 40)
+    assert time_between([(0, 10), (5, 20)]) == TimeBetween(0, 0, 0, 0, 0, 20)
+    assert time_between([(0, 10)]) is None
 
 
 def test_idle_time_inside_a_replay_is_not_the_hosts(tmp_path: Path) -> None:

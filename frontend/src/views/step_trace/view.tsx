@@ -1,5 +1,5 @@
 import { type ComponentChildren, Fragment } from "preact";
-import type { StepTimes, StepTraceJson, ViewJson } from "../../api/types.gen";
+import type { StepTimes, StepTraceJson, TimeBetween, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
@@ -75,6 +75,7 @@ function Iterations({ data, answer, span }: { data: StepTraceJson; answer: ViewJ
       {groups && (
         <Card title={t("steps.groups")} subtitle={t("steps.groups.sub")} help={t("steps.groups.help")}>
           <DataTable table={groups} {...shared} />
+          {data.between && <p>{betweenText(data.between)}</p>}
         </Card>
       )}
       {data.steps.length > 1 && (
@@ -95,6 +96,17 @@ function Iterations({ data, answer, span }: { data: StepTraceJson; answer: ViewJ
       )}
     </div>
   );
+}
+
+function betweenText({ gaps, ...times }: TimeBetween): string {
+  return t("steps.between", {
+    time: format.duration(times.total_ns),
+    share: format.shareOf(times.total_ns, times.span_ns),
+    span: format.duration(times.span_ns),
+    gaps: format.integer(gaps),
+    median: format.duration(times.median_ns),
+    longest: format.duration(times.longest_ns),
+  });
 }
 
 /** Preparing, as in the Overview. */
