@@ -101,8 +101,8 @@ ENGINES = (
         from_code=True,
     ),
 )
-#: Calls that replay a graph.
-GRAPH_LAUNCH = re.compile(r"(?:cuda|hip)GraphLaunch(?:_\w+)?")
+#: Calls that replay a graph. Source of those of an NPU: reports alone.
+GRAPH_LAUNCH = re.compile(r"(?:cuda|hip)GraphLaunch(?:_\w+)?|(?:AscendCL@)?aclmdlRIExecute(?:Async)?")
 
 #: Iterations of a serving engine; their times are in step_trace.
 ITERATIONS_COLUMNS = (
