@@ -1867,6 +1867,8 @@ export interface SpanJson {
   format: string;
   /** Start, ns since the epoch; null while unknown. */
   start_ns: string | null;
+  /** Start of its first and end of its last task on the device, ns since the epoch; null while unknown. */
+  device_ns: string[] | null;
   /** Size of its files. */
   bytes: number;
   /** Changes when its files change. */

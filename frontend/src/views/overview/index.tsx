@@ -12,6 +12,7 @@ import type { ViewModule, ViewProps } from "../view";
 import { CaptureCard } from "./capture_card";
 import css from "./overview.css?inline";
 import { RankLedgers } from "./rank_ledgers";
+import { RolesCard } from "./roles_card";
 import { StepCard } from "./step_card";
 import { StepTable } from "./step_table";
 import { TopKernels, TopOperators } from "./tops";
@@ -64,6 +65,7 @@ function OverviewView({ selection }: ViewProps) {
           <div class="grid">
             {isFirst && <Preliminary answer={answer} />}
             <LedgerCard view={diagnosis} />
+            <RolesCard />
             {!isBeside && steps}
             {ofRanks && excess && (
               <>
