@@ -8,6 +8,7 @@ function worker(role: string, ...captures: ([number, number] | null)[]) {
   const spans = captures.map((times, at) => ({
     id: `${role} ${at}`,
     label: `step ${at}`,
+    state: times ? "ready" : "new",
     device_ns: times?.map((time) => String(BASE + BigInt(time))) ?? null,
   }));
   return { role, spans };
@@ -24,7 +25,7 @@ test("roles are lanes by their first task, and captures of ranks that overlap ar
     ),
   );
   expect(lanes.map(({ role }) => role)).toEqual(["rollout_generate", "actor_update"]);
-  expect(lanes[1]?.bars.map(({ start, end, ranks }) => [start, end, ranks])).toEqual([
+  expect(lanes[1]?.bars.map(({ start, end, captures }) => [start, end, captures])).toEqual([
     [40, 80, 2],
     [140, 170, 1],
   ]);

@@ -2,13 +2,13 @@
 
 import type { RunJson } from "../../api/types.gen";
 
-/** Time in which ranks of a role run on their devices, ns after the start of the first role. span: one of its captures. */
+/** Time in which ranks of a role run tasks, ns after the start of the first role. span: one of its captures. */
 export interface RoleBar {
   start: number;
   end: number;
   span: string;
   label: string;
-  ranks: number;
+  captures: number;
 }
 
 export interface RoleLane {
@@ -28,9 +28,9 @@ export function roleLanes({ workers }: RunJson): RoleLane[] {
   const lanes = roles.map((role) => {
     const own = workers.filter((worker) => worker.role === role).flatMap(({ spans }) => spans);
     const bars = own.flatMap(({ id, label, device_ns: times }) =>
-      times ? [{ start: after(times[0]), end: after(times[1]), span: id, label, ranks: 1 }] : [],
+      times ? [{ start: after(times[0]), end: after(times[1]), span: id, label, captures: 1 }] : [],
     );
-    return { role, bars: merged(bars), unread: own.flatMap(({ id, device_ns: times }) => (times ? [] : [id])) };
+    return { role, bars: merged(bars), unread: own.flatMap(({ id, state }) => (state === "new" ? [id] : [])) };
   });
   const first = ({ bars }: RoleLane) => bars[0]?.start ?? Number.POSITIVE_INFINITY;
   return roles.length > 1 ? lanes.sort((a, b) => (first(a) === first(b) ? 0 : first(a) - first(b))) : [];
@@ -41,7 +41,7 @@ function merged(bars: readonly RoleBar[]): RoleBar[] {
   for (const bar of [...bars].sort((a, b) => a.start - b.start)) {
     const last = out[out.length - 1];
     if (!last || bar.start >= last.end) out.push({ ...bar });
-    else Object.assign(last, { end: Math.max(last.end, bar.end), ranks: last.ranks + 1 });
+    else Object.assign(last, { end: Math.max(last.end, bar.end), captures: last.captures + 1 });
   }
   return out;
 }

@@ -33,7 +33,7 @@ function Lane({ lane: { role, bars }, whole }: { lane: RoleLane; whole: number }
   const busy = bars.reduce((sum, { start, end }) => sum + end - start, 0);
   const at = (ns: number) => `${(100 * ns) / whole}%`;
   return (
-    <div class="role-lane">
+    <div class="step-line role-lane">
       <span class="ellipsis" data-tip-cut>
         {role || t("overview.roles.none")}
       </span>
@@ -44,7 +44,7 @@ function Lane({ lane: { role, bars }, whole }: { lane: RoleLane; whole: number }
             type="button"
             style={{ left: at(bar.start), width: at(bar.end - bar.start) }}
             aria-label={`${role} ${bar.label}`}
-            data-tip={`${bar.label}\n${format.duration(bar.end - bar.start)}, ${t("overview.roles.ranks", { count: bar.ranks })}`}
+            data-tip={`${bar.label}\n${format.duration(bar.end - bar.start)}, ${t("overview.roles.captures", { count: bar.captures })}`}
             onClick={() => chooseCapture(bar.span)}
           />
         ))}

@@ -78,7 +78,7 @@ export const en = {
   "overview.roles.help":
     "When the ranks of each role run tasks on their devices, from the first to the last task of each capture; captures that overlap are one bar. On the right the share of the whole time. A click opens a capture.",
   "overview.roles.none": "no role",
-  "overview.roles.ranks": "captures: {count}",
+  "overview.roles.captures": "captures: {count}",
   "overview.roles.read": "Read {count} more captures",
   "overview.missing": "Missing from this capture",
   "overview.missing.sub": "and how to record it",
@@ -159,7 +159,7 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.roles.help":
     "各角色的 rank 在设备上运行任务的时段，从每次采集的首个任务到末个任务；重叠的采集合并为一段。右侧为占总时长的比例。单击可打开采集。",
   "overview.roles.none": "无角色",
-  "overview.roles.ranks": "采集数：{count}",
+  "overview.roles.captures": "采集数：{count}",
   "overview.roles.read": "再读取 {count} 次采集",
   "overview.missing": "本次采集缺少的数据",
   "overview.missing.sub": "以及可以采集它的选项",
