@@ -14,7 +14,7 @@ with warnings.catch_warnings():
 _MOST_WAYS = 64
 #: Repetitions of a character up to which they count one by one.
 _FEW = 16
-_ANCHORED = [[(sre_parse.AT, anchor)] for anchor in (sre_parse.AT_BEGINNING, sre_parse.AT_BEGINNING_STRING)]
+_ANCHOR = [(sre_parse.AT, sre_parse.AT_BEGINNING)]
 
 
 def why_expensive(pattern: str) -> Optional[str]:
@@ -23,8 +23,8 @@ def why_expensive(pattern: str) -> Optional[str]:
     Raises:
         re.error: It is not a regular expression.
     """
-    parsed = sre_parse.parse(pattern)
-    is_anchored = parsed[:1].data in _ANCHORED and not parsed.state.flags & re.MULTILINE
+    parsed: Any = sre_parse.parse(pattern)
+    is_anchored = parsed.data[:1] == _ANCHOR and not parsed.state.flags & re.MULTILINE
     try:
         ways, open_ended = _cost(parsed)
     except _Expensive as error:
