@@ -72,11 +72,14 @@ _COLUMNS = ("where", "match", "pattern", "meaning")
 #: No kernel's name is longer, characters: searches take up to the square of it.
 _MOST_TEXT = 4096
 _GROUP = re.compile(r"__(\d{1,3})_\d+_\d+$")
+#: Folds that drop the numbers of a call.
+CALL_FOLDS = ("hcom", "kfc", "dtype_suffix", "graph_index", "hash")
 #: Folds of names that CANN's compilers made of a type.
 _OF_COMPILERS = ("graph_index", "hash")
 #: What CANN's compilers add to the type in a name: "te_" before it, a hash and all after it, numbers of calls or graphs.
 _BEFORE, _AFTER = re.compile(r"^(?:te|trans)_"), re.compile(r"_[0-9a-f]{32,64}.*|__kernel\d+$", re.DOTALL)
 _INDEX = re.compile(r"(?<=[A-Za-z])\d+(?=$|_MemSet$)")
+_HASH, _ANY_HASH, _LONG_NUMBER = re.compile(r"_[0-9a-f]{32,64}"), "_" + "f" * 32, re.compile(r"\d{3,}")
 _CORE, _DTYPE = re.compile(r"_mix_ai[cv]$"), re.compile(r"_(?:u?int\d+|b?float\d*|bf16|fp\d+\w*|half)$")
 #: Of C++: return type, namespaces without a name; numbers that begin the template arguments. Of Triton: number of the kernel, versions of
 #: its arguments. Of libraries: sizes of tiles, and all after them.
@@ -170,13 +173,13 @@ def meaning_of_kernel(name: Optional[str], kernel_type: Optional[str], is_gpu: b
 
     GPU: by the whole name. NPU: by the name, else by the type; where that is unknown, by the type in the name.
     """
-    name = _without_call(name or "")
+    name = _alike(without_call(name or ""))
     return meaning_of(name, "gpu_kernel") if is_gpu else _meaning_on_npu(name, kernel_type)
 
 
 def meaning_of_slice(name: str, category: str) -> str:
     """Meaning of a slice of a timeline, a task, a kernel or an operator of the host; "" if it is not known by name."""
-    return "" if category in NO_WORK else _meaning_of_slice(_without_call(name), category == KERNEL_CATEGORY)
+    return "" if category in NO_WORK else _meaning_of_slice(_alike(without_call(name)), category == KERNEL_CATEGORY)
 
 
 @lru_cache(maxsize=65_536)
@@ -188,17 +191,23 @@ def _meaning_of_slice(name: str, is_gpu: bool) -> str:
     return found.meaning if found is not None else ""
 
 
-def _without_call(name: str) -> str:
-    """The name with 0 as the numbers of its call, unless a row of the user's may name a call."""
+def without_call(name: str) -> str:
+    """The name with 0 as the numbers of its call: names that differ in nothing else mean the same, unless a row of the user's names
+    a call."""
     stem = name if user_table()[0] else _stem(name)
-    return name if stem == name else f"{stem}_0"
+    return name if stem is name else f"{stem}_0"
 
 
 def _stem(name: str) -> str:
-    """The name without the numbers of its call, such as `__564_7_1`: names that differ in nothing else mean the same."""
+    """The name without the numbers of its call, such as `__564_7_1`."""
     stem = name.rstrip("_0123456789")
     numbers = name[len(stem) :]
-    return stem + numbers.partition("_")[0] if numbers[-1:].isdigit() else name
+    return stem + numbers.partition("_")[0] if "_" in numbers and numbers[-1] != "_" else name
+
+
+def _alike(name: str) -> str:
+    """The name with one hash for all and one long number for all: no row of the table names one, but one of the user's may."""
+    return name if user_table()[0] else _LONG_NUMBER.sub("000", _HASH.sub(_ANY_HASH, name))
 
 
 @lru_cache(maxsize=65_536)
@@ -219,7 +228,6 @@ def _types_in(name: str) -> list[str]:
     return [word, _INDEX.sub("", word)] if word else []
 
 
-@lru_cache(maxsize=65_536)
 def folded_name(name: str, fold: str) -> str:
     """Name of all calls of a kernel, by the rule `fold` of its row in the table."""
     if fold in ("hcom", "kfc"):
