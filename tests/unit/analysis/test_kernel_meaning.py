@@ -12,7 +12,7 @@ import pytest
 from tb_npu_plugin.analysis.comparison import diff
 from tb_npu_plugin.analysis.kernels import meaning as kernels_meaning
 from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing
-from tb_npu_plugin.analysis.kernels.meaning import coverage, with_meaning
+from tb_npu_plugin.analysis.kernels.meaning import coverage
 from tb_npu_plugin.analysis.kernels.same_kernels import SameKernels, same_kernels
 from tb_npu_plugin.analysis.kernels.statistics import by_core, by_name, kinds_of
 from tb_npu_plugin.schema import kernel_meaning
@@ -293,6 +293,6 @@ def test_calls_of_a_kernel_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -
         kernels_meaning, "meaning_of_kernel", lambda *args, **options: asked.append(args) or real(*args, **options)
     )
     names = [f"{stem}_{call}_1" for call in range(500) for stem in ("hcom_allReduce__509", "trans_TransData", "Add")]
-    found = with_meaning(table_of("kernels", [{"name": name, "type": "N/A"} for name in names]))
+    found = table_of("kernels", [{"name": name, "type": "N/A"} for name in names])
     assert {"hcom_allReduce", "trans_TransData"} < set(found.text("folded").tolist())
     assert set(found.text("group").tolist()) == {"509", None} and len(asked) == 3
