@@ -5,10 +5,10 @@ An operator that is not in the table becomes one vector kernel of its own name.
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
+
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
 
 
 @dataclass(frozen=True)
@@ -32,24 +32,19 @@ def vector(api: str, type_: str, passes: float = 1.0, l0: str = "") -> Rule:
     return Rule("elementwise", api, l0 or f"{type_}AiCore", type_, passes=passes)
 
 
-def _read_table() -> dict[str, Rule]:
-    with (Path(__file__).parent / "operators.csv").open(encoding="utf-8", newline="") as file:
-        return {
-            row["operator"]: Rule(
-                row["kind"],
-                row["api"],
-                row["l0"],
-                row["type"],
-                row["core"],
-                float(row["passes"] or 0),
-                row["fresh"] == "yes",
-                row["filled"] == "yes",
-            )
-            for row in csv.DictReader(file)
-        }
-
-
-RULES = _read_table()
+RULES = {
+    row["operator"]: Rule(
+        row["kind"],
+        row["api"],
+        row["l0"],
+        row["type"],
+        row["core"],
+        float(row["passes"] or 0),
+        row["fresh"] == "yes",
+        row["filled"] == "yes",
+    )
+    for row in read_table("operators")
+}
 #: Begin of the names of operators of lists of tensors, and vector operations per element where they are not two.
 EACH = "aten::_foreach_"
 _EACH_PASSES = {"mul": 1, "addcmul": 3, "addcdiv": 3}
