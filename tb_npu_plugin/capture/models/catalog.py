@@ -55,7 +55,7 @@ def workload(
         )
     if model not in TRANSFORMERS:
         given = faults.as_json()
-        wrong = [word for word, fault in FAULTS.items() if fault.of_decoders and word in given]
+        wrong = [word for word, fault in FAULTS.items() if fault.only_decoders and word in given]
         if wrong and model in MODELS:
             raise BadRequest(f"{model} has no {wrong[0]}", "Choose a decoder as --model.")
     if model == "resnet50":
