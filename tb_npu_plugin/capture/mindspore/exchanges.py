@@ -12,8 +12,7 @@ from tb_npu_plugin.capture.recording.exchanges import DATA_TYPES, arrivals_of
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation import work
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, planes, schedule
-from tb_npu_plugin.capture.simulation.program import Transfer
+from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, in_group, planes, schedule
 from tb_npu_plugin.capture.simulation.records import Group
 from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.schema.communicators import group_hash

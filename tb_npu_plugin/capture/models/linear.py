@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from tb_npu_plugin.capture.simulation.collectives import Transfer
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
-from tb_npu_plugin.capture.simulation.program import Program, Transfer
+from tb_npu_plugin.capture.simulation.program import Program
 from tb_npu_plugin.errors import BadRequest
 
 F32 = "float"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tb_npu_plugin.capture.simulation.collectives import Trouble
+from tb_npu_plugin.capture.simulation.collectives import Transfer, Trouble
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
-from tb_npu_plugin.capture.simulation.program import Program, Transfer
+from tb_npu_plugin.capture.simulation.program import Program
 from tb_npu_plugin.capture.simulation.work import Shape
 from tb_npu_plugin.errors import BadRequest
 

@@ -13,8 +13,7 @@ from tb_npu_plugin.capture.device.records import Kind, Recording, Signature, Ten
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.batch import PLANES, Item, batch
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, planes, schedule
-from tb_npu_plugin.capture.simulation.program import Transfer
+from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, in_group, planes, schedule
 from tb_npu_plugin.capture.simulation.records import BATCH, P2P_TYPES, RECEIVE, SEND, Group
 from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.capture.simulation.work import TYPES

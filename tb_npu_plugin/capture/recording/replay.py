@@ -185,9 +185,9 @@ class Replay:
         records = map(Record._make, rows[list(Record._fields)].tolist())
         limits = [*times[1:], times[-1] + _ROOM] if times else []
         self._step, self._python, self._moments = None, {}, []
-        host.begin(times[0] if times else int(self._host_time(data.start)))
+        host.clock.begin(times[0] if times else int(self._host_time(data.start)))
         for now, limit, kind, number in zip(times, limits, kinds.tolist(), numbers.tolist()):
-            host.move_to(now, limit)
+            host.clock.move_to(now, limit)
             if kind == EventKind.RECORD:
                 self._replay(next(records))
             elif kind == EventKind.CALL_BEGINS:
@@ -232,7 +232,7 @@ class Replay:
 
     def _shown(self, at: int) -> int:
         """From recorded time to the time that results show, in the last segment."""
-        return self._host.shown(int(self._host_time(at)))
+        return self._host.clock.shown(int(self._host_time(at)))
 
     def _add_host_events(self, until: int, segment: Segment) -> None:
         """Add what is on the host beside operators: Python, collections, marks."""

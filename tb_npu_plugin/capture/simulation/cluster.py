@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, planes, schedule
+from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, in_group, planes, schedule
 from tb_npu_plugin.capture.simulation.faults import Faults
-from tb_npu_plugin.capture.simulation.host import AUTOGRAD, Host, HostFaults, Place
+from tb_npu_plugin.capture.simulation.host import HostFaults, Place
 from tb_npu_plugin.capture.simulation.layout import Communicator, Layout
 from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Planes
-from tb_npu_plugin.capture.simulation.program import Program, Transfer
+from tb_npu_plugin.capture.simulation.program import Program
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND, Group, Process, Segment
 from tb_npu_plugin.capture.simulation.topology import Topology
+from tb_npu_plugin.capture.simulation.training_host import AUTOGRAD, TrainingHost
 from tb_npu_plugin.schema.communicators import group_hash
 
 #: Group -> arrivals of its members at its first communication, at its second ...: a long run has many.
@@ -236,7 +237,7 @@ class _Run:
                 faults.preempted.get(rank, 0),
             ),
         )
-        self.host = Host(place)
+        self.host = TrainingHost(place)
         self._groups = self._make_groups()
         process.groups = list(self._groups.values())
         self.host.groups = {
@@ -286,7 +287,8 @@ class _Run:
     def _step(self, step: int) -> Iterator[Transfer]:
         """Run one step; stops at each communication."""
         cluster = self._cluster
-        yield from self.host.run(cluster.workload.program(self._stage, step), cluster.first_step + step)
+        program = cluster.workload.program(self._stage, step)
+        yield from self.host.run(cluster.first_step + step, program.instructions, program.sequences)
         for name, figures in vars(self.truth).items():
             figures.append(self.host.figures[name])
 

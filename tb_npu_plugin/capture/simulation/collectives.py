@@ -77,6 +77,21 @@ NO_TROUBLE = Trouble()
 
 
 @dataclass(frozen=True)
+class Transfer:
+    """A communication operator of one rank. group: as the host names it, in programs its role ("tp", "dp", "pp+", "pp-"); type: hcom_...;
+    size: bytes; item: bytes of an element; data_type: as HCCL names it, empty: as usual for an element of that size;
+    trouble: of its moves; joined: Megatron launches it together with the next one of the group."""
+
+    group: str
+    type: str
+    size: int
+    item: int = 2
+    data_type: str = ""
+    trouble: Trouble = NO_TROUBLE
+    joined: bool = False
+
+
+@dataclass(frozen=True)
 class Exchange:
     """One communication operator of a group. size: bytes of the whole tensor; members: their ranks in the world."""
 

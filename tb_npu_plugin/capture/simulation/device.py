@@ -59,9 +59,9 @@ def vary(mean: int, number: float) -> int:
     return int(mean * (LEAST + RISE * number / (LAST - number))) // 10 * 10
 
 
-def stream_of(kernel: Kernel) -> int:
-    """Stream that a kernel runs on."""
-    return RANDOM_STREAM if kernel.core == "DSA_SQE" else STREAM
+def stream_of(kernel: Kernel, current: int) -> int:
+    """Stream that a kernel runs on. current: the host's."""
+    return RANDOM_STREAM if kernel.core == "DSA_SQE" else current
 
 
 class Launched(NamedTuple):
