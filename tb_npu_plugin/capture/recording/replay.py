@@ -9,6 +9,7 @@ at the end of a step; everything after a wait is shown later by it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -19,7 +20,6 @@ from tb_npu_plugin.capture.recording.exchanges import Exchanges
 from tb_npu_plugin.capture.recording.host_clock import HostClock
 from tb_npu_plugin.capture.recording.host_lane import Call, Function, HostLane, stacks_of
 from tb_npu_plugin.capture.recording.marks import Marks, StreamMoment
-from tb_npu_plugin.capture.recording.memory import Addresses
 from tb_npu_plugin.capture.recording.operations import Operations
 from tb_npu_plugin.capture.recording.raw_data import HostData
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
@@ -27,6 +27,7 @@ from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.columns import Ints
 from tb_npu_plugin.capture.simulation.host import Place
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
+from tb_npu_plugin.capture.simulation.memory import CachingAllocator, Held, Memory
 from tb_npu_plugin.capture.simulation.records import (
     GcPause,
     HostOp,
@@ -43,6 +44,9 @@ from tb_npu_plugin.capture.simulation.segment_builder import STEP_MARK
 _ROOM = 8_000
 _END = 1 << 62
 _COMPUTED = (Kind.OPERATOR, Kind.COPY, Kind.COLLECTIVE, Kind.COLLECTIVE_WAIT)
+
+#: Name of a block that no recorded operator allocated (the buckets of DistributedDataParallel, say).
+_NO_OPERATOR = "unknown"
 
 
 class EventKind(IntEnum):
@@ -102,7 +106,7 @@ class Replay:
             data.start,
             data.end or data.start,
             settings.npu,
-            marks=any(call.signature.name.startswith(STEP_MARK) for call in self._calls),
+            marks=any(call.info.name.startswith(STEP_MARK) for call in self._calls),
             threads=[*tids, *launching],
             dequeue_tid=dequeue,
             groups=self._exchanges.groups,
@@ -124,7 +128,7 @@ class Replay:
         self._host.groups = {group.name: group.index for group in self.process.groups}
         self._host.device.meters.communicators = len(self._exchanges.groups)
         self._addresses = Addresses(self._host.memory, self._host.allocator, self._rows)
-        self._infos: dict[tuple[Any, tuple[str, ...]], OpInfo] = {}
+        self._infos: dict[tuple[OpInfo, tuple[str, ...]], OpInfo] = {}
         self._gc_from = 0
         #: Of the segment in the making: its mark, operators that are open by number of their call, Python functions by
         #: number, and marks that streams have passed.
@@ -143,7 +147,7 @@ class Replay:
     def segments(self) -> Iterator[Segment]:
         """One per step, each to the end of its mark and the last one to the end; one for all without steps."""
         steps: list[Any] = sorted(
-            (call for call in self._calls if call.signature.name.startswith(STEP_MARK)), key=lambda call: call.start
+            (call for call in self._calls if call.info.name.startswith(STEP_MARK)), key=lambda call: call.start
         )
         bounds = [*(step.end for step in steps[:-1]), _END]
         for step, until, events in zip(steps or [None], bounds, self._events(bounds)):
@@ -204,7 +208,7 @@ class Replay:
         segment = host.records.take()
         segment.memory, segment.totals = host.memory.take()
         if step is not None and self._step is not None:
-            number = int(step.signature.name[len(STEP_MARK) :])
+            number = int(step.info.name[len(STEP_MARK) :])
             segment.step = Step(number, self._step.start, self._step.end)
         segment.until = _END if until == _END else self._shown(until)
         self.process.end = max(self.process.end, self._shown(data.end or data.start), host.device.busy_until())
@@ -217,9 +221,9 @@ class Replay:
         host, call = self._host, self._calls[number]
         host.use(call.tid, 0)
         op = self._open[number] = host.begin_operator(self._info(number), call.tid, call.sequence, call.forward)
-        mark = self._marks.launches.get(call.signature)
+        mark = self._marks.launches.get(call.info)
         if mark is not None:
-            self._moments.append(host.mark(call.signature.name, mark))
+            self._moments.append(host.mark(call.info.name, mark))
         if call is step:
             self._step = op
 
@@ -248,11 +252,10 @@ class Replay:
         self._marks.take(until, self._shown, segment)
 
     def _info(self, number: int) -> OpInfo:
-        signature, stack = self._calls[number].signature, self._stacks[number] if self._stacks else ()
-        found = self._infos.get((signature, stack))
-        if found is None:
-            found = self._infos[signature, stack] = OpInfo(signature.name, signature.shapes, signature.types, stack)
-        return found
+        info, stack = self._calls[number].info, self._stacks[number] if self._stacks else ()
+        if (info, stack) not in self._infos:
+            self._infos[info, stack] = replace(info, stack=stack) if stack else info
+        return self._infos[info, stack]
 
     # -- records ------------------------------------------------------------------------------------
     def _replay(self, record: Record) -> None:
@@ -294,3 +297,28 @@ class Replay:
             host.wait_for("collective", record.id)
         elif kind == Kind.COLLECTIVE and signature is not None:
             self._exchanges.run(host, signature, record.id)
+
+
+class Addresses:
+    """Blocks of the caching allocator by address. log: records of the device; what is freed without having been allocated was there before."""
+
+    def __init__(self, memory: Memory, allocator: CachingAllocator, log: Any) -> None:
+        self._memory = memory
+        self._blocks: dict[int, Held] = {}
+        seen: set[int] = set()
+        rows = log[(log["kind"] == Kind.ALLOCATE) | (log["kind"] == Kind.FREE)]
+        for kind, address, size in zip(*(rows[name].tolist() for name in ("kind", "id", "bytes"))):
+            if kind == Kind.FREE and size > 0 and address not in seen:
+                self._blocks[address] = allocator.allocate(size), None
+            seen.add(address)
+
+    def allocate(self, address: int, size: int, operator: str, now: int) -> None:
+        """Allocate. operator: its name, empty if none is known."""
+        if size > 0:
+            self._blocks[address] = self._memory.allocate(operator or _NO_OPERATOR, size, now)
+
+    def free(self, address: int, size: int, now: int) -> None:
+        """Give a block back."""
+        held = self._blocks.pop(address, None) if size > 0 else None
+        if held is not None:
+            self._memory.release(held, now, now)

@@ -11,13 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from tb_npu_plugin.capture.simulation.allocator import CachingAllocator
 from tb_npu_plugin.capture.simulation.batch import RECEIVED
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import PHASES, Exchange, Transfer, count_of
 from tb_npu_plugin.capture.simulation.device import LEVEL_2, STREAM, WORKSPACE_SIZE, Device, stream_of
 from tb_npu_plugin.capture.simulation.launch import Launch
-from tb_npu_plugin.capture.simulation.memory import Memory
+from tb_npu_plugin.capture.simulation.memory import CachingAllocator, Memory
 from tb_npu_plugin.capture.simulation.planes import Planes
 from tb_npu_plugin.capture.simulation.records import BATCH, CommOp, Group, Process, Segment
 from tb_npu_plugin.capture.simulation.segment_builder import SegmentBuilder
@@ -94,7 +93,7 @@ class Host:
         process = place.process
         self.process, self.clock, self._place, self._allocates = process, clock, place, allocates
         self.device = Device(place.chip, process.start, random, place.slow, place.task_queue)
-        self.allocator = CachingAllocator(place.chip.memory)
+        self.allocator = CachingAllocator()
         self.allocator.hold(place.held)
         if place.fragmented:
             self.allocator.fragment(place.fragmented)
