@@ -8,10 +8,10 @@ from tb_npu_plugin.capture.models.linear import Linear
 from tb_npu_plugin.capture.models.resnet import ResNet
 from tb_npu_plugin.capture.models.transformer import Sizes as DecoderSizes
 from tb_npu_plugin.capture.models.transformer import Transformer
-from tb_npu_plugin.capture.simulation.cluster import Workload
 from tb_npu_plugin.capture.simulation.faults import FAULTS, Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
+from tb_npu_plugin.capture.simulation.program import Workload
 from tb_npu_plugin.errors import BadRequest
 
 #: Sizes from the models' published configurations.
@@ -60,7 +60,7 @@ def workload(
             raise BadRequest(f"{model} has no {wrong[0]}", "Choose a decoder as --model.")
     if model == "resnet50":
         blocks = (3, 4, 6, 3) if sizes.layers is None else tuple(max(1, sizes.layers // 4) for _ in range(4))
-        return ResNet(layout, kernels, faults, sizes.batch or 64, blocks, synced)
+        return ResNet(layout, kernels, faults, synced, sizes.batch or 64, blocks)
     if model == "linear":
         return Linear(layout, kernels, faults, synced)
     if model not in TRANSFORMERS:
@@ -76,4 +76,4 @@ def workload(
             )
         joined = shape.micro // faults.micro_batches
         shape = replace(shape, batch=shape.batch * joined, micro=faults.micro_batches)
-    return Transformer(shape, layout, kernels, faults, synced)
+    return Transformer(layout, kernels, faults, synced, shape)

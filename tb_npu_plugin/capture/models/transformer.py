@@ -8,7 +8,7 @@ from tb_npu_plugin.capture.simulation.collectives import Transfer, Trouble
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
-from tb_npu_plugin.capture.simulation.program import Program
+from tb_npu_plugin.capture.simulation.program import Program, Workload
 from tb_npu_plugin.capture.simulation.work import Shape
 from tb_npu_plugin.errors import BadRequest
 
@@ -64,12 +64,10 @@ class _Kept:
     reduce: int = 0  # bytes of an all-reduce among tensor parallel ranks that follows its gradient
 
 
-class Transformer:
-    """A Workload (simulation/cluster.py): the decoder on the ranks of a layout."""
+class Transformer(Workload):
+    """A decoder of these sizes on the ranks of a layout."""
 
-    def __init__(
-        self, shape: Sizes, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool = True
-    ) -> None:
+    def __init__(self, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool, shape: Sizes) -> None:
         if shape.layers % layout.pp or shape.heads % layout.tp:
             raise BadRequest(
                 f"{shape.layers} layers and {shape.heads} heads cannot be split into pp {layout.pp} and tp {layout.tp}",
@@ -84,8 +82,8 @@ class Transformer:
                 f"a hidden size of {shape.hidden} cannot be split into {shape.heads} heads",
                 "Choose --hidden as a multiple of --heads.",
             )
-        self.shape, self.layout, self.faults, self._kernels, self._synced = shape, layout, faults, kernels, synced
-        self._known: dict[tuple[int, int], Program] = {}
+        super().__init__(layout, kernels, faults, synced)
+        self.shape = shape
 
     def held(self, stage: int) -> int:
         """Weights and gradients in BF16, and the states of the optimizer in FP32: 16 bytes a parameter."""
@@ -107,14 +105,9 @@ class Transformer:
         length = self.shape.sequence
         return max(64, int(length * _LENGTHS[step % len(_LENGTHS)]) // 64 * 64) if self.faults.dynamic else length
 
-    def program(self, stage: int, step: int) -> Program:
-        """Instructions of a stage."""
-        length = self.size(step)
-        found = self._known.get((stage, length))
-        if found is None:
-            program = Program(self._kernels, self._synced)
-            found = self._known[stage, length] = _Stage(self, stage, length, program).build()
-        return found
+    def build(self, program: Program, stage: int, size: int) -> None:
+        """Add the instructions of a stage."""
+        _Stage(self, stage, size, program).build()
 
 
 class _Stage:
@@ -136,9 +129,9 @@ class _Stage:
         self._has_reduced = False
         self._number: dict[str, int] = {}
 
-    def build(self) -> Program:
+    def build(self) -> None:
         """The whole step: data, 1F1B schedule, optimizer, loss."""
-        micro, p = self._shape.micro, self._p
+        micro = self._shape.micro
         self._data()
         warm = min(micro, self._layout.pp - 1 - self._stage)
         for number in range(warm):
@@ -160,7 +153,6 @@ class _Stage:
             self._send("pp-")
         self._optimizer()
         self._read_loss()
-        return p
 
     # -- parts of a step ----------------------------------------------------------------------------
     def _data(self) -> None:

@@ -11,7 +11,6 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, in_group, planes, schedule
@@ -19,7 +18,7 @@ from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.host import HostFaults, Place
 from tb_npu_plugin.capture.simulation.layout import Communicator, Layout
 from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Planes
-from tb_npu_plugin.capture.simulation.program import Program
+from tb_npu_plugin.capture.simulation.program import Workload
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND, Group, Process, Segment
 from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.capture.simulation.training_host import AUTOGRAD, TrainingHost
@@ -31,19 +30,6 @@ Timetable = dict[str, "array[int]"]
 _SKEW = 400_000
 #: HCCL's ports begin here (HCCL_IF_BASE_PORT); us from the first communicator to the capture.
 _PORT, _FOUNDED = 60_000, 95_000_000
-
-
-class Workload(Protocol):
-    """What the ranks run."""
-
-    def program(self, stage: int, step: int) -> Program:
-        """Instructions of a pipeline stage in a step (counted from 0). The same object for the same instructions."""
-
-    def held(self, stage: int) -> int:
-        """Bytes of weights, gradients and states of the optimizer on a rank of a stage."""
-
-    def size(self, step: int) -> int:
-        """Of the input of a step: tokens of a sequence, pixels of an image's side. What dynamic shapes change."""
 
 
 @dataclass

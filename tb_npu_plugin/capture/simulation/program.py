@@ -1,4 +1,4 @@
-"""What the host of one rank does in a training step, as a list of instructions.
+"""What the host of one rank does in a training step, as a list of instructions, and models that give such programs.
 
 A program is built once from a model and run for every step and by every rank that has the same place in the model, so
 that what instructions share (names, shapes, stacks, kernels) exists once.
@@ -6,13 +6,16 @@ that what instructions share (names, shapes, stacks, kernels) exists once.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from tb_npu_plugin.capture.simulation.collectives import CALLS, Transfer
+from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.launch import Launch
+from tb_npu_plugin.capture.simulation.layout import Layout
 from tb_npu_plugin.capture.simulation.records import OpInfo
 from tb_npu_plugin.capture.simulation.training_host import Instruction, TrainingHost
 from tb_npu_plugin.capture.simulation.work import Shape, Tensor
@@ -202,3 +205,31 @@ class Program:
     def launches(self) -> list[Launch]:
         """All launches of kernels."""
         return [one.keywords["launch"] for one in self.instructions if one.func is TrainingHost.launch]
+
+
+class Workload(ABC):
+    """A model on the ranks of a layout. synced: the host waits for the device at the end of each step."""
+
+    def __init__(self, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool) -> None:
+        self.layout, self.faults, self._kernels, self._synced = layout, faults, kernels, synced
+        self._known: dict[tuple[int, int], Program] = {}
+
+    @abstractmethod
+    def held(self, stage: int) -> int:
+        """Bytes of weights, gradients and states of the optimizer on a rank of a pipeline stage."""
+
+    @abstractmethod
+    def size(self, step: int) -> int:
+        """Of the input of a step, counted from 0: tokens of a sequence, pixels of an image's side. Dynamic shapes change it."""
+
+    @abstractmethod
+    def build(self, program: Program, stage: int, size: int) -> None:
+        """Add the instructions of a step."""
+
+    def program(self, stage: int, step: int) -> Program:
+        """The program of a stage in a step. The same object for the same instructions."""
+        key = (stage, self.size(step))
+        if key not in self._known:
+            program = self._known[key] = Program(self._kernels, self._synced)
+            self.build(program, *key)
+        return self._known[key]
