@@ -70,7 +70,7 @@ class Recipe:
     without: tuple[str, ...] = ()
 
     def cluster(self) -> Cluster:
-        """The run. Raises BadRequest for what does not go together."""
+        """The run. Raises BadRequest for unknown names and incompatible options."""
         if self.chip not in CHIPS:
             raise BadRequest(f"there is no chip {self.chip!r}", f"Chips are: {', '.join(CHIPS)}.")
         if self.framework not in FRAMEWORKS:
@@ -125,15 +125,15 @@ class Recipe:
 def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambda what, share: None) -> dict[str, Any]:
     """Write one result folder per rank below `out`, and truth.json beside them. Gives the content of truth.json.
 
-    jobs: processes that write; 0: one per core. Raises BadRequest for a recipe that does not go and for results that are
-    there already, OSError and sqlite3.Error where `out` cannot be written. Results that are not complete then are removed.
+    jobs: processes that write; 0: one per core. Raises BadRequest for unknown names, incompatible options and
+    results that already exist, OSError and sqlite3.Error where `out` cannot be written. Incomplete results are removed then.
     """
     cluster = recipe.cluster()
     ranks = recipe.only or tuple(range(recipe.ranks))
     for rank in ranks:
         folder = _folder(recipe, cluster, rank, out)
         if folder.exists():
-            raise BadRequest(f"{folder} is there already", "Write into another folder, or remove it first.")
+            raise BadRequest(f"{folder} already exists", "Write into another folder, or remove it first.")
     out.mkdir(parents=True, exist_ok=True)
     is_alone = recipe.ranks == 1  # it waits for no other: its times need not be known before
     table, truths = ({}, []) if is_alone else cluster.times(lambda share: progress("times of all ranks", share))

@@ -13,28 +13,12 @@ from tb_npu_plugin.capture.device.records import Kind, Recording, Signature, Ten
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.batch import PLANES, Item, batch
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, in_group, planes, schedule
+from tb_npu_plugin.capture.simulation.collectives import LOGGED, Exchange, Transfer, in_group, planes, schedule
 from tb_npu_plugin.capture.simulation.records import BATCH, P2P_TYPES, RECEIVE, SEND, Group
 from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.capture.simulation.work import TYPES
 from tb_npu_plugin.schema.communicators import group_hash
 
-#: Collectives of the device's log -> their types on a real device; a barrier is the all-reduce of one float.
-_TYPES = {
-    "hccl::allreduce": "hcom_allReduce_",
-    "hccl::barrier": "hcom_allReduce_",
-    "hccl::reduce": "hcom_reduce_",
-    "hccl::broadcast": "hcom_broadcast_",
-    "hccl::scatter": "hcom_scatter_",
-    "hccl::allgather": "hcom_allGather_",
-    "hccl::gather": "hcom_allGather_",
-    "hccl::reduce_scatter": "hcom_reduceScatter_",
-    "hccl::alltoall": "hcom_alltoall_",
-    "hccl::alltoallv": "hcom_alltoallv_",
-    "hccl::batch_isend_irecv": BATCH,
-    "hccl::send": SEND,
-    "hccl::recv": RECEIVE,
-}
 #: Types of elements of CANN -> as HCCL names them, where it differs; torch_npu reduces booleans as bytes.
 DATA_TYPES = {"FLOAT16": "FP16", "DT_BF16": "BFP16", "FLOAT": "FP32", "DOUBLE": "FP64", "BOOL": "UINT8"}
 #: group_name of the communicators of two ranks.
@@ -85,7 +69,7 @@ class Exchanges:
 
     def _of(self, signature: Signature) -> tuple[str, Group] | None:
         """Type and group of a collective; None where nobody but this rank is in it."""
-        type_ = _TYPES.get(signature.name)
+        type_ = LOGGED.get(signature.name)
         identity, peer = str(signature.arguments[1]), signature.arguments[2]
         name = self._by_id.get(identity, self._default)
         group = self._named.get(name)

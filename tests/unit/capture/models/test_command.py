@@ -175,7 +175,7 @@ def test_existing_results_are_not_overwritten(tmp_path: Path) -> None:
     invoke(tmp_path, "--ranks 2 --only-ranks 0 --steps 1")
     invoke(tmp_path, "--ranks 2 --only-ranks 1 --steps 1")  # another rank may join it
     before = contents(tmp_path)
-    assert "is there already" in invoke(tmp_path, "--level Level0 --no-memory --steps 1", status=2)
+    assert "already exists" in invoke(tmp_path, "--level Level0 --no-memory --steps 1", status=2)
     assert contents(tmp_path) == before
 
 
