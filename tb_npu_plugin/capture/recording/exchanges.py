@@ -13,7 +13,7 @@ from tb_npu_plugin.capture.device.records import Kind, Recording, Signature, Ten
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.batch import PLANES, Item, batch
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import LOGGED, Exchange, Transfer, in_group, planes, schedule
+from tb_npu_plugin.capture.simulation.collectives import LOGGED, Exchange, Transfer, planes, schedule
 from tb_npu_plugin.capture.simulation.records import BATCH, P2P_TYPES, RECEIVE, SEND, Group
 from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.capture.simulation.work import TYPES
@@ -100,9 +100,9 @@ class Exchanges:
         if items:
             end, tasks = batch(items, exchange, arrivals, self._topology, member)
         else:
-            ends, moves = schedule(exchange, arrivals, self._topology, member)
-            end, tasks = ends[member], in_group(moves, exchange, group.ranks)
-        host.communicated(f"{transfer.type}_{group.id[-3:]}_{count}_1", transfer, exchange, group, end, tasks)
+            ends, tasks = schedule(exchange, arrivals, self._topology, member)
+            end = ends[member]
+        host.communicated(count, transfer, exchange, group, end, tasks)
         host.done["collective", number] = end
 
     def _exchange(self, transfer: Transfer, group: Group) -> tuple[Exchange, int]:

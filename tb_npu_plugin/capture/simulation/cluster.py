@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, in_group, planes, schedule
+from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, planes, schedule
 from tb_npu_plugin.capture.simulation.faults import Faults
-from tb_npu_plugin.capture.simulation.host import HostFaults, Place
+from tb_npu_plugin.capture.simulation.host import Place
 from tb_npu_plugin.capture.simulation.layout import Communicator, Layout
 from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Planes
 from tb_npu_plugin.capture.simulation.program import Workload
@@ -215,15 +215,9 @@ class _Run:
             slow=faults.slow_ranks.get(rank, 1.0) * faults.low_clocks.get(rank, 1.0),
             task_queue=cluster.task_queue,
             fragmented=in_pieces,
-            faults=HostFaults(
-                faults.gc.get(rank, 0),
-                faults.loader.get(rank, 0),
-                faults.allocator.get(rank, 0),
-                faults.slow_hosts.get(rank, 1.0),
-                faults.preempted.get(rank, 0),
-            ),
+            preempted=faults.preempted.get(rank, 0),
         )
-        self.host = TrainingHost(place)
+        self.host = TrainingHost(place, faults)
         self._groups = self._make_groups()
         process.groups = list(self._groups.values())
         self.host.groups = {
@@ -309,14 +303,12 @@ class _Run:
         assert arrivals[member] == self.host.arrival, "the recorded run is not the one whose times are known"
         self.host.figures["waited"] += max(arrivals) - self.host.arrival
         ends, tasks = schedule(exchange, arrivals, topology, member)
-        self.communicated(key, transfer, exchange, ends[member], in_group(tasks, exchange, ranks))
+        self.communicated(key, transfer, exchange, ends[member], tasks)
 
     def communicated(
         self, key: tuple[str, int], transfer: Transfer, exchange: Exchange, end: int, tasks: Planes
     ) -> None:
         """The communication at which this rank has stopped is done at `end`."""
-        communicator = self.communicators[transfer.group]
-        group = self._groups[communicator.key]
-        self._counts[communicator.key] = key[1] + 1
-        name = f"{transfer.type}_{group_hash(group.name)[-3:]}_{key[1]}_1"
-        self.host.communicated(name, transfer, exchange, group, end, tasks)
+        group, number = self._groups[key[0]], key[1]
+        self._counts[key[0]] = number + 1
+        self.host.communicated(number, transfer, exchange, group, end, tasks)

@@ -13,30 +13,19 @@ from typing import Protocol
 
 from tb_npu_plugin.capture.simulation.batch import RECEIVED
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import PHASES, Exchange, Transfer, count_of
+from tb_npu_plugin.capture.simulation.collectives import PHASES, Exchange, Transfer, count_of, in_group
 from tb_npu_plugin.capture.simulation.device import LEVEL_2, STREAM, WORKSPACE_SIZE, Device, stream_of
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.memory import CachingAllocator, Memory
 from tb_npu_plugin.capture.simulation.planes import Planes
 from tb_npu_plugin.capture.simulation.records import BATCH, CommOp, Group, Process, Segment
 from tb_npu_plugin.capture.simulation.segment_builder import SegmentBuilder
+from tb_npu_plugin.schema.communicators import group_hash
 
 #: ns that the host takes before and in an enqueue.
 _BEFORE_ENQUEUE, _ENQUEUE = 1_200, 5_000
 #: Launches from one that is preempted to the next one.
 PREEMPTED = 40
-
-
-@dataclass(frozen=True)
-class HostFaults:
-    """What goes wrong on one host: ns of each pause of the garbage collector, ns that the loader takes more, ns of mapping
-    device memory, factor of all its work, ns for which the launching thread loses its core at each PREEMPTED-th launch."""
-
-    gc: int = 0
-    loader: int = 0
-    allocator: int = 0
-    slow: float = 1.0
-    preempted: int = 0
 
 
 @dataclass(frozen=True)
@@ -48,7 +37,7 @@ class Place:
     slow        factor of the kernels' durations
     task_queue  TASK_QUEUE_ENABLE
     fragmented  bytes of the allocator's segments that are in pieces before the capture
-    faults      what goes wrong
+    preempted   ns for which the launching thread loses its core at each PREEMPTED-th launch
     """
 
     process: Process
@@ -60,7 +49,7 @@ class Place:
     slow: float = 1.0
     task_queue: int = 1
     fragmented: int = 0
-    faults: HostFaults = HostFaults()
+    preempted: int = 0
 
 
 class Clock(Protocol):
@@ -148,7 +137,7 @@ class Host:
             self.records.prepare(launch, self.tid, start, self.now)
         start, stream = self._enqueue(), stream_of(launch.kernel, self.stream)
         self._launches += 1
-        preempted = 0 if self._launches % PREEMPTED else self._place.faults.preempted
+        preempted = 0 if self._launches % PREEMPTED else self._place.preempted
         launched = self.device.launch(launch, stream, start, preempted)
         self._resume(start)
         self.records.launch(launch, stream, start, self.now, launched)
@@ -180,17 +169,18 @@ class Host:
         self.records.communicate(transfer.type, start, self.now, begin, end)
 
     def communicated(
-        self, name: str, transfer: Transfer, exchange: Exchange, group: Group, end: int, planes: Planes
+        self, number: int, transfer: Transfer, exchange: Exchange, group: Group, end: int, tasks: Planes
     ) -> None:
-        """The communication where this rank has stopped is done at `end`."""
+        """The communication where this rank has stopped is done at `end`. number: how many the group had before it, of the two
+        directions of sends apart; tasks: with ranks by their place in the exchange."""
         self.device.communicated(group.index, end)
         if not self._place.keep:
             return
         records, type_ = self.records, transfer.type
         is_mesh = group.planes > 1 and exchange.type in PHASES
-        receives = type_ == BATCH and any(task.plane == RECEIVED for task in planes.pattern.tasks)
+        receives = type_ == BATCH and any(task.plane == RECEIVED for task in tasks.pattern.tasks)
         op = CommOp(
-            name,
+            f"{type_}_{group_hash(group.name)[-3:]}_{number}_1",
             type_,
             group,
             self.arrival,
@@ -199,7 +189,7 @@ class Host:
             self._acl,
             records.launching_tid,
             count_of(type_, exchange.size // transfer.item, len(group.ranks)),
-            planes,
+            in_group(tasks, exchange, group.ranks),
             records.open[-1],
             main=1 if is_mesh or receives else 0,
             data_type=transfer.data_type or {1: "INT8", 4: "FP32"}.get(transfer.item, "BFP16"),

@@ -14,6 +14,7 @@ from random import Random
 
 from tb_npu_plugin.capture.simulation.collectives import Transfer
 from tb_npu_plugin.capture.simulation.device import LAST, LEAST, RISE
+from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.host import Host, Place
 from tb_npu_plugin.capture.simulation.memory import Held
 from tb_npu_plugin.capture.simulation.records import OpInfo
@@ -53,11 +54,13 @@ class TrainingHost(Host):
 
     clock: TrainingClock
 
-    def __init__(self, place: Place) -> None:
-        process = place.process
-        self._random = Random(f"{place.seed}/{process.rank}").random
-        super().__init__(place, TrainingClock(process.start, self._random, place.faults.slow), self._random)
-        self._faults = place.faults
+    def __init__(self, place: Place, faults: Faults) -> None:
+        start, rank = place.process.start, place.process.rank
+        self._random = Random(f"{place.seed}/{rank}").random
+        super().__init__(place, TrainingClock(start, self._random, faults.slow_hosts.get(rank, 1.0)), self._random)
+        self._loader, self._mapping, self._pause = (
+            struck.get(rank, 0) for struck in (faults.loader, faults.allocator, faults.gc)
+        )
         self._sequences = 0  # links of operators before this step
         self._blocks: dict[int, Held] = {}  # by slot
         self._fault_number = 0.0
@@ -161,21 +164,21 @@ class TrainingHost(Host):
     def load(self, ns: int) -> None:
         """Wait for the data loader."""
         start = self.now
-        self.spend(ns + self._faults.loader)
+        self.spend(ns + self._loader)
         self.figures["loading"] += self.now - start
 
     def map_memory(self) -> None:
         """Map device memory, if the allocator has none left."""
-        if self._faults.allocator:
+        if self._mapping:
             start = self.now
-            self.spend(self._faults.allocator, self._fault_number)
+            self.spend(self._mapping, self._fault_number)
             self.records.call("acl", "aclrtMallocPhysical", "0", "ACL_RTS", self.process.pid, start, self.now)
 
     def collect(self) -> None:
         """Let the garbage collector run, if it does."""
-        if self._faults.gc:
+        if self._pause:
             start = self.now
-            self.spend(self._faults.gc, self._fault_number)
+            self.spend(self._pause, self._fault_number)
             self.records.add_pause(self.process.pid, start, self.now)
             self.figures["pauses"] += self.now - start
 
