@@ -23,7 +23,7 @@ from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, R
 from tb_npu_plugin.capture.recording.parse import CHIP_VARIABLE
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, Chip
-from tb_npu_plugin.capture.simulation.host import Place
+from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, plain_format
 from tb_npu_plugin.capture.simulation.launch import Launch as KernelLaunch
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Process, PyCall, Segment, UserMark
@@ -136,8 +136,10 @@ class Replay:
         process.threads[:] = sorted({process.pid, *tids} - {0})
         self._exchanges = Exchanges(data, chip, later)
         process.groups = self._exchanges.groups
-        place = Place(process, chip, f"{process.pid}/{capture['start']}", 0, runtime=options.level >= 2, task_queue=0)
-        self._host = RecordedHost(place)
+        setup = RankSetup(
+            process, chip, f"{process.pid}/{capture['start']}", 0, runtime=options.level >= 2, task_queue=0
+        )
+        self._host = RecordedHost(setup)
         self._host.groups = {group.name: group.index for group in process.groups}
         self._host.device.meters.communicators = len(process.groups)
         self._infos: dict[tuple[str, str], OpInfo] = {}

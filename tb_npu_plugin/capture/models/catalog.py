@@ -46,7 +46,10 @@ class Sizes:
 def workload(
     model: str, sizes: Sizes, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool = True
 ) -> Workload:
-    """A model on the ranks of a layout; synced: the host waits for the device at the end of each step. Raises BadRequest for names and sizes that do not go."""
+    """A model on the ranks of a layout; synced: the host waits for the device at the end of each step.
+
+    Raises BadRequest for an unknown model and for sizes that do not fit it.
+    """
     changes = {key: value for key, value in vars(sizes).items() if value is not None}
     useless = sorted(set(changes) - _SIZES.get(model, set(changes)))
     if useless:
@@ -64,7 +67,7 @@ def workload(
     if model == "linear":
         return Linear(layout, kernels, faults, synced)
     if model not in TRANSFORMERS:
-        raise BadRequest(f"there is no model {model!r}", f"Models are: {', '.join(MODELS)}.")
+        raise BadRequest(f"Unknown model {model!r}", f"Models are: {', '.join(MODELS)}.")
     shape = replace(TRANSFORMERS[model], **changes)
     if "micro" not in changes and layout.pp > 1:
         shape = replace(shape, micro=2 * layout.pp)

@@ -72,9 +72,9 @@ class Recipe:
     def cluster(self) -> Cluster:
         """The run. Raises BadRequest for unknown names and incompatible options."""
         if self.chip not in CHIPS:
-            raise BadRequest(f"there is no chip {self.chip!r}", f"Chips are: {', '.join(CHIPS)}.")
+            raise BadRequest(f"Unknown chip {self.chip!r}", f"Chips are: {', '.join(CHIPS)}.")
         if self.framework not in FRAMEWORKS:
-            raise BadRequest(f"there is no framework {self.framework!r}", f"Known are: {', '.join(FRAMEWORKS)}.")
+            raise BadRequest(f"Unknown framework {self.framework!r}", f"Known are: {', '.join(FRAMEWORKS)}.")
         if self.options.data_process and self.framework != "mindspore":
             raise BadRequest("only MindSpore profiles the data pipeline", "Add --framework mindspore.")
         chip, layout = CHIPS[self.chip], Layout(self.ranks, self.tp, self.pp)
@@ -90,7 +90,7 @@ class Recipe:
             raise BadRequest("TASK_QUEUE_ENABLE is a variable of torch_npu", "Leave --task-queue out.")
         unknown = [kind for kind in self.without if kind not in KINDS]
         if unknown:
-            raise BadRequest(f"there is no kind of files {unknown[0]!r}", f"Known are: {', '.join(KINDS)}.")
+            raise BadRequest(f"Unknown kind of files {unknown[0]!r}", f"Known are: {', '.join(KINDS)}.")
         wrong = [rank for rank in self.only if not 0 <= rank < self.ranks]
         if wrong:
             raise BadRequest(f"there is no rank {wrong[0]}", f"The run has {self.ranks} ranks, from 0.")
@@ -151,7 +151,7 @@ def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambd
 
 
 def complete_ranks(recipe: Recipe, out: Path) -> list[int]:
-    """Ranks of a run that was not finished whose results are there."""
+    """Ranks of an unfinished run whose results are complete."""
     try:
         there = {path.name for path in out.iterdir()}
     except OSError:

@@ -68,7 +68,7 @@ class Exchanges:
         }
 
     def _of(self, signature: Signature) -> tuple[str, Group] | None:
-        """Type and group of a collective; None where nobody but this rank is in it."""
+        """Type and group of a collective; None if the group has no other rank."""
         type_ = LOGGED.get(signature.name)
         identity, peer = str(signature.arguments[1]), signature.arguments[2]
         name = self._by_id.get(identity, self._default)

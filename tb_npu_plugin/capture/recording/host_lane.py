@@ -102,7 +102,7 @@ class Reader:
                 base = _BASE.search(piece) or _BASE.search(_tail(path))  # the last key up to PyTorch 2.4
                 start = piece.find(_HEAD)
                 if base is None or start < 0:
-                    raise BadFile(f"{path} is no trace of PyTorch's profiler", "Record it again.")
+                    raise BadFile(f"{path} is not a trace of PyTorch's profiler", "Record it again.")
                 self._base = int(base[1])
                 piece = piece[start + len(_HEAD) :]
             self._take(self._parsed(piece))

@@ -8,7 +8,7 @@ from random import Random
 
 from tb_npu_plugin.capture.recording.marks import StreamMark, StreamMoment
 from tb_npu_plugin.capture.simulation.device import STREAM
-from tb_npu_plugin.capture.simulation.host import Host, Place
+from tb_npu_plugin.capture.simulation.host import Host, RankSetup
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo
 
@@ -70,9 +70,9 @@ class RecordedHost(Host):
 
     clock: RecordedClock
 
-    def __init__(self, place: Place) -> None:
-        random = Random(f"{place.seed}/{place.process.rank}").random
-        super().__init__(place, RecordedClock(place.process.start), random, allocates=False)
+    def __init__(self, setup: RankSetup) -> None:
+        random = Random(f"{setup.seed}/{setup.process.rank}").random
+        super().__init__(setup, RecordedClock(setup.process.start), random, allocates=False)
         self.done: dict[tuple[str, int], int] = {}
         self._open: dict[int, list[HostOp]] = {}  # by thread
 

@@ -1,8 +1,8 @@
 """A capture on the device: what PyTorch ran on the simulated NPU, with the times that the host took and the model's device.
 
 The host's operators are those of PyTorch's profiler, the device's work is that of the device's log. Both are put in order
-of time, and the simulated host does the same. The computation of the stand-in kernels on the CPU is no time of the host: its
-clock stands still during it. It waits where a host with an NPU would: for a value that it reads, for a synchronisation, and
+of time, and the simulated host does the same. The computation of the stand-in kernels on the CPU is excluded: the host
+clock is paused during it. It waits where a host with an NPU would: for a value that it reads, for a synchronisation, and
 at the end of a step; everything after a wait is shown later by it.
 """
 
@@ -25,7 +25,7 @@ from tb_npu_plugin.capture.recording.raw_data import HostData
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.columns import Ints
-from tb_npu_plugin.capture.simulation.host import Place
+from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.memory import CachingAllocator, Held, Memory
 from tb_npu_plugin.capture.simulation.records import (
@@ -115,7 +115,7 @@ class Replay:
             cube_cores=chip.cube_cores,
             clock=chip.clock,
         )
-        place = Place(
+        setup = RankSetup(
             self.process,
             chip,
             f"{data.pid}/{data.start}",
@@ -123,14 +123,14 @@ class Replay:
             runtime=settings.level == "Level2",
             task_queue=settings.task_queue,
         )
-        self._host = RecordedHost(place)
+        self._host = RecordedHost(setup)
         self._operations = Operations(KernelFactory(chip))
         self._host.groups = {group.name: group.index for group in self.process.groups}
         self._host.device.meters.communicators = len(self._exchanges.groups)
         self._addresses = Addresses(self._host.memory, self._host.allocator, self._rows)
         self._infos: dict[tuple[OpInfo, tuple[str, ...]], OpInfo] = {}
         self._gc_from = 0
-        #: Of the segment in the making: its mark, operators that are open by number of their call, Python functions by
+        #: State of the current segment: its mark, operators that are open by number of their call, Python functions by
         #: number, and marks that streams have passed.
         self._step: HostOp | None = None
         self._open: dict[int, HostOp] = {}
@@ -138,7 +138,7 @@ class Replay:
         self._moments: list[StreamMoment] = []
 
     def _is_shown(self, tid: int, at: int) -> bool:
-        """The thread that started the capture, those of the backward pass, and those that asked for it while they did."""
+        """The thread that started the capture, those of the backward pass, and threads while they are enabled."""
         if tid == self._data.tid or tid in self._autograd:
             return True
         return any(tid == other and since <= at < until for other, since, until in self._data.threads)

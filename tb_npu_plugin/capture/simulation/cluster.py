@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, planes, schedule
 from tb_npu_plugin.capture.simulation.faults import Faults
-from tb_npu_plugin.capture.simulation.host import Place
+from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.layout import Communicator, Layout
 from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Planes
 from tb_npu_plugin.capture.simulation.program import Workload
@@ -161,7 +161,7 @@ class Cluster:
         topology: Topology,
         table: Timetable,
     ) -> list[_Run]:
-        """All members have arrived: note when, and tell them when they are done."""
+        """All members have arrived: note when, and resume them with the time at which each is done."""
         kinds = {transfer.type for transfer in there.values()}
         senders = [rank for rank, transfer in there.items() if transfer.type == SEND]
         if kinds != {RECEIVE, SEND} and (len(kinds) > 1 or senders or RECEIVE in kinds):
@@ -205,7 +205,7 @@ class _Run:
         held = cluster.workload.held(self._stage)
         # half of what the rank needs
         in_pieces = (held + cluster.workload.program(self._stage, 0).peak()) // 2 if faults.fragmentation else 0
-        place = Place(
+        setup = RankSetup(
             process,
             cluster.chip,
             cluster.seed,
@@ -217,7 +217,7 @@ class _Run:
             fragmented=in_pieces,
             preempted=faults.preempted.get(rank, 0),
         )
-        self.host = TrainingHost(place, faults)
+        self.host = TrainingHost(setup, faults)
         self._groups = self._make_groups()
         process.groups = list(self._groups.values())
         self.host.groups = {
@@ -255,7 +255,7 @@ class _Run:
         return out
 
     def key(self, communicator: Communicator) -> tuple[str, int]:
-        """What tells this operator from others: its group, and how many the group had before."""
+        """Identity of this operator: its group, and how many the group had before."""
         return communicator.key, self._counts.get(communicator.key, 0)
 
     def _warm(self) -> None:

@@ -226,7 +226,7 @@ class _Tasks:
         self.move(start, 600, 0, "Reduce_Inline", self.member, _WORD)
 
     def shake(self, plane: int, peer: int, notify: int, at: int, wait_at: int, wait: int) -> None:
-        """Tell the other side at a time, and wait until it tells."""
+        """Notify the other side at a time, and wait for its notification."""
         self.move(at, _RECORD, plane, "Notify_Record", peer, 0, "INVALID_TYPE", notify)
         self.move(wait_at, wait, plane, "Notify_Wait", peer, 0, "INVALID_TYPE", notify)
 

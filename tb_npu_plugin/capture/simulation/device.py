@@ -96,7 +96,7 @@ class Copied(NamedTuple):
 
 
 class Device:
-    """Device and launching thread of one process: when what is asked of it happens.
+    """Device and launching thread of one process: when launches, copies and communication happen.
 
     random      gives numbers from 0 to 1
     slow        factor of the kernels' durations

@@ -29,7 +29,7 @@ PREEMPTED = 40
 
 
 @dataclass(frozen=True)
-class Place:
+class RankSetup:
     """One rank: which process, which chip, what it holds before the capture, and what to record.
 
     keep        records are kept; otherwise only times are worked out
@@ -78,16 +78,16 @@ class Host:
     groups: dict[str, int]
     arrival: int
 
-    def __init__(self, place: Place, clock: Clock, random: Callable[[], float], allocates: bool = True) -> None:
-        process = place.process
-        self.process, self.clock, self._place, self._allocates = process, clock, place, allocates
-        self.device = Device(place.chip, process.start, random, place.slow, place.task_queue)
+    def __init__(self, setup: RankSetup, clock: Clock, random: Callable[[], float], allocates: bool = True) -> None:
+        process = setup.process
+        self.process, self.clock, self._setup, self._allocates = process, clock, setup, allocates
+        self.device = Device(setup.chip, process.start, random, setup.slow, setup.task_queue)
         self.allocator = CachingAllocator()
-        self.allocator.hold(place.held)
-        if place.fragmented:
-            self.allocator.fragment(place.fragmented)
-        self.memory = Memory(self.allocator, place.keep)
-        self.records = SegmentBuilder(process, self.device.meters, place.keep, place.task_queue > 0, place.runtime)
+        self.allocator.hold(setup.held)
+        if setup.fragmented:
+            self.allocator.fragment(setup.fragmented)
+        self.memory = Memory(self.allocator, setup.keep)
+        self.records = SegmentBuilder(process, self.device.meters, setup.keep, setup.task_queue > 0, setup.runtime)
         self.tid, self.stream = process.pid, STREAM
         self._acl = 0  # when the last communication passed through CANN
         self._launches = 0  # of this step
@@ -116,7 +116,7 @@ class Host:
         """Put an element on the task queue, if there is one. Returns when this began."""
         self.clock.spend(_BEFORE_ENQUEUE)
         start = self.now
-        if self._place.task_queue:
+        if self._setup.task_queue:
             self.clock.spend(_ENQUEUE)
         return start
 
@@ -128,7 +128,7 @@ class Host:
 
     def launch(self, launch: Launch) -> None:
         """Launch a kernel, which this thread prepares unless the launching thread does."""
-        prepares = self._place.task_queue != LEVEL_2
+        prepares = self._setup.task_queue != LEVEL_2
         if prepares and launch.workspace and self._allocates:
             self._use_workspace(launch.workspace)
         if prepares and not launch.compiled:
@@ -137,7 +137,7 @@ class Host:
             self.records.prepare(launch, self.tid, start, self.now)
         start, stream = self._enqueue(), stream_of(launch.kernel, self.stream)
         self._launches += 1
-        preempted = 0 if self._launches % PREEMPTED else self._place.preempted
+        preempted = 0 if self._launches % PREEMPTED else self._setup.preempted
         launched = self.device.launch(launch, stream, start, preempted)
         self._resume(start)
         self.records.launch(launch, stream, start, self.now, launched)
@@ -174,7 +174,7 @@ class Host:
         """The communication where this rank has stopped is done at `end`. number: how many the group had before it, of the two
         directions of sends apart; tasks: with ranks by their place in the exchange."""
         self.device.communicated(group.index, end)
-        if not self._place.keep:
+        if not self._setup.keep:
             return
         records, type_ = self.records, transfer.type
         is_mesh = group.planes > 1 and exchange.type in PHASES

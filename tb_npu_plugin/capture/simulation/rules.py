@@ -1,6 +1,6 @@
 """What each ATen or npu operator becomes on the device, and which operators run nothing there: the table operators.csv.
 
-An operator that is not in the table becomes one vector kernel of its own name.
+An operator that is not in the table becomes one vector kernel with the operator's name.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from tb_npu_plugin.capture.simulation.records import (
     by_start,
 )
 
-#: Tasks of a stream are numbered from here on, in batches of as many as 16 bits tell apart.
+#: Tasks of a stream are numbered from here on, in batches of 2**16.
 FIRST_TASK, _TASK_BITS = 300, 16
 #: First numbers of elements of the task queue and of CANN calls.
 _FIRST_CORRELATION, _FIRST_CONNECTION = 8001, 901
@@ -80,7 +80,7 @@ class SegmentBuilder:
             self._segment.ops.append(HostOp(info, tid, start, end))
 
     def add_step(self, number: int, start: int, end: int) -> None:
-        """Add the mark of a step, whose operators are there."""
+        """Add the mark of a step, behind its operators."""
         if self._keep:
             self._segment.step = Step(number, start, end)
             self._segment.ops.insert(0, HostOp(OpInfo(f"{STEP_MARK}{number}"), self._process.pid, start, end))
@@ -202,7 +202,7 @@ class SegmentBuilder:
 
     def mark(self, name: str, stream: int, start: int, end: int, begin: int) -> tuple[int, int]:
         """Add a mark on a stream that was enqueued from `start` to `end`. Returns its task and its connection: it takes both
-        numbers, and is no call of CANN."""
+        numbers without a call of CANN."""
         self.connection += 1
         self._queue(name, start, end, begin, begin + MARK_CALL)
         return self.next_task(stream)[0], self.connection

@@ -15,7 +15,7 @@ from random import Random
 from tb_npu_plugin.capture.simulation.collectives import Transfer
 from tb_npu_plugin.capture.simulation.device import LAST, LEAST, RISE
 from tb_npu_plugin.capture.simulation.faults import Faults
-from tb_npu_plugin.capture.simulation.host import Host, Place
+from tb_npu_plugin.capture.simulation.host import Host, RankSetup
 from tb_npu_plugin.capture.simulation.memory import Held
 from tb_npu_plugin.capture.simulation.records import OpInfo
 
@@ -54,10 +54,10 @@ class TrainingHost(Host):
 
     clock: TrainingClock
 
-    def __init__(self, place: Place, faults: Faults) -> None:
-        start, rank = place.process.start, place.process.rank
-        self._random = Random(f"{place.seed}/{rank}").random
-        super().__init__(place, TrainingClock(start, self._random, faults.slow_hosts.get(rank, 1.0)), self._random)
+    def __init__(self, setup: RankSetup, faults: Faults) -> None:
+        start, rank = setup.process.start, setup.process.rank
+        self._random = Random(f"{setup.seed}/{rank}").random
+        super().__init__(setup, TrainingClock(start, self._random, faults.slow_hosts.get(rank, 1.0)), self._random)
         self._loader, self._mapping, self._pause = (
             struck.get(rank, 0) for struck in (faults.loader, faults.allocator, faults.gc)
         )

@@ -154,7 +154,7 @@ def test_as_many_steps_as_the_events_need(tmp_path: Path) -> None:
         ("--level Level0 --aic-metrics Memory", "--level Level0 records no --aic-metrics"),
         ("--export-type csv", "is not text, db or text,db"),
         ("--framework mindspore --task-queue 0", "TASK_QUEUE_ENABLE is a variable of torch_npu"),
-        ("--without trace,comm", "there is no kind of files 'comm'\nKnown are: trace, communication, kernels, "),
+        ("--without trace,comm", "Unknown kind of files 'comm'\nKnown are: trace, communication, kernels, "),
         ("--framework mindspore --bubble zero", "Leave --bubble zero out."),
         ("--data-process", "only MindSpore profiles the data pipeline"),
     ],

@@ -8,7 +8,7 @@ from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.recording.marks import StreamMark
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.chips import CHIPS
-from tb_npu_plugin.capture.simulation.host import Place
+from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Process
 
@@ -31,7 +31,7 @@ def test_a_recorded_rank_has_the_figures_that_were_worked_out_without_records(ta
 
 @pytest.fixture
 def host() -> RecordedHost:
-    host = RecordedHost(Place(Process(7, 0, 0, 1, START, dequeue_tid=8), CHIP, "seed", 0))
+    host = RecordedHost(RankSetup(Process(7, 0, 0, 1, START, dequeue_tid=8), CHIP, "seed", 0))
     host.clock.begin(START)
     host.use(7, 0)
     return host
