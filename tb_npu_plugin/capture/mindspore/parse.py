@@ -135,13 +135,11 @@ class Replay:
         tids = {one.tid for one in data.launches} | {one.tid for one in data.events}
         process.threads[:] = sorted({process.pid, *tids} - {0})
         self._exchanges = Exchanges(data, chip, later)
-        process.groups = self._exchanges.groups
         setup = RankSetup(
             process, chip, f"{process.pid}/{capture['start']}", 0, runtime=options.level >= 2, task_queue=0
         )
         self._host = RecordedHost(setup)
-        self._host.groups = {group.name: group.index for group in process.groups}
-        self._host.device.meters.communicators = len(process.groups)
+        self._host.join({group.name: group for group in self._exchanges.groups})
         self._infos: dict[tuple[str, str], OpInfo] = {}
 
     def segments(self) -> Iterator[Segment]:

@@ -9,6 +9,7 @@ from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
 from tb_npu_plugin.capture.simulation.program import Program, Workload
+from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND
 from tb_npu_plugin.capture.simulation.work import Shape
 from tb_npu_plugin.errors import BadRequest
 
@@ -132,34 +133,31 @@ class _Stage:
     def build(self) -> None:
         """The whole step: data, 1F1B schedule, optimizer, loss."""
         micro = self._shape.micro
-        self._data()
+        data = self._p.load_batch((self._shape.batch, self._length), "long int", 400_000)
+        self._p.leak(self._faults.leak)
         warm = min(micro, self._layout.pp - 1 - self._stage)
         for number in range(warm):
-            self._receive("pp-")
+            self._exchange("pp-", RECEIVE)
             self._forward(number)
-            self._send("pp+")
+            self._exchange("pp+", SEND)
         steady = micro - warm
         if steady:
-            self._receive("pp-")
+            self._exchange("pp-", RECEIVE)
         for number in range(steady):
             self._forward(warm + number)
-            self._send("pp+", joined=True)  # with what the backward pass receives
+            self._exchange("pp+", SEND, joined=True)  # with what the backward pass receives
             self._backward(last=number == micro - 1)
             if number < steady - 1:
-                self._receive("pp-", joined=True)  # before the send: the stage before sends first, too
-            self._send("pp-")
+                self._exchange("pp-", RECEIVE, joined=True)  # before the send: the stage before sends first, too
+            self._exchange("pp-", SEND)
         for number in range(steady, micro):
             self._backward(last=number == micro - 1)
-            self._send("pp-")
+            self._exchange("pp-", SEND)
         self._optimizer()
-        self._read_loss()
+        self._p.read_loss(2, BF16, _READ)
+        self._p.free(data)
 
     # -- parts of a step ----------------------------------------------------------------------------
-    def _data(self) -> None:
-        p, tokens = self._p, (self._shape.batch, self._length)
-        self._input = p.load_batch(tokens, "long int", 400_000)
-        p.leak(self._faults.leak)
-
     def _forward(self, number: int) -> None:
         """One micro batch: from the stage before, through the layers, towards the stage behind."""
         p = self._p
@@ -268,7 +266,7 @@ class _Stage:
     def _backward(self, last: bool) -> None:
         """The oldest micro batch, in reverse; the gradients of the last one are reduced while it goes on."""
         p, kept = self._p, self._kept.pop(0)
-        self._receive("pp+")
+        self._exchange("pp+", RECEIVE)
         for left, entry in enumerate(reversed(kept), 1 - len(kept)):
             self._gradient(entry)
             p.free(entry.slot)
@@ -314,22 +312,13 @@ class _Stage:
             backward = _BACKWARD.get(entry.name)
             if backward is not None:
                 # gradient of the result, which is as large as the input, and the inputs
-                taken = (entry.shapes[0], *entry.shapes) if backward in _TAKES_GRADIENT else entry.shapes
+                taken = (entry.shapes[0], *entry.shapes) if backward == _NORM_GRADIENT else entry.shapes
                 p.free(p.run(backward, taken, [BF16] * len(taken), backward=True))
 
-    def _send(self, role: str, joined: bool = False) -> None:
-        """Hand the activations on, or their gradients back."""
+    def _exchange(self, role: str, type_: str, joined: bool = False) -> None:
+        """Hand the activations, or their gradients, on to the stage before ("pp-") or behind, or take them from it."""
         if not (self._last if role == "pp+" else self._first):
-            self._transfer(role, "hcom_send_", joined)
-
-    def _receive(self, role: str, joined: bool = False) -> None:
-        """Take the activations from the stage before, or their gradients from the one behind."""
-        if not (self._last if role == "pp+" else self._first):
-            self._transfer(role, "hcom_receive_", joined)
-
-    def _transfer(self, role: str, type_: str, joined: bool) -> None:
-        transfer = Transfer(role, type_, self._activation, joined=joined)
-        self._p.communicate(transfer, wait=type_ == "hcom_receive_")
+            self._p.communicate(Transfer(role, type_, self._activation, joined=joined), wait=type_ == RECEIVE)
 
     def _optimizer(self) -> None:
         p, s = self._p, self._shape
@@ -345,22 +334,16 @@ class _Stage:
         with p.frame("torch/optim/optimizer.py(302): zero_grad"), p.op("Optimizer.zero_grad#AdamW"):
             p.run("aten::zero_", ((sum(sizes),),), (BF16,), output=False)
 
-    def _read_loss(self) -> None:
-        p = self._p
-        p.read_loss(2, BF16, _READ)
-        p.free(self._input)
 
-
-#: Backward operators of which all inputs are given.
-_TAKES_GRADIENT = frozenset(("npu::npu_rms_norm_backward",))
+#: Its inputs are the gradient and those of the forward operator; others take the latter alone.
+_NORM_GRADIENT = "npu::npu_rms_norm_backward"
 #: Forward operator -> what its backward operator calls.
 _BACKWARD = {
     "aten::embedding": "aten::embedding_dense_backward",
-    "npu::npu_rms_norm": "npu::npu_rms_norm_backward",
+    "npu::npu_rms_norm": _NORM_GRADIENT,
     "aten::_fused_dropout": "npu::npu_dropout_backward",
     "npu::npu_rotary_mul": "npu::npu_rotary_mul",
     "npu::npu_fusion_attention": "npu::npu_fusion_attention_grad",
-    "aten::add": None,
     "npu::npu_swiglu": "npu::npu_swiglu_backward",
     "aten::_log_softmax": "aten::_log_softmax_backward_data",
     "aten::nll_loss_forward": "aten::nll_loss_backward",

@@ -28,11 +28,11 @@ _SKEW = 120_000
 
 
 class Exchanges:
-    """The groups of this rank, and its collectives."""
+    """The groups of this rank, by name, and its collectives."""
 
     def __init__(self, settings: Settings, chip: Chip, log: Recording) -> None:
         self._topology = Topology(chip)
-        self._named: dict[str, Group] = {}
+        self.groups: dict[str, Group] = {}
         self._by_id: dict[str, str] = {}  # group of the log -> communicator
         self._counts: Counter[tuple[int, str]] = Counter()
         self._later: dict[int, dict[int, int]] = {}  # collective -> peer -> ns by which it came later
@@ -43,27 +43,22 @@ class Exchanges:
             if group["group_name"] != _BETWEEN_TWO:
                 self._by_id[name.rpartition("_")[2]] = name
             self._add(name, str(group["group_name"]), tuple(group["global_ranks"]), int(group["group_rank"]))
-        self._default = next((g.name for g in self._named.values() if len(g.ranks) == settings.world), "")
+        self._default = next((g.name for g in self.groups.values() if len(g.ranks) == settings.world), "")
         for number in {int(row) for row in log.of(Kind.COLLECTIVE)["signature"] if row >= 0}:
             found = self._of(log.signatures[number])
             if found is not None:
                 type_, group = found
                 count = PLANES if type_ == BATCH else planes(type_, group.ranks, self._topology)
-                self._named[group.name] = replace(group, planes=max(group.planes, count))
+                self.groups[group.name] = replace(group, planes=max(group.planes, count))
 
     def _add(self, name: str, role: str, ranks: tuple[int, ...], rank: int) -> None:
-        self._named[name] = Group(len(self._named), group_hash(name), ranks, rank, 0, name, role)
-
-    @property
-    def groups(self) -> list[Group]:
-        """All of them."""
-        return list(self._named.values())
+        self.groups[name] = Group(len(self.groups), group_hash(name), ranks, rank, 0, name, role)
 
     def pairs(self) -> dict[str, dict[str, Any]]:
         """Communicators of two ranks of a larger group, for the metadata of a result."""
         return {
             name: {"group_name": _BETWEEN_TWO, "group_rank": group.rank, "global_ranks": list(group.ranks)}
-            for name, group in self._named.items()
+            for name, group in self.groups.items()
             if group.group_name == _BETWEEN_TWO
         }
 
@@ -72,7 +67,7 @@ class Exchanges:
         type_ = LOGGED.get(signature.name)
         identity, peer = str(signature.arguments[1]), signature.arguments[2]
         name = self._by_id.get(identity, self._default)
-        group = self._named.get(name)
+        group = self.groups.get(name)
         if type_ is None or group is None or len(group.ranks) < 2:
             return None
         if type_ in (SEND, RECEIVE) and len(group.ranks) > 2:
@@ -80,9 +75,9 @@ class Exchanges:
                 return None
             pair = tuple(sorted((group.ranks[group.rank], group.ranks[peer])))
             two = f"{name}_{pair[0]}_{pair[1]}"
-            if two not in self._named:
+            if two not in self.groups:
                 self._add(two, _BETWEEN_TWO, pair, pair.index(group.ranks[group.rank]))
-            group = self._named[two]
+            group = self.groups[two]
         return type_, group
 
     def run(self, host: RecordedHost, signature: Signature, number: int) -> None:

@@ -109,7 +109,6 @@ class Replay:
             marks=any(call.info.name.startswith(STEP_MARK) for call in self._calls),
             threads=[*tids, *launching],
             dequeue_tid=dequeue,
-            groups=self._exchanges.groups,
             soc=chip.soc,
             split=chip.split,
             cube_cores=chip.cube_cores,
@@ -125,8 +124,7 @@ class Replay:
         )
         self._host = RecordedHost(setup)
         self._operations = Operations(KernelFactory(chip))
-        self._host.groups = {group.name: group.index for group in self.process.groups}
-        self._host.device.meters.communicators = len(self._exchanges.groups)
+        self._host.join(self._exchanges.groups)
         self._addresses = Addresses(self._host.memory, self._host.allocator, self._rows)
         self._infos: dict[tuple[OpInfo, tuple[str, ...]], OpInfo] = {}
         self._gc_from = 0

@@ -34,25 +34,20 @@ _PORT, _FOUNDED = 60_000, 95_000_000
 
 @dataclass
 class Truth:
-    """Known figures of each rank by step: what analyses can be held against. All in ns or bytes.
+    """Known figures of each rank by step: what analyses can be held against. All in ns or bytes."""
 
-    computing   time of the compute kernels; slowed: what a slow rank adds to it
-    waited      time from the rank's arrival at a communication to that of the last member, over all of them
-    ai_cpu      time of AI CPU kernels; compiles, compile: calls and time of compiling operators
-    allocated, reserved   of the caching allocator at the end of the step
-    pauses      of the garbage collector; loading: of the data loader
-    """
-
-    computing: list[int] = field(default_factory=list)
-    slowed: list[int] = field(default_factory=list)
-    waited: list[int] = field(default_factory=list)
-    ai_cpu: list[int] = field(default_factory=list)
-    compiles: list[int] = field(default_factory=list)
-    compile: list[int] = field(default_factory=list)
-    allocated: list[int] = field(default_factory=list)
+    computing: list[int] = field(default_factory=list)  # of the compute kernels
+    slowed: list[int] = field(default_factory=list)  # what a slow rank adds to it
+    waited: list[int] = field(
+        default_factory=list
+    )  # from arriving at a communication to the arrival of the last member
+    ai_cpu: list[int] = field(default_factory=list)  # of AI CPU kernels
+    compiles: list[int] = field(default_factory=list)  # operators that were compiled
+    compile: list[int] = field(default_factory=list)  # and the time of that
+    allocated: list[int] = field(default_factory=list)  # of the caching allocator at the end of the step
     reserved: list[int] = field(default_factory=list)
-    pauses: list[int] = field(default_factory=list)
-    loading: list[int] = field(default_factory=list)
+    pauses: list[int] = field(default_factory=list)  # of the garbage collector
+    loading: list[int] = field(default_factory=list)  # of the data loader
 
 
 @dataclass(frozen=True)
@@ -118,13 +113,9 @@ class Cluster:
         out: set[int] = set()
         for role, communicator in self.layout.communicators(rank).items():
             if role in roles:
-                place, count = communicator.ranks.index(rank), len(communicator.ranks)
-                mesh = self.topology.is_mesh(communicator.ranks)
-                out |= set(
-                    communicator.ranks
-                    if mesh
-                    else (communicator.ranks[place - 1], communicator.ranks[(place + 1) % count])
-                )
+                ranks = communicator.ranks
+                own, is_mesh = ranks.index(rank), self.topology.is_mesh(ranks)
+                out.update(ranks if is_mesh else (ranks[own - 1], ranks[(own + 1) % len(ranks)]))
         return sorted(out - {rank})
 
     # -- times of all ranks -------------------------------------------------------------------------
@@ -219,39 +210,19 @@ class _Run:
         )
         self.host = TrainingHost(setup, faults)
         self._groups = self._make_groups()
-        process.groups = list(self._groups.values())
-        self.host.groups = {
-            role: self._groups[communicator.key].index for role, communicator in self.communicators.items()
-        }
-        self.host.device.meters.communicators = len(process.groups)
+        self.host.join({role: self._groups[one.key] for role, one in self.communicators.items()})
         self.truth = Truth()
 
     def _make_groups(self) -> dict[str, Group]:
-        topology = self._cluster.topology
-        roles = self._cluster.workload.program(self._stage, 0).roles()
-        out: dict[str, Group] = {}
-        for role, communicator in self.communicators.items():
-            if communicator.key in out:
-                continue
-            used = any(self.communicators[other] is communicator for other in roles)
-            rows = (
-                0
-                if not used
-                else 1
-                if role.startswith("pp")
-                else planes("hcom_allReduce_", communicator.ranks, topology)
-            )
-            name = self._cluster.communicator_name(communicator)
-            rank = communicator.ranks.index(self.rank)
-            out[communicator.key] = Group(
-                len(out),
-                name if self._cluster.named_groups else group_hash(name),
-                communicator.ranks,
-                rank,
-                rows,
-                name,
-                communicator.role,
-            )
+        cluster, out = self._cluster, dict[str, Group]()
+        used = {self.communicators[role].key for role in cluster.workload.program(self._stage, 0).roles()}
+        for role, one in self.communicators.items():
+            if one.key not in out:
+                rows = 1 if role.startswith("pp") else planes("hcom_allReduce_", one.ranks, cluster.topology)
+                name, own = cluster.communicator_name(one), one.ranks.index(self.rank)
+                identity = name if cluster.named_groups else group_hash(name)
+                rows = rows if one.key in used else 0
+                out[one.key] = Group(len(out), identity, one.ranks, own, rows, name, one.role)
         return out
 
     def key(self, communicator: Communicator) -> tuple[str, int]:

@@ -7,7 +7,7 @@ what a real one did. They differ in their clocks.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -68,14 +68,12 @@ class Host:
     """What the hosts of simulated and of recorded trainings have in common.
 
     allocates  kernels take their workspaces from the caching allocator
-    groups     name of a group (Transfer.group) -> its index on this rank
     arrival    when this rank arrived at the communication that it launched last
     tid        thread that prepares kernels and waits for the device
     stream     of kernels and waits
     figures    of the last step, as cluster.Truth has them
     """
 
-    groups: dict[str, int]
     arrival: int
 
     def __init__(self, setup: RankSetup, clock: Clock, random: Callable[[], float], allocates: bool = True) -> None:
@@ -92,6 +90,12 @@ class Host:
         self._acl = 0  # when the last communication passed through CANN
         self._launches = 0  # of this step
         self.figures: Counter[str] = Counter()
+
+    def join(self, groups: Mapping[str, Group]) -> None:
+        """Take part in these groups, by the name in Transfer.group; one may have several names."""
+        self.process.groups = list(dict.fromkeys(groups.values()))
+        self.device.meters.communicators = len(self.process.groups)
+        self._groups = {name: group.index for name, group in groups.items()}
 
     @property
     def now(self) -> int:
@@ -163,7 +167,7 @@ class Host:
     def communicate(self, transfer: Transfer) -> None:
         """Launch a communication operator. When it is done is known later."""
         start = self._enqueue()
-        begin, end, self.arrival = self.device.communicate(start, self.groups[transfer.group])
+        begin, end, self.arrival = self.device.communicate(start, self._groups[transfer.group])
         self._resume(start)
         self._acl = begin + (end - begin) // 20 * 10
         self.records.communicate(transfer.type, start, self.now, begin, end)
@@ -200,7 +204,7 @@ class Host:
 
     def wait(self, group: str) -> None:
         """Let the stream wait for the communication of a group."""
-        self._wait(self.device.communication_until(self.groups[group]))
+        self._wait(self.device.communication_until(self._groups[group]))
 
     def _wait(self, done: int) -> None:
         waited = self.device.wait(done, self.stream)
