@@ -73,10 +73,10 @@ class TrainingHost(Host):
         """
         self.figures, self._launches = Counter(), 0
         self._fault_number = self._random()
-        self.spend(_FRAME, self._fault_number)
+        self.clock.spend(_FRAME, self._fault_number)
         self.records.enter_frame("pretrain.py(88): main", None, self.now)
         self.enter_frame("pretrain.py(61): train_step")
-        self.spend(3_000)
+        self.clock.spend(3_000)
         start = self.now
         skipped = frozenset() if self.process.npu else _OF_THE_DEVICE
         for instruction in instructions:
@@ -84,7 +84,7 @@ class TrainingHost(Host):
                 instruction(self)
                 if instruction.func is Host.communicate:
                     yield instruction.keywords["transfer"]
-        self.spend(5_000)
+        self.clock.spend(5_000)
         if self.process.marks:
             self.records.add_step(number, start, self.now)
         self.leave_frame()
@@ -92,32 +92,32 @@ class TrainingHost(Host):
         self._sequences += sequences
         self.figures["allocated"], self.figures["reserved"] = self.allocator.allocated, self.allocator.reserved
 
-    def spend(self, ns: int, number: float | None = None) -> None:
-        """Let the host work (TrainingClock.spend)."""
-        self.clock.spend(ns, number)
+    def spend(self, ns: int) -> None:
+        """Let the host work for `ns` on average."""
+        self.clock.spend(ns)
 
     # -- operators and frames -----------------------------------------------------------------------
     def enter_frame(self, name: str, module: int | None = None) -> None:
         """Begin a Python function or module."""
-        self.spend(_FRAME)
+        self.clock.spend(_FRAME)
         self.records.enter_frame(name, module, self.now)
 
     def leave_frame(self) -> None:
         """End the innermost Python function."""
-        self.spend(_FRAME)
+        self.clock.spend(_FRAME)
         self.records.leave_frame(self.now)
 
     def enter(self, info: OpInfo, sequence: int, backward: bool) -> None:
         """Begin an operator."""
-        self.spend(_BEFORE_OP)
+        self.clock.spend(_BEFORE_OP)
         tid = self.process.pid + AUTOGRAD if backward else self.process.pid
         sequence = self._sequences + sequence if sequence >= 0 else -1
         self.records.enter(info, tid, self.now, sequence, int(backward))
-        self.spend(_BEGIN_OP)
+        self.clock.spend(_BEGIN_OP)
 
     def leave(self) -> None:
         """End the innermost operator."""
-        self.spend(_END_OP)
+        self.clock.spend(_END_OP)
         self.records.leave(self.now)
 
     def run_on_other_thread(self, info: OpInfo, ns: int) -> None:
@@ -125,11 +125,11 @@ class TrainingHost(Host):
         tid = self.process.pid + OTHER
         if tid not in self.process.threads:
             self.process.threads.append(tid)
-        self.spend(1_500)
+        self.clock.spend(1_500)
         start = self.now
-        self.spend(ns)
+        self.clock.spend(ns)
         self.records.add_op(info, tid, start, self.now)
-        self.spend(2_000)
+        self.clock.spend(2_000)
 
     # -- memory -------------------------------------------------------------------------------------
     def allocate(self, slot: int, size: int) -> None:
@@ -137,9 +137,9 @@ class TrainingHost(Host):
         self._blocks[slot] = self._allocate(size)
 
     def _allocate(self, size: int) -> Held:
-        self.spend(400)
+        self.clock.spend(400)
         held = self.memory.allocate(self.records.op.name, size, self.now)
-        self.spend(300)
+        self.clock.spend(300)
         return held
 
     def leak(self, size: int) -> None:
@@ -148,37 +148,37 @@ class TrainingHost(Host):
 
     def release(self, slot: int) -> None:
         """Give a block back. It can be used again 200 ns before the release is recorded."""
-        self.spend(300)
+        self.clock.spend(300)
         active = self.now
-        self.spend(200)
+        self.clock.spend(200)
         self.memory.release(self._blocks.pop(slot), self.now, active)
-        self.spend(200)
+        self.clock.spend(200)
 
     def use_graph_engine(self, name: str, size: int, dur: int) -> None:
         """CANN's graph engine holds a block for one operator, for `dur` ns of host time."""
-        self.spend(300)
+        self.clock.spend(300)
         self.memory.use_graph_engine(name, size, self.now, dur)
-        self.spend(dur + 1_000)
+        self.clock.spend(dur + 1_000)
 
     # -- data and faults ----------------------------------------------------------------------------
     def load(self, ns: int) -> None:
         """Wait for the data loader."""
         start = self.now
-        self.spend(ns + self._loader)
+        self.clock.spend(ns + self._loader)
         self.figures["loading"] += self.now - start
 
     def map_memory(self) -> None:
         """Map device memory, if the allocator has none left."""
         if self._mapping:
             start = self.now
-            self.spend(self._mapping, self._fault_number)
+            self.clock.spend(self._mapping, self._fault_number)
             self.records.call("acl", "aclrtMallocPhysical", "0", "ACL_RTS", self.process.pid, start, self.now)
 
     def collect(self) -> None:
         """Let the garbage collector run, if it does."""
         if self._pause:
             start = self.now
-            self.spend(self._pause, self._fault_number)
+            self.clock.spend(self._pause, self._fault_number)
             self.records.add_pause(self.process.pid, start, self.now)
             self.figures["pauses"] += self.now - start
 
