@@ -157,7 +157,6 @@ class _Stage:
         self._p.read_loss(2, BF16, _READ)
         self._p.free(data)
 
-    # -- parts of a step ----------------------------------------------------------------------------
     def _forward(self, number: int) -> None:
         """One micro batch: from the stage before, through the layers, towards the stage behind."""
         p = self._p

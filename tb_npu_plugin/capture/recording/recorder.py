@@ -107,7 +107,6 @@ class MockRecorder:
         if device is not None:
             self._log = device.save(self._folder / RAW_FOLDER / DEVICE)
 
-    # -- marks --------------------------------------------------------------------------------------
     def step_begin(self, number: int) -> None:
         """Open the mark of a step."""
         if self._running:
@@ -160,7 +159,6 @@ class MockRecorder:
             if since is not None:
                 self._data.threads.append((tid, since, now))
 
-    # -- end ----------------------------------------------------------------------------------------
     def finalize(self, groups: Mapping[str, Any]) -> Mapping[str, Any]:
         """Write what was recorded."""
         if self._data.end is None:

@@ -141,7 +141,6 @@ class Replay:
             return True
         return any(tid == other and since <= at < until for other, since, until in self._data.threads)
 
-    # -- segments -----------------------------------------------------------------------------------
     def segments(self) -> Iterator[Segment]:
         """One per step, each to the end of its mark and the last one to the end; one for all without steps."""
         steps: list[Any] = sorted(
@@ -255,7 +254,6 @@ class Replay:
             self._infos[info, stack] = replace(info, stack=stack) if stack else info
         return self._infos[info, stack]
 
-    # -- records ------------------------------------------------------------------------------------
     def _replay(self, record: Record) -> None:
         """Do what a record of the device says."""
         host, kind = self._host, record.kind

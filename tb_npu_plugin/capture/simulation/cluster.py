@@ -118,7 +118,6 @@ class Cluster:
                 out.update(ranks if is_mesh else (ranks[own - 1], ranks[(own + 1) % len(ranks)]))
         return sorted(out - {rank})
 
-    # -- times of all ranks -------------------------------------------------------------------------
     def times(self, progress: Callable[[float], None] = lambda share: None) -> tuple[Timetable, list[Truth]]:
         """Arrivals at all communications, and the truth of each rank. progress: share of the ranks that are done."""
         runs = [_Run(self, rank) for rank in range(self.layout.world)]
@@ -168,7 +167,6 @@ class Cluster:
             run.communicated(key, there[run.rank], exchange, end, NO_PLANES)
         return members
 
-    # -- records of one rank ------------------------------------------------------------------------
     def record(self, rank: int, table: Timetable, runtime: bool = False) -> tuple[Process, Iterator[Segment], Truth]:
         """The process, segments and truth of a rank; the first and the last are complete after the last segment. runtime:
         with the calls of level 2."""

@@ -130,7 +130,6 @@ class Device:
         """When the communication of a group is done."""
         return self._communicating.get(group, 0)
 
-    # -- the task queue -----------------------------------------------------------------------------
     def _dequeue(self, enqueued: int) -> int:
         """Take the next element; returns when CANN is called for it: at once without a queue."""
         if not self._task_queue:

@@ -41,7 +41,6 @@ class Program:
             self._infos[key] = OpInfo(*key)
         return self._infos[key]
 
-    # -- structure ----------------------------------------------------------------------------------
     @contextmanager
     def frame(self, name: str, module: int | None = None) -> Iterator[None]:
         """A Python function, or a module with its number, around what runs inside."""
@@ -94,7 +93,6 @@ class Program:
         self.sequences += 1
         return self.sequences
 
-    # -- what happens -------------------------------------------------------------------------------
     def launch(self, launch: Launch) -> None:
         """Launch a kernel from the open operator."""
         self.instructions.append(partial(TrainingHost.launch, launch=launch))

@@ -13,7 +13,7 @@ from tb_npu_plugin.capture.simulation.csv_tables import read_table
 
 @dataclass(frozen=True)
 class Rule:
-    """How an operator runs: a row of the table. kind: method of KernelFactory, "view": only another view of the input; api,
+    """How an operator runs: a row of the table. kind: method of KernelFactory (kernels.py), "view": only another view of the input; api,
     l0, type: as in kernel names; passes: vector operations per element; fresh: its first input has just been written (not
     tables and parameters); filled: its first tensor is only written."""
 

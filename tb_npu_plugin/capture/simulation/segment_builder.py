@@ -68,7 +68,6 @@ class SegmentBuilder:
         segment.comm = sorted(segment.comm, key=by_start)
         return segment
 
-    # -- operators and frames -----------------------------------------------------------------------
     @property
     def op(self) -> OpInfo:
         """The innermost operator that is open; without a name if none is."""
@@ -116,7 +115,6 @@ class SegmentBuilder:
         if self._keep:
             self._segment.gc.append(GcPause(tid, start, end))
 
-    # -- CANN and the device ------------------------------------------------------------------------
     @property
     def launching_tid(self) -> int:
         """Thread that calls CANN for the innermost operator."""

@@ -65,7 +65,6 @@ class TrainingHost(Host):
         self._blocks: dict[int, Held] = {}  # by slot
         self._fault_number = 0.0
 
-    # -- a step -------------------------------------------------------------------------------------
     def run(self, number: int, instructions: Iterable[Instruction], sequences: int) -> Iterator[Transfer]:
         """Run one step. Stops at each communication, with `arrival` set, and is resumed after `communicated`.
 
@@ -96,7 +95,6 @@ class TrainingHost(Host):
         """Let the host work for `ns` on average."""
         self.clock.spend(ns)
 
-    # -- operators and frames -----------------------------------------------------------------------
     def enter_frame(self, name: str, module: int | None = None) -> None:
         """Begin a Python function or module."""
         self.clock.spend(_FRAME)
@@ -131,7 +129,6 @@ class TrainingHost(Host):
         self.records.add_op(info, tid, start, self.now)
         self.clock.spend(2_000)
 
-    # -- memory -------------------------------------------------------------------------------------
     def allocate(self, slot: int, size: int) -> None:
         """Allocate a block and remember it as `slot`."""
         self._blocks[slot] = self._allocate(size)
@@ -160,7 +157,6 @@ class TrainingHost(Host):
         self.memory.use_graph_engine(name, size, self.now, dur)
         self.clock.spend(dur + 1_000)
 
-    # -- data and faults ----------------------------------------------------------------------------
     def load(self, ns: int) -> None:
         """Wait for the data loader."""
         start = self.now
