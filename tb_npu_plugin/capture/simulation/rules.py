@@ -1,6 +1,6 @@
 """What each ATen or npu operator becomes on the device, and which operators run nothing there: the table operators.csv.
 
-An operator that is not in the table becomes one vector kernel with the operator's name.
+A row of kind "same" names the operator with the same kernels as its API. An operator that is not in the table becomes one vector kernel with the operator's name.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ def vector(api: str, type_: str, passes: float = 1.0, l0: str = "") -> Rule:
     return Rule("elementwise", api, l0 or f"{type_}AiCore", type_, passes=passes)
 
 
+_ROWS = read_table("operators")
+#: Operators of PyTorch -> those with the same kernels.
+SAME = {row["operator"]: row["api"] for row in _ROWS if row["kind"] == "same"}
 RULES = {
     row["operator"]: Rule(
         row["kind"],
@@ -43,7 +46,8 @@ RULES = {
         row["fresh"] == "yes",
         row["filled"] == "yes",
     )
-    for row in read_table("operators")
+    for row in _ROWS
+    if row["kind"] != "same"
 }
 #: Begin of the names of operators of lists of tensors, and vector operations per element where they are not two.
 EACH = "aten::_foreach_"
