@@ -39,8 +39,7 @@ enum class Kind : uint8_t {
 // Record::detail of kCopy and kSync.
 enum class Copy : uint8_t { kHostToDevice, kDeviceToHost, kDeviceToDevice };
 enum class Sync : uint8_t { kEvent, kStream, kDevice, kScalar, kCopy, kShape };
-// Bits of Record::flags.
-constexpr uint8_t kPinned = 1, kNonBlocking = 2, kBackward = 4;
+constexpr uint8_t kBackward = 4;  // of Record::flags: the call is part of a backward pass
 
 // Moments: ns since the epoch. entry to begin and end to exit are what the call costs the host of a real device; begin
 // to end is the computation on the CPU, which replaces that of the device.
@@ -49,7 +48,7 @@ struct Record {
   int64_t stream;     // the stream's id; 0: the default stream
   int64_t id;         // memory: its address. event, wait for an event: the event's number. collective, arrival: its number
   int64_t bytes;      // memory: as asked for. copy: moved. arrival: ns by which the other rank came later than this one
-  int64_t sequence;   // arrival: the other rank, counted in the group. Else: autograd sequence number of the forward operator, or of the one that is differentiated; -1: none
+  int64_t sequence;   // arrival: the other rank, counted in the group. Else -1
   int32_t signature;  // in the table of signatures; -1: none
   int32_t thread;     // as gettid() says
   int16_t device;
