@@ -45,8 +45,7 @@ class Linear(Workload):
         if not last:
             p.communicate(Transfer("pp+", "hcom_send_", _ACTIVATION, 4), wait=False)
             p.communicate(Transfer("pp+", "hcom_receive_", _ACTIVATION, 4), backward=True)
-        p.collect()
-        p.map_memory()
+        p.interrupt()
         with p.op("AddmmBackward0", [_OUT], [F32], sequence, backward=True):
             p.free(p.run("aten::mm", (_X[::-1], _OUT), (F32, F32), backward=True))
             p.free(out)

@@ -80,8 +80,7 @@ class _Builder:
         p.leak(self._faults.leak)
         with p.frame("torchvision/models/resnet.py(266): forward"), p.frame("nn.Module: ResNet_0", 0):
             self._network(image)
-        p.collect()
-        p.map_memory()
+        p.interrupt()
         self._backward()
         self._optimizer()
         p.read_loss(4, F32, ("aten::item", "aten::_local_scalar_dense"))

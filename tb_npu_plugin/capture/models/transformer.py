@@ -178,8 +178,7 @@ class _Stage:
             self._op(kept, "aten::nll_loss_forward", (out, (self._tokens[0],)), (), BF16, "long int")
             p.use_graph_engine("LogSoftmaxV2", 1 << 20, 8_000)
         if number == 0:  # each stage has a first one, and communicates behind it
-            p.collect()
-            p.map_memory()
+            p.interrupt()
 
     def _layer(self, kept: list[_Kept], layer: int) -> None:
         p, s = self._p, self._shape

@@ -108,7 +108,7 @@ class RecordedHost(Host):
 
     def record_event(self, event: int) -> None:
         """Record an event on the stream."""
-        self.done["event", event] = self.device.stream_until(self.stream)
+        self.done["event", event] = self.device.busy[self.stream]
 
     def wait_for(self, kind: str, number: int) -> None:
         """Let the stream wait for an "event" or a "collective"."""

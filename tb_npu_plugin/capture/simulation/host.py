@@ -177,7 +177,7 @@ class Host:
     ) -> None:
         """The communication where this rank has stopped is done at `end`. number: how many the group had before it, of the two
         directions of sends apart; tasks: with ranks by their place in the exchange."""
-        self.device.communicated(group.index, end)
+        self.device.communicating[group.index] = end
         if not self._setup.keep:
             return
         records, type_ = self.records, transfer.type
@@ -204,7 +204,7 @@ class Host:
 
     def wait(self, group: str) -> None:
         """Let the stream wait for the communication of a group."""
-        self._wait(self.device.communication_until(self._groups[group]))
+        self._wait(self.device.communicating[self._groups[group]])
 
     def _wait(self, done: int) -> None:
         waited = self.device.wait(done, self.stream)

@@ -84,18 +84,13 @@ class Program:
                 out = launches[-1].kernel.outputs.partition(";")[0]
                 shape = tuple(int(part) for part in out.split(",")) if out else (1,)
                 slot = self.allocate(Tensor(shape, types[0]).size)
-            for launch in launches:
-                self.launch(launch)
+            self.instructions += [partial(TrainingHost.launch, launch=launch) for launch in launches]
         return slot
 
     def next_sequence(self) -> int:
         """A number that links a forward operator with its backward one."""
         self.sequences += 1
         return self.sequences
-
-    def launch(self, launch: Launch) -> None:
-        """Launch a kernel from the open operator."""
-        self.instructions.append(partial(TrainingHost.launch, launch=launch))
 
     def copy(self, size: int, to_host: bool = False, parts: int = 1) -> None:
         """Launch a copy between host and device from the open operator; `parts`: tasks that it takes."""
@@ -131,18 +126,14 @@ class Program:
                 self.instructions.append(partial(TrainingHost.leak, size=size))
 
     def read_loss(self, size: int, type_: str, names: Sequence[str] = ("aten::item",)) -> None:
-        """Copy the loss to the host, inside operators of these names, unless the training never reads it."""
+        """Copy the loss to the host and wait for it, inside operators of these names, unless the training never reads it."""
         if not self.synced:
             return
         with ExitStack() as stack:
             for name in names:
                 stack.enter_context(self.op(name, [(1,)], [type_]))
             self.copy(size, to_host=True)
-            self.synchronize()
-
-    def synchronize(self) -> None:
-        """Wait until the device has done everything."""
-        self.instructions.append(partial(TrainingHost.synchronize))
+            self.instructions.append(partial(TrainingHost.synchronize))
 
     def spend(self, ns: int) -> None:
         """Let the host work."""
@@ -174,13 +165,9 @@ class Program:
             self.copy(size)
         return slot
 
-    def map_memory(self) -> None:
-        """A place where the allocator may map device memory."""
-        self.instructions.append(partial(TrainingHost.map_memory))
-
-    def collect(self) -> None:
-        """A place where the garbage collector may run."""
-        self.instructions.append(partial(TrainingHost.collect))
+    def interrupt(self) -> None:
+        """A place where the garbage collector may run and the allocator may map device memory."""
+        self.instructions += [partial(TrainingHost.collect), partial(TrainingHost.map_memory)]
 
     def peak(self) -> int:
         """Most bytes that are allocated at once, without workspaces."""
