@@ -173,7 +173,7 @@ class _Stage:
         if self._last:
             out = (self._tokens[0], self._vocabulary)
             self._op(kept, "npu::npu_rms_norm", (self._tokens, (self._shape.hidden,)))
-            self._linear(kept, self._tokens, (self._shape.hidden, self._vocabulary), "lm_head")
+            self._linear(kept, self._tokens, (self._shape.hidden, self._vocabulary))
             self._op(kept, "aten::_log_softmax", (out,))
             self._op(kept, "aten::nll_loss_forward", (out, (self._tokens[0],)), (), BF16, "long int")
             p.use_graph_engine("LogSoftmaxV2", 1 << 20, 8_000)
@@ -188,14 +188,14 @@ class _Stage:
         with p.frame(f"nn.Module: LlamaDecoderLayer_{layer}", layer), p.frame("model/llama.py(118): forward"):
             self._op(kept, "npu::npu_rms_norm", (x, (s.hidden,)))
             with p.frame(f"nn.Module: LlamaAttention_{layer}", layer):
-                self._linear(kept, x, (s.hidden, 3 * inner[1]), "qkv", reduce=True)
+                self._linear(kept, x, (s.hidden, 3 * inner[1]), reduce=True)
                 for _ in range(2):
                     self._op(kept, "npu::npu_rotary_mul", (heads, (1, 1, self._length, self._head)))
                 if self._faults.unfused:
                     self._plain_attention(kept, heads)
                 else:
                     self._op(kept, "npu::npu_fusion_attention", (heads, heads, heads))
-                self._linear(kept, inner, (inner[1], s.hidden), "o")
+                self._linear(kept, inner, (inner[1], s.hidden))
                 self._sum_tensor()
                 self._dropout(kept)
             self._op(kept, "aten::add", (x, x))
@@ -205,9 +205,9 @@ class _Stage:
                     p.free(p.run("aten::nonzero", [mask], ["bool"]))
             self._op(kept, "npu::npu_rms_norm", (x, (s.hidden,)))
             with p.frame(f"nn.Module: LlamaMLP_{layer}", layer):
-                self._linear(kept, x, (s.hidden, 2 * self._wide), "gate_up", reduce=True)
+                self._linear(kept, x, (s.hidden, 2 * self._wide), reduce=True)
                 self._op(kept, "npu::npu_swiglu", ((x[0], 2 * self._wide),))
-                self._linear(kept, wide, (self._wide, s.hidden), "down")
+                self._linear(kept, wide, (self._wide, s.hidden))
                 self._sum_tensor()
                 self._dropout(kept)
             self._op(kept, "aten::add", (x, x))
@@ -242,7 +242,7 @@ class _Stage:
         size = 2 * shapes[0][0] * shapes[0][1] if weights else 0
         kept.append(_Kept(name, sequence, shapes, slot, size))
 
-    def _linear(self, kept: list[_Kept], x: Shape, weight: Shape, part: str, reduce: bool = False) -> None:
+    def _linear(self, kept: list[_Kept], x: Shape, weight: Shape, reduce: bool = False) -> None:
         p = self._p
         number = self._number["Linear"] = self._number.get("Linear", -1) + 1
         with p.frame(f"nn.Module: Linear_{number}", number), p.op("aten::linear", [x, weight], [BF16, BF16]):
