@@ -296,7 +296,8 @@ class Replay:
 
 
 class Addresses:
-    """Blocks of the caching allocator by address. log: records of the device; what is freed without having been allocated was there before."""
+    """Blocks of the caching allocator by address. log: records of the device; what is freed without having been allocated was
+    allocated before the capture."""
 
     def __init__(self, memory: Memory, allocator: CachingAllocator, log: Any) -> None:
         self._memory = memory

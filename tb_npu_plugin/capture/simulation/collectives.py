@@ -63,9 +63,9 @@ NO_TROUBLE = Trouble()
 
 @dataclass(frozen=True)
 class Transfer:
-    """A communication operator of one rank. group: as the host names it, in programs its role ("tp", "dp", "pp+", "pp-"); type: hcom_...;
-    size: bytes; item: bytes of an element; data_type: as HCCL names it, empty: as usual for an element of that size;
-    trouble: of its moves; joined: Megatron launches it together with the next one of the group."""
+    """A communication operator of one rank. group: as the host names it, in programs its role ("tp", "dp", "pp+", "pp-");
+    type: hcom_...; size: bytes; item: bytes of an element; data_type: as HCCL names it, empty: as usual for an element of that
+    size; trouble: of its moves; joined: Megatron launches it together with the next one of the group."""
 
     group: str
     type: str

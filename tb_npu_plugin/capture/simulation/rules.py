@@ -1,6 +1,7 @@
 """What each ATen or npu operator becomes on the device, and which operators run nothing there: the table operators.csv.
 
-A row of kind "same" names the operator with the same kernels as its API. An operator that is not in the table becomes one vector kernel with the operator's name.
+A row of kind "same" names the operator with the same kernels as its API. An operator that is not in the table becomes one
+vector kernel with the operator's name.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from tb_npu_plugin.capture.simulation.csv_tables import read_table
 
 @dataclass(frozen=True)
 class Rule:
-    """How an operator runs: a row of the table. kind: method of KernelFactory (kernels.py), "view": only another view of the input; api,
+    """How an operator runs: a row of the table. kind: method of KernelFactory, "view": only another view of the input; api,
     l0, type: as in kernel names; passes: vector operations per element; fresh: its first input has just been written (not
     tables and parameters); filled: its first tensor is only written."""
 
