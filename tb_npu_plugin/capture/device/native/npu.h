@@ -81,7 +81,7 @@ class Signature {
   std::string text_;
 };
 
-// ---- guard.cpp: devices and streams
+// ---- guard.cpp: devices, streams and generators
 
 int device_count();
 void set_device_count(int count);
@@ -90,6 +90,9 @@ void set_device(DeviceIndex device);
 int64_t current_stream(DeviceIndex device);
 void set_stream(DeviceIndex device, int64_t stream);
 DeviceIndex index_of(Device device);  // the current device where the device has no index
+const at::Generator& default_generator(DeviceIndex device);
+at::Generator new_generator(DeviceIndex device);
+at::Generator host_generator(const at::Generator& generator);  // the CPU's one inside a device's
 
 // ---- memory.cpp
 
@@ -104,12 +107,6 @@ c10::Allocator* device_allocator();
 c10::Allocator* pinned_allocator();
 c10::DataPtr adopt(c10::DataPtr&& host, DeviceIndex device, int64_t bytes);  // host memory becomes device memory
 bool is_pinned(const void* address);
-
-// ---- generator.cpp
-
-const at::Generator& default_generator(DeviceIndex device);
-at::Generator new_generator(DeviceIndex device);
-at::Generator host_generator(const at::Generator& generator);  // the CPU's one inside a device's
 
 // ---- views.cpp: host tensors that share the memory of device tensors
 
