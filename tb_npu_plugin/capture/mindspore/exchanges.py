@@ -12,8 +12,7 @@ from tb_npu_plugin.capture.recording.exchanges import DATA_TYPES, arrivals_of
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation import work
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, planes, schedule
-from tb_npu_plugin.capture.simulation.program import Transfer
+from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, planes, schedule
 from tb_npu_plugin.capture.simulation.records import Group
 from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.schema.communicators import group_hash
@@ -74,8 +73,7 @@ class Exchanges:
         later = self._later.get((group.name, number), {})
         arrivals = arrivals_of(exchange, group.rank, host.arrival, later)
         ends, tasks = schedule(exchange, arrivals, self._topology, group.rank)
-        name = f"{transfer.type}_{group.id[-3:]}_{number}_1"
-        host.communicated(name, transfer, exchange, group, ends[group.rank], in_group(tasks, exchange, group.ranks))
+        host.communicated(number, transfer, exchange, group, ends[group.rank], tasks)
         host.wait(group.name)
 
 

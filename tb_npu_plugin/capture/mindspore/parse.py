@@ -23,7 +23,7 @@ from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, R
 from tb_npu_plugin.capture.recording.parse import CHIP_VARIABLE
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, Chip
-from tb_npu_plugin.capture.simulation.host import Place
+from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, plain_format
 from tb_npu_plugin.capture.simulation.launch import Launch as KernelLaunch
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Process, PyCall, Segment, UserMark
@@ -135,11 +135,11 @@ class Replay:
         tids = {one.tid for one in data.launches} | {one.tid for one in data.events}
         process.threads[:] = sorted({process.pid, *tids} - {0})
         self._exchanges = Exchanges(data, chip, later)
-        process.groups = self._exchanges.groups
-        place = Place(process, chip, f"{process.pid}/{capture['start']}", 0, runtime=options.level >= 2, task_queue=0)
-        self._host = RecordedHost(place)
-        self._host.groups = {group.name: group.index for group in process.groups}
-        self._host.device.meters.communicators = len(process.groups)
+        setup = RankSetup(
+            process, chip, f"{process.pid}/{capture['start']}", 0, runtime=options.level >= 2, task_queue=0
+        )
+        self._host = RecordedHost(setup)
+        self._host.join({group.name: group for group in self._exchanges.groups})
         self._infos: dict[tuple[str, str], OpInfo] = {}
 
     def segments(self) -> Iterator[Segment]:
@@ -156,18 +156,18 @@ class Replay:
         launches = [one for one in self._data.launches if since <= one.start < step.until]
         times: list[int] = [int(time) for time in clock(np.array([one.start for one in launches], dtype=np.int64))]
         first = step.mark.start if step.mark is not None else self._data.capture["start"]
-        host.begin(max(int(clock(first)), host.recorded))
+        host.clock.begin(max(int(clock(first)), host.clock.recorded))
         for launch, now, limit in zip(launches, times, [*times[1:], *times[-1:]]):
-            host.move_to(now, max(limit, now + _ROOM))
+            host.clock.move_to(now, max(limit, now + _ROOM))
             self._launch(launch)
         end = int(clock(step.mark.end if step.mark is not None else self._data.capture["end"] or first))
-        host.move_to(end, end)
+        host.clock.move_to(end, end)
         if self._options.npu:
             host.wait_for_device()
         segment = host.take()
         self._add_host_events(segment, step, since)
         self.process.end = max(self.process.end, host.stopped())
-        segment.until = _END if step.until == _END else min(segment.until, host.shown(int(clock(step.until))))
+        segment.until = _END if step.until == _END else min(segment.until, host.clock.shown(int(clock(step.until))))
         return segment
 
     def _launch(self, launch: Launch) -> None:
@@ -206,7 +206,7 @@ class Replay:
 
     def _add_host_events(self, segment: Segment, step: _Step, since: int) -> None:
         """Add the framework's events, the mark of the step and the memory."""
-        clock, shown = self._clock, self._host.shown
+        clock, shown = self._clock, self._host.clock.shown
 
         def at(recorded: int) -> int:
             return shown(int(clock(recorded)))

@@ -32,7 +32,7 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
     data = read(folder)
     name = os.environ.get(CHIP_VARIABLE) or DEFAULT_CHIP
     if name not in CHIPS:
-        raise BadFile(f"{CHIP_VARIABLE}: there is no chip {name!r}", f"Chips are: {', '.join(CHIPS)}.")
+        raise BadFile(f"{CHIP_VARIABLE}: unknown chip {name!r}", f"Chips are: {', '.join(CHIPS)}.")
     trace = folder / RAW_FOLDER / TRACE
     total = 2 * trace.stat().st_size  # reading is about half of the work
     with gc_paused():
