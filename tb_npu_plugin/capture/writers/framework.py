@@ -15,7 +15,7 @@ from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.host_csv import Apis
 from tb_npu_plugin.capture.writers.links import link_writers
 from tb_npu_plugin.capture.writers.memory_csv import Modules
-from tb_npu_plugin.capture.writers.optional_csv import AiCpu, L2Cache, TaskTime
+from tb_npu_plugin.capture.writers.optional_csv import data_preprocess, l2_cache, task_time
 from tb_npu_plugin.capture.writers.overlap import NO_ROWS, Overlap, OverlapRows, Windows
 from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
 
@@ -69,11 +69,11 @@ class Framework:
         out += [self.trace(output, windows), *link_writers(output)]
         if options.device:
             out += [self.kernels(output, windows), self.steps(output, windows)]
-            out += [L2Cache(output)] if options.l2_cache else []
-            out += [TaskTime(output)] if output.dialect.task_time else []
+            out += [l2_cache(output)] if options.l2_cache else []
+            out += [task_time(output)] if output.dialect.task_time else []
         if options.device and options.level >= 1:
             out += [Communication(output, windows, self.communication), Apis(output)]
-            out += [AiCpu(output)] if options.level >= 2 else []
+            out += [data_preprocess(output)] if options.level >= 2 else []
         if options.memory:
             out += [self.allocations(output, windows), self.memory_record(output, windows), Modules(output)]
         return [*out, self.operators(output, windows)] if options.cpu else out

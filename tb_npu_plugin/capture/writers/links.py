@@ -131,10 +131,8 @@ class LinkFile:
     def close(self) -> None:
         """Write the file."""
         spec = next(file for file in schema.LINK_FILES if file.id == self._link.lower())
-        keys = tuple(column.key for column in spec.columns)
-        lead = [self._output.process.device] if self._output.has_device_id(spec) else []
-        file = self._output.csv(spec, keys if lead else keys[1:])
-        file.add([",".join(map(str, [*lead, *row])) for row in self._rows()])
+        file, lead = self._output.csv(spec), self._output.lead(spec)
+        file.add([lead + ",".join(map(str, row)) for row in self._rows()])
         file.close()
 
     def _rows(self) -> list[list[object]]:

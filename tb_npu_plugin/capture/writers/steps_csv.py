@@ -138,12 +138,7 @@ class StepTrace(StepSums):
 
     def close(self) -> None:
         """Write the file."""
-        keys = [column.key for column in schema.STEP_TRACE.columns]
-        if not self._output.dialect.device_id:
-            keys.remove("device_id")
-        if not self._output.dialect.preparing:
-            keys.remove("preparing")
-        file = self._output.csv(schema.STEP_TRACE, tuple(keys))
+        file, keys = self._output.csv(schema.STEP_TRACE), self._output.columns(schema.STEP_TRACE)
         for step, figures in self.rounded():
             cells = {**figures, "step": "" if step is None else step, "device_id": self._output.process.device}
             file.add([",".join(str(cells[name]) for name in keys)])

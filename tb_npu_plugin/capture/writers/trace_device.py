@@ -79,10 +79,8 @@ class DeviceEvents:
 
     def _make_call_texts(self, level: str, name: str, item: str, mode: str) -> tuple[str, tuple[str, ...]]:
         """What precedes the thread, and arguments."""
-        hccl = level == "hccl"
-        prefix = self._dialect.cann_prefix if hccl else CALL_PREFIX[level]
-        level = self._dialect.cann_level if hccl else level
-        front = f'{{"name": {quote(prefix + name)}, "pid": {self._pids["CANN"]}, "tid": '
+        level = self._dialect.cann_level if level == "hccl" else level
+        front = f'{{"name": {quote(CALL_PREFIX[level] + name)}, "pid": {self._pids["CANN"]}, "tid": '
         return front, (quote(mode), quote(level), quote(name), quote(item))
 
     def _make_task_text(self, kernel: Kernel) -> str:

@@ -22,7 +22,7 @@ class Allocations:
 
     def __init__(self, output: Output) -> None:
         self._device, self._host = output.device, output.options.cpu
-        self._file = output.csv(schema.OP_MEMORY, tuple(column.key for column in schema.OP_MEMORY.columns))
+        self._file = output.csv(schema.OP_MEMORY)
 
     def add(self, segment: Segment) -> None:
         """Write the allocations of one segment."""
@@ -50,9 +50,6 @@ class MemoryRecord(memory_csv.MemoryRecord):
     """memory_record.csv: MindSpore and GE by time, each followed by their sum; then the process."""
 
     SUM = names.BOTH
-
-    def _keys(self) -> tuple[str, ...]:
-        return names.MEMORY_RECORD_KEYS
 
     def _parts(self) -> tuple[Rows, ...]:
         return self._rows, self._app

@@ -32,6 +32,7 @@ from tb_npu_plugin.schema.mindspore import SUFFIX
 from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.schema.torch_npu_db import TABLES
 from tb_npu_plugin.schema.torch_npu_json import GROUPS
+from tb_npu_plugin.schema.trace_events import OLD_COMMUNICATION
 
 
 class LaunchedKernels(Kernels):
@@ -103,13 +104,10 @@ class MarkedSteps(Steps):
 #: MindSpore 2.7 with CANN 8.2: its parser looks for communication under HCCL.
 DIALECT = replace(
     NEW,
-    core="HCCL",
-    process="HCCL",
-    cann_level="hccl",
-    cann_prefix="Hccl@",
+    communication=OLD_COMMUNICATION,
+    absent=frozenset({"kernels.device_id", "step_trace.device_id", "memory_record.stream"}),
     task_time=False,
     ids_at_level_0=True,
-    no_device_id=frozenset({"kernels", "step_trace"}),
     spelling={"kernels.step": 1},
     torch_npu=None,
     framework_version="2.7.0",

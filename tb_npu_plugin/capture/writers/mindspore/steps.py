@@ -12,6 +12,7 @@ from tb_npu_plugin.capture.writers.steps_csv import figures_of
 from tb_npu_plugin.capture.writers.text import decimals
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_csv as schema
+from tb_npu_plugin.schema.trace_events import OLD_COMMUNICATION
 
 _EVER = 1 << 63
 Event = tuple[int, int, str]  # start, duration, name
@@ -55,7 +56,7 @@ class StepTrace:
             self._steps.append(_Sums(segment.step.id, segment.step.start, segment.step.end))
         if self._first_event is None and segment.ops:
             self._first_event = segment.ops[0].start
-        if self._output.dialect.process == "HCCL":  # the parser finds no other name
+        if self._output.dialect.communication == OLD_COMMUNICATION:  # the parser finds no other name
             for op in segment.comm:
                 self._add_communication(op.start, op.dur, op.name)
                 for plane in op.planes if self._output.options.level >= 1 else ():
@@ -92,8 +93,7 @@ class StepTrace:
 
     def close(self) -> None:
         """Write the file."""
-        keys = tuple(column.key for column in schema.STEP_TRACE.columns if column.key != "device_id")
-        file = self._output.csv(schema.STEP_TRACE, keys)
+        file, keys = self._output.csv(schema.STEP_TRACE), self._output.columns(schema.STEP_TRACE)
         for step in self._steps:
             texts = self._figures(step)
             file.add([",".join(texts[key] for key in keys)])
