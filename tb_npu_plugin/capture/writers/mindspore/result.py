@@ -13,7 +13,7 @@ from tb_npu_plugin.capture.simulation.records import CommOp, HostOp, Kernel, OpI
 from tb_npu_plugin.capture.writers.analysis_db import CommunicationDatabase
 from tb_npu_plugin.capture.writers.communication import Steps
 from tb_npu_plugin.capture.writers.communication_figures import Moved
-from tb_npu_plugin.capture.writers.dialect import NEW, Dialect, Options
+from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.framework import Framework
 from tb_npu_plugin.capture.writers.kernels_csv import Kernels
@@ -102,8 +102,7 @@ class MarkedSteps(Steps):
 
 
 #: MindSpore 2.7 with CANN 8.2: its parser looks for communication under HCCL.
-DIALECT = replace(
-    NEW,
+DIALECT = Dialect(
     communication=OLD_COMMUNICATION,
     absent=frozenset({"kernels.device_id", "step_trace.device_id", "memory_record.stream"}),
     task_time=False,
