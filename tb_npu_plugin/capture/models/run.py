@@ -25,8 +25,8 @@ from tb_npu_plugin.capture.simulation.layout import Layout
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.framework import Files
-from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
 from tb_npu_plugin.capture.writers.kinds import KINDS, remove
+from tb_npu_plugin.capture.writers.result import FRAMEWORKS
 from tb_npu_plugin.capture.writers.side_files import folder_name
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.gc_pause import gc_paused

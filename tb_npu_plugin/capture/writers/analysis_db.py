@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tb_npu_plugin.capture.simulation.records import Segment
-from tb_npu_plugin.capture.writers.communication import Steps
-from tb_npu_plugin.capture.writers.communication_figures import Json, bandwidths_of, links_of, times_of
+from tb_npu_plugin.capture.writers.communication import Json, Steps, bandwidths_of, links_of, times_of
 from tb_npu_plugin.capture.writers.database import Database, Row
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.overlap import OverlapRows, Windows
+from tb_npu_plugin.capture.writers.overlap import OverlapRows
 from tb_npu_plugin.capture.writers.steps_csv import StepSums
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_db as schema
@@ -24,10 +23,10 @@ _LINK = (words.SIZE, words.TRANSIT, words.BANDWIDTH_GBS, words.LARGE_PACKETS)
 class Analysis:
     """Writes analysis.db; at level 0 it has steps only. Where nothing ran on the device it is not made."""
 
-    def __init__(self, output: Output, windows: Windows) -> None:
-        self._output, self._sums = output, StepSums(output, windows)
+    def __init__(self, output: Output) -> None:
+        self._output, self._sums = output, StepSums(output)
         self._database: Database | None = None
-        self._steps = Steps(output, windows, self._communication) if output.options.level >= 1 else None
+        self._steps = Steps(output, self._communication) if output.options.level >= 1 else None
 
     def add(self, segment: Segment) -> None:
         """Take the next segment."""

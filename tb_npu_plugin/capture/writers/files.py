@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import mul
 from pathlib import Path
 from typing import Callable, Generic, Protocol, TypeVar
 
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
+from tb_npu_plugin.capture.writers.overlap import Windows
 from tb_npu_plugin.capture.writers.text import CsvFile
 from tb_npu_plugin.schema.core import ResultFile
 
@@ -31,13 +32,14 @@ class Writer(Protocol):
 @dataclass(frozen=True)
 class Output:
     """Where and how the files of one capture are written. `process` is complete when the writers are closed; has_rank: its
-    rank is known."""
+    rank is known; windows: its steps on the device so far."""
 
     folder: Path
     process: Process
     options: Options
     dialect: Dialect
     has_rank: bool = True
+    windows: Windows = field(default_factory=Windows)
 
     @property
     def device(self) -> str:

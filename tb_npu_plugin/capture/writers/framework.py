@@ -13,14 +13,14 @@ from tb_npu_plugin.capture.writers.communication import Communication, Steps
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.host_csv import Apis
+from tb_npu_plugin.capture.writers.kernels_csv import data_preprocess, l2_cache, task_time
 from tb_npu_plugin.capture.writers.links import link_writers
 from tb_npu_plugin.capture.writers.memory_csv import Modules
-from tb_npu_plugin.capture.writers.optional_csv import data_preprocess, l2_cache, task_time
 from tb_npu_plugin.capture.writers.overlap import NO_ROWS, Overlap, OverlapRows, Windows
 from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
 
 #: Makes the writer of one file.
-MakesWriter = Callable[[Output, Windows], Writer]
+MakesWriter = Callable[[Output], Writer]
 
 
 @runtime_checkable
@@ -37,7 +37,7 @@ class Framework:
 
     suffix         end of the names of result folders
     dialect        how its newest release writes
-    windows        its steps on the device
+    windows        finds its steps on the device
     kernels ...    its text files; one without rows is not made
     communication  its communication.json and communication_matrix.json
     others         databases, and what is written with every export
@@ -56,27 +56,27 @@ class Framework:
     allocations: MakesWriter
     memory_record: MakesWriter
     communication: type[Steps]
-    others: Callable[[Output, Windows], list[Writer]]
+    others: Callable[[Output], list[Writer]]
     info: Callable[[Process, Options, Dialect], str]
     metadata: Callable[[Process, Options], str]
     record: Callable[[Process, Options], Callable[[Segment], Segment]]
 
-    def writers(self, output: Output, windows: Windows) -> list[Writer]:
+    def writers(self, output: Output) -> list[Writer]:
         """What writes the files that the options bring."""
-        options, out = output.options, self.others(output, windows)
+        options, out = output.options, self.others(output)
         if "text" not in options.export:
             return out
-        out += [self.trace(output, windows), *link_writers(output)]
+        out += [self.trace(output), *link_writers(output)]
         if options.device:
-            out += [self.kernels(output, windows), self.steps(output, windows)]
+            out += [self.kernels(output), self.steps(output)]
             out += [l2_cache(output)] if options.l2_cache else []
             out += [task_time(output)] if output.dialect.task_time else []
         if options.device and options.level >= 1:
-            out += [Communication(output, windows, self.communication), Apis(output)]
+            out += [Communication(output, self.communication), Apis(output)]
             out += [data_preprocess(output)] if options.level >= 2 else []
         if options.memory:
-            out += [self.allocations(output, windows), self.memory_record(output, windows), Modules(output)]
-        return [*out, self.operators(output, windows)] if options.cpu else out
+            out += [self.allocations(output), self.memory_record(output), Modules(output)]
+        return [*out, self.operators(output)] if options.cpu else out
 
     def write_side_files(self, output: Output) -> None:
         """profiler_info and profiler_metadata, beside the folder of the others."""
@@ -91,12 +91,12 @@ class Files:
 
     def __init__(self, output: Output, framework: Framework) -> None:
         output.folder.mkdir(parents=True, exist_ok=True)
-        process, options = output.process, output.options
+        process, options, windows = output.process, output.options, framework.windows()
         # first of all, since it says of the process whether there are steps
         self._record = framework.record(process, options)
         self._links = LinkMeters(process, options.npu and options.sys_io, options.npu and options.sys_interconnection)
-        self._device, self._overlap, self._windows = options.device, Overlap(), framework.windows()
-        self._writers = framework.writers(output, self._windows)
+        self._device, self._overlap, self._windows = options.device, Overlap(), windows
+        self._writers = framework.writers(replace(output, windows=windows))
 
     def add(self, segment: Segment) -> None:
         """Write what was recorded of the next segment; of the links what all that ran moved, whatever the level."""

@@ -9,8 +9,7 @@ from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.writers.database import Database, Strings
 from tb_npu_plugin.capture.writers.device_db import DeviceTables, MarkTables
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.host_db import HostTables
-from tb_npu_plugin.capture.writers.host_memory_db import MemoryTables
+from tb_npu_plugin.capture.writers.host_db import HostTables, MemoryTables
 from tb_npu_plugin.capture.writers.links import LinkTables
 from tb_npu_plugin.capture.writers.side_files import environment, group_infos
 from tb_npu_plugin.schema import torch_npu_db as schema

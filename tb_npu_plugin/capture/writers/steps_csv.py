@@ -20,7 +20,6 @@ from tb_npu_plugin.capture.writers.overlap import (
     FREE,
     OverlapRows,
     StepFinder,
-    Windows,
 )
 from tb_npu_plugin.schema import torch_npu_csv as schema
 
@@ -46,9 +45,9 @@ class _Sums:
 class StepSums:
     """What step_trace_time.csv and StepTraceTime add up, by step."""
 
-    def __init__(self, output: Output, windows: Windows) -> None:
+    def __init__(self, output: Output) -> None:
         self._output = output
-        self._row_step, self._receive_step = StepFinder(windows), StepFinder(windows)
+        self._row_step, self._receive_step = StepFinder(output.windows), StepFinder(output.windows)
         self._steps: dict[int | None, _Sums] = {}
         self._bubbles: dict[int | None, tuple[int, float]] = defaultdict(lambda: (0, 0))  # ns, us
         self._first_op: int | None = None

@@ -6,70 +6,32 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import replace
-from functools import cache
 
-from tb_npu_plugin.capture.simulation.records import CommOp, HostOp, Kernel, OpInfo, Process, Segment, Task
+from tb_npu_plugin.capture.simulation.records import CommOp, Process
 from tb_npu_plugin.capture.writers.analysis_db import CommunicationDatabase
-from tb_npu_plugin.capture.writers.communication import Steps
-from tb_npu_plugin.capture.writers.communication_figures import Moved
+from tb_npu_plugin.capture.writers.communication import Moved, Steps
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.framework import Framework
-from tb_npu_plugin.capture.writers.kernels_csv import Kernels
-from tb_npu_plugin.capture.writers.mindspore.memory import Allocations, MemoryRecord
+from tb_npu_plugin.capture.writers.mindspore.csv_files import (
+    Allocations,
+    HostWindows,
+    LaunchedKernels,
+    MemoryRecord,
+    OperatorShapes,
+    StepTrace,
+)
 from tb_npu_plugin.capture.writers.mindspore.minddata import MindData
-from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, Recorder
-from tb_npu_plugin.capture.writers.mindspore.steps import HostWindows, StepTrace
+from tb_npu_plugin.capture.writers.mindspore.record import Recorder
 from tb_npu_plugin.capture.writers.mindspore.trace import LaunchedTrace
-from tb_npu_plugin.capture.writers.overlap import Windows
 from tb_npu_plugin.capture.writers.result_db import ProfilerDatabase
 from tb_npu_plugin.capture.writers.side_files import group_infos
-from tb_npu_plugin.capture.writers.text import cell
 from tb_npu_plugin.schema import mindspore as names
-from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema.mindspore import SUFFIX
 from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.schema.torch_npu_db import TABLES
 from tb_npu_plugin.schema.torch_npu_json import GROUPS
 from tb_npu_plugin.schema.trace_events import OLD_COMMUNICATION
-
-
-class LaunchedKernels(Kernels):
-    """kernel_details.csv, whose names begin with the launch where the host was profiled; and op_statistic.csv."""
-
-    def __init__(self, output: Output, windows: Windows) -> None:
-        super().__init__(output, windows)
-        self._named = cache(_named)
-
-    def _shown(self, task: Task) -> Kernel:
-        if task.op is None or not self._output.options.cpu:
-            return task.kernel
-        return self._named(task.op.info, task.kernel)
-
-
-def _named(info: OpInfo, kernel: Kernel) -> Kernel:
-    return replace(kernel, name=f"{info.name}{names.LAUNCH_SEPARATOR}{kernel.name}")
-
-
-class OperatorShapes:
-    """operator_details.csv: name and shapes of each launch; not made without shapes."""
-
-    def __init__(self, output: Output) -> None:
-        self._file, self._shapes = output.csv(schema.OPERATORS, names.OPERATOR_KEYS), output.options.shapes
-
-    def add(self, segment: Segment) -> None:
-        """Write the launches of one segment, by start."""
-        if self._shapes:
-            self._file.add([self._line(op) for op in segment.ops if op.info.name.startswith(LAUNCH)])
-
-    def _line(self, op: HostOp) -> str:
-        return f"{cell(op.info.name[len(LAUNCH) :])},{cell(op.info.shapes)}"
-
-    def close(self) -> None:
-        """Finish the file."""
-        self._file.close()
-
 
 _TYPES = re.compile("invalid|broadcast|allreduce|reduce|allgather|reducescatter|scatter|alltoall")
 
@@ -166,7 +128,7 @@ def metadata(process: Process, options: Options) -> str:
     return json.dumps({**options.metadata, **({GROUPS: groups} if groups else {})}, indent=4)
 
 
-def _others(output: Output, windows: Windows) -> list[Writer]:
+def _others(output: Output) -> list[Writer]:
     """The files of the data pipeline, and databases."""
     options, process = output.options, output.process
     out: list[Writer] = [MindData(output)]
@@ -183,11 +145,11 @@ MINDSPORE = Framework(
     dialect=DIALECT,
     windows=HostWindows,
     kernels=LaunchedKernels,
-    steps=lambda output, _: StepTrace(output),
-    trace=lambda output, _: LaunchedTrace(output),
-    operators=lambda output, _: OperatorShapes(output),
-    allocations=lambda output, _: Allocations(output),
-    memory_record=lambda output, _: MemoryRecord(output),
+    steps=StepTrace,
+    trace=LaunchedTrace,
+    operators=OperatorShapes,
+    allocations=Allocations,
+    memory_record=MemoryRecord,
     communication=MarkedSteps,
     others=_others,
     info=info,

@@ -1,18 +1,110 @@
-"""Steps as MindSpore's parser cuts them, step_trace_time.csv and what depends on them.
-Source: docs/facts/ascend_ms.md, step_trace_time.csv of MindSpore."""
+"""The CSV files of MindSpore.
+Source: docs/facts/ascend_ms.md, Files of the output folder, Memory files of MindSpore, step_trace_time.csv of MindSpore."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 
-from tb_npu_plugin.capture.simulation.records import Segment
+from tb_npu_plugin.capture.simulation.records import HostOp, Kernel, OpInfo, Segment, Task
+from tb_npu_plugin.capture.simulation.samples import Allocation, Totals
+from tb_npu_plugin.capture.writers import memory_csv
 from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.kernels_csv import Kernels
+from tb_npu_plugin.capture.writers.memory_csv import APP
+from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH
 from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, OverlapRows, Windows
 from tb_npu_plugin.capture.writers.steps_csv import figures_of
-from tb_npu_plugin.capture.writers.text import decimals
+from tb_npu_plugin.capture.writers.text import Rows, cell, decimals, mb_text, time_text
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_csv as schema
+from tb_npu_plugin.schema import torch_npu_memory_csv
 from tb_npu_plugin.schema.trace_events import OLD_COMMUNICATION
+
+
+class LaunchedKernels(Kernels):
+    """kernel_details.csv, whose names begin with the launch where the host was profiled; and op_statistic.csv."""
+
+    def __init__(self, output: Output) -> None:
+        super().__init__(output)
+        self._named = cache(_named)
+
+    def _shown(self, task: Task) -> Kernel:
+        if task.op is None or not self._output.options.cpu:
+            return task.kernel
+        return self._named(task.op.info, task.kernel)
+
+
+def _named(info: OpInfo, kernel: Kernel) -> Kernel:
+    return replace(kernel, name=f"{info.name}{names.LAUNCH_SEPARATOR}{kernel.name}")
+
+
+class OperatorShapes:
+    """operator_details.csv: name and shapes of each launch; not made without shapes."""
+
+    def __init__(self, output: Output) -> None:
+        self._file, self._shapes = output.csv(schema.OPERATORS, names.OPERATOR_KEYS), output.options.shapes
+
+    def add(self, segment: Segment) -> None:
+        """Write the launches of one segment, by start."""
+        if self._shapes:
+            self._file.add([self._line(op) for op in segment.ops if op.info.name.startswith(LAUNCH)])
+
+    def _line(self, op: HostOp) -> str:
+        return f"{cell(op.info.name[len(LAUNCH) :])},{cell(op.info.shapes)}"
+
+    def close(self) -> None:
+        """Finish the file."""
+        self._file.close()
+
+
+_STREAM = "281459468288"
+_NONE = "N/A"
+
+
+class Allocations:
+    """operator_memory.csv, by allocation; a block that is still held has N/A in every column of its release. Not
+    made without the host."""
+
+    def __init__(self, output: Output) -> None:
+        self._device, self._host = output.device, output.options.cpu
+        self._file = output.csv(torch_npu_memory_csv.OP_MEMORY)
+
+    def add(self, segment: Segment) -> None:
+        """Write the allocations of one segment."""
+        if self._host:
+            self._file.add([self._line(block) for block in segment.memory])
+
+    def _line(self, block: Allocation) -> str:
+        at, release = block.at, block.release
+        released, lasted = (_NONE, _NONE) if release is None else (decimals(release), decimals(release - at))
+        front = f"{cell(block.name)},{block.size / 1024},{decimals(at)},{released},{_NONE},{lasted},{_NONE}"
+        return f"{front},{self._totals(block.before)},{self._totals(block.after)},{_STREAM},{self._device}"
+
+    def _totals(self, totals: Totals | None) -> str:
+        if totals is None:
+            return f"{_NONE},{_NONE},{_NONE}"
+        allocated = mb_text(totals.allocated)  # active memory is not recorded separately
+        return f"{allocated},{mb_text(totals.reserved)},{allocated}"
+
+    def close(self) -> None:
+        """Finish the file."""
+        self._file.close()
+
+
+class MemoryRecord(memory_csv.MemoryRecord):
+    """memory_record.csv: MindSpore and GE by time, each followed by their sum; then the process."""
+
+    SUM = names.BOTH
+
+    def _parts(self) -> tuple[Rows, ...]:
+        return self._rows, self._app
+
+    def _line(self, component: str, at: int, allocated: int | None, reserved: int, active: int | None) -> str:
+        time = time_text(at) if component == APP else decimals(at)
+        sizes = [str((size or 0) / 1024 / (names.MEMORY_RECORD_MB // 1024)) for size in (allocated, reserved, active)]
+        return ",".join([component, time, *sizes, self._device])
+
 
 _EVER = 1 << 63
 Event = tuple[int, int, str]  # start, duration, name
