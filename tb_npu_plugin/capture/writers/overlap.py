@@ -15,11 +15,11 @@ from tb_npu_plugin.capture.simulation.records import Segment, Step
 Interval = tuple[int, int]
 #: Rows (start, end).
 Intervals = NDArray[np.int64]
-#: Rows of Overlap Analysis: (start, end, index in OVERLAP).
+#: Rows of Overlap Analysis: (start, end, kind).
 OverlapRows = NDArray[np.int64]
 _NONE: Intervals = np.zeros((0, 2), dtype=np.int64)
 NO_ROWS: OverlapRows = np.zeros((0, 3), dtype=np.int64)
-OVERLAP = ("Computing", "Communication", "Communication(Not Overlapped)", "Free")
+#: Places in trace_events.OVERLAPS.
 COMPUTING, COMMUNICATION, ALONE, FREE = range(4)
 
 
