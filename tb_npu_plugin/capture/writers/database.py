@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,19 +24,23 @@ _TOGETHER = 16
 
 
 class Database:
-    """Rows by table. A table is made with its first row. The file is complete when it is closed: what an interrupted
-    run leaves is called `*.part`."""
+    """Rows by table. The file is made with the first table, a table with its first row. The file is complete when it is
+    closed: what an interrupted run leaves is called `*.part`."""
 
     def __init__(self, path: Path, tables: Mapping[str, str]) -> None:
         self._path, self._part, self._tables = path, path.with_name(path.name + ".part"), tables
-        self._part.unlink(missing_ok=True)
-        self._connection = sqlite3.connect(self._part)
-        # nothing reads the file before it is renamed, so it needs no journal
-        self._connection.executescript(
-            f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-{_CACHE};"
-        )
         self.strings: list[Strings] = []
         self._made: set[str] = set()
+
+    @cached_property
+    def _connection(self) -> sqlite3.Connection:
+        self._part.unlink(missing_ok=True)
+        connection = sqlite3.connect(self._part)
+        # nothing reads the file before it is renamed, so it needs no journal
+        connection.executescript(
+            f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-{_CACHE};"
+        )
+        return connection
 
     def make(self, table: str) -> None:
         """Make a table, if it is not there."""
@@ -75,7 +80,9 @@ class Database:
             self._connection.execute(f"CREATE INDEX {definition}")
 
     def close(self) -> None:
-        """Complete the file."""
+        """Complete the file, if there is one."""
+        if not self._made:
+            return
         for strings in self.strings:
             self.add("STRING_IDS", [(id_, text) for text, id_ in strings.items()])
         self._connection.commit()
