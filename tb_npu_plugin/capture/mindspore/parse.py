@@ -16,10 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_npu_plugin.capture.mindspore.exchanges import COLLECTIVES, Exchanges
-from tb_npu_plugin.capture.mindspore.host_time import host_clock
 from tb_npu_plugin.capture.mindspore.operators import OPERATORS, TYPES
 from tb_npu_plugin.capture.mindspore.ranks import later_ranks
-from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, read
+from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, host_clock, read
 from tb_npu_plugin.capture.recording.parse import CHIP_VARIABLE
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, Chip

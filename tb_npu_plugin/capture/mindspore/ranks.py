@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER
 from tb_npu_plugin.capture.mindspore.exchanges import COLLECTIVES, group_of
-from tb_npu_plugin.capture.mindspore.host_time import host_clock
-from tb_npu_plugin.capture.mindspore.raw_data import CAPTURE, RawData, read
+from tb_npu_plugin.capture.mindspore.raw_data import CAPTURE, RawData, host_clock, read
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.schema.mindspore import SUFFIX
 

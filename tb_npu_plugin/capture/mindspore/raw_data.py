@@ -1,4 +1,4 @@
-"""What a capture leaves in FRAMEWORK, and its reader. Needs no MindSpore.
+"""What a capture leaves in FRAMEWORK, its reader, and its clock. Needs no MindSpore.
 Source: docs/facts/ascend_ms.md, Results of a CPU, Runtime profiler of MindSpore, Compiled graphs of MindSpore."""
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tb_npu_plugin.capture.backend import RAW_FOLDER
+from tb_npu_plugin.capture.recording.host_clock import HostClock
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.schema import mindspore_cpu as cpu
 from tb_npu_plugin.schema.mindspore import SIMULATED_HOST
@@ -62,7 +65,7 @@ class Launch(NamedTuple):
 @dataclass
 class RawData:
     """One capture. executions: (start, end) of what the CPU computed; steps: marks; events: of the framework without launches
-    and marks; memory: (ns, allocated, reserved); marks: as marks.Marks has them; stacks: as stacks.PythonStacks has them; groups: name ->
+    and marks; memory: (ns, allocated, reserved); marks, stacks: as recorders.Marks and PythonStacks have them; groups: name ->
     ranks."""
 
     capture: dict[str, Any]
@@ -267,3 +270,43 @@ def _memory(framework: Path) -> list[tuple[int, int, int]]:
             if len(cells) >= 3 and all(cell.isdecimal() for cell in cells[:3]):
                 out.append((int(cells[0]), int(cells[1]), int(cells[2])))
     return sorted(out)
+
+
+#: Events in which a thread waits for another one.
+_WAITS = re.compile("Wait|Asnumpy|SyncStream")
+_Spans = list[tuple[int, int]]
+
+
+def host_clock(data: RawData, computed: _Spans) -> HostClock:
+    """Host time of a capture: a clock that is paused while the CPU in place of the NPU `computed` ((start, end), in ns) and so held up
+    the main thread."""
+    return HostClock(*np.array(_held_up(data, computed) or [(0, 0)], dtype=np.int64).T)
+
+
+def _held_up(data: RawData, computed: _Spans) -> _Spans:
+    """When the CPU's computation held up the main thread: it computed by itself, or waited for a thread that did. Elsewhere
+    it went on beside the computation, as it does beside an NPU."""
+    main = data.capture["pid"]
+    if {launch.tid for launch in data.launches} <= {main, 0}:
+        return computed
+    waits = _union([(one.start, one.end) for one in data.events if one.tid == main and _WAITS.search(one.name)])
+    out, place = [], 0
+    for start, end in _union(computed):
+        while place < len(waits) and waits[place][1] <= start:
+            place += 1
+        for since, until in waits[place:]:
+            if since >= end:
+                break
+            out.append((max(start, since), min(end, until)))
+    return out
+
+
+def _union(spans: _Spans) -> _Spans:
+    """Spans that do not overlap, by start."""
+    out: _Spans = []
+    for start, end in sorted(spans):
+        if out and start <= out[-1][1]:
+            out[-1] = out[-1][0], max(out[-1][1], end)
+        else:
+            out.append((start, end))
+    return out

@@ -12,9 +12,8 @@ from mindspore import profiler as original
 from mindspore.profiler.common.profiler_meta_data import ProfilerMetaData
 from mindspore.profiler.profiler import analyse as _analyse
 
-from tb_npu_plugin.capture.mindspore.left_out import watch_sinking
-from tb_npu_plugin.capture.mindspore.platform import is_recording, simulated
-from tb_npu_plugin.capture.mindspore.runtime_profiler import keep_for_captures
+from tb_npu_plugin.capture.mindspore.platform import is_recording, simulated, watch_sinking
+from tb_npu_plugin.capture.mindspore.recorders import keep_for_captures
 
 keep_for_captures()
 watch_sinking()
