@@ -29,14 +29,9 @@ def quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def event(content: dict[str, Any]) -> str:
-    """JSON text of one rare event; frequent ones are put together by hand."""
-    return json.dumps(content, ensure_ascii=False)
-
-
 def meta(kind: str, pid: int, tid: int, **args: Any) -> str:
     """An event that names or sorts a process or a thread."""
-    return event({"name": kind, "pid": pid, "tid": tid, "args": args, "ph": "M"})
+    return json.dumps({"name": kind, "pid": pid, "tid": tid, "args": args, "ph": "M"}, ensure_ascii=False)
 
 
 def slice_text(name: str, pid: int, tid: int, ts: str, dur: float | str, args: str = "") -> str:
