@@ -8,7 +8,7 @@ remarks are in our words.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tb_npu_plugin.capture.simulation.data_pipeline import (
@@ -78,7 +78,7 @@ class MindData:
         self._write(FRAMEWORK, schema.BATCHES, lines)
         if text:
             self._table(sizes, interval)
-            summary = _summary([_figures_of(operator, pipeline, sizes) for operator in OPERATORS], batches)
+            summary = _summary(_figures(pipeline, sizes), batches)
             self._write(self._folder.name, schema.SUMMARY, json.dumps(summary))
             path = self._folder / schema.name_for_rank(schema.SUMMARY, self._process.rank)
             rows = [",".join(cell(str(value)) for value in (key, *values)) for key, values in summary.items()]
@@ -186,13 +186,14 @@ def _batches(pipeline: Pipeline, start: int, end: int) -> list[_Record]:
 @dataclass(frozen=True)
 class _Figures:
     """One operator in the summary. average: entries of its output queue; used, empty: percent; -1 without a queue. cpu: percent
-    of all workers."""
+    of all workers; source: whose output queue is its input."""
 
     operator: Operator
-    average: float
-    used: float
-    empty: float
     cpu: float
+    source: _Figures | None
+    average: float = -1
+    used: float = -1
+    empty: float = -1
 
     @property
     def name(self) -> str:
@@ -204,14 +205,48 @@ class _Figures:
         """Percent of one worker."""
         return round(self.cpu / self.operator.workers, 2)
 
+    def cpu_remark(self) -> str:
+        """Too few workers, or too many."""
+        cpu, workers = self.worker_cpu, self.operator.workers
+        if cpu > _BUSY:
+            return f"{self.name}: {cpu}% CPU per worker; num_parallel_workers>{workers} may help."
+        if cpu < _LAZY and workers > 1:
+            return f"{self.name}: {cpu}% CPU per worker; num_parallel_workers={workers} may be more than it needs."
+        return ""
 
-def _figures_of(operator: Operator, pipeline: Pipeline, sizes: dict[Operator, list[int]]) -> _Figures:
-    cpu, found = float(sum(_user_and_system(_percent(pipeline, operator)))), sizes.get(operator)
-    if not found:
-        return _Figures(operator, -1, -1, -1, cpu)
-    average = round(sum(found) / len(found), 2)
-    used, empty = round(100 * average / operator.capacity, 2), round(100 * found.count(0) / len(found), 2)
-    return _Figures(operator, average, used, empty, cpu)
+    def queue_remark(self) -> str:
+        """Its queues are too empty."""
+        used, source = self.used, self.source
+        if source is None:
+            return f"{self.name}: a leaf with {used}% of its output queue used." if -1 != used < _LEAF else ""
+        if self.operator is DEVICE_QUEUE and source.empty > _EMPTY:
+            return f"{self.name}: its input queue is empty {source.empty}% of the time."
+        if self.operator is MAP and source.used - used > _DIFFERENCE:
+            return f"{self.name}: {source.used}% of the input queue and {used}% of the output queue used."
+        return ""
+
+    def suggestion(self) -> str:
+        """What to do about it if it holds up the others."""
+        cpu, source = self.worker_cpu, self.source
+        if cpu > _BUSY:
+            return f"{cpu}% CPU per worker: more than {self.operator.workers} workers."
+        if cpu < _LAZY and source is not None and (source.used < _STARVED or self.used - source.used > _DIFFERENCE):
+            return f"{cpu}% CPU per worker: a larger prefetch_size."
+        return ""
+
+
+def _figures(pipeline: Pipeline, sizes: dict[Operator, list[int]]) -> list[_Figures]:
+    """Of all operators, by id."""
+    out: dict[Operator, _Figures] = {}
+    for operator in reversed(OPERATORS):
+        source = out[_INPUTS[operator]] if operator in _INPUTS else None
+        figures = _Figures(operator, float(sum(_user_and_system(_percent(pipeline, operator)))), source)
+        if found := sizes.get(operator):
+            average = round(sum(found) / len(found), 2)
+            used, empty = round(100 * average / operator.capacity, 2), round(100 * found.count(0) / len(found), 2)
+            figures = replace(figures, average=average, used=used, empty=empty)
+        out[operator] = figures
+    return [out[operator] for operator in OPERATORS]
 
 
 def _summary(figures: list[_Figures], batches: list[_Record]) -> dict[str, list[Any]]:
@@ -235,46 +270,7 @@ def _summary(figures: list[_Figures], batches: list[_Record]) -> dict[str, list[
         out[key] = [round(sum(values) / len(values), 3) if values else -1]
     out[schema.SUMMARY_WORKER_CPU] = [each.worker_cpu for each in figures]
     judged = [each for each in figures if each.operator is not EPOCH_CTRL]
-    inputs = {each.operator: figures[_INPUTS[each.operator].id] for each in judged if each.operator in _INPUTS}
-    cpu = [text for each in judged for text in _cpu_remarks(each)]
-    queues = [text for each in judged for text in _queue_remarks(each, inputs.get(each.operator))]
-    warning, suggestion = "", ""
-    for each in reversed(judged[1:]):  # the last hit counts, from the highest id down
-        found = _bottleneck(each, inputs.get(each.operator))
-        warning, suggestion = (each.name, found) if found else (warning, suggestion)
-    remarks = zip(schema.REMARKS, (cpu, queues, [warning], [suggestion]))
-    return {**out, **{key: texts for key, texts in remarks if any(texts)}}
-
-
-def _cpu_remarks(each: _Figures) -> list[str]:
-    cpu, workers = each.worker_cpu, each.operator.workers
-    if cpu > _BUSY:
-        return [f"{each.name}: {cpu}% CPU per worker; num_parallel_workers>{workers} may help."]
-    if cpu < _LAZY and workers > 1:
-        return [f"{each.name}: {cpu}% CPU per worker; num_parallel_workers={workers} may be more than it needs."]
-    return []
-
-
-def _queue_remarks(each: _Figures, source: _Figures | None) -> list[str]:
-    """source: of its input queue, None for the reader."""
-    used, name = each.used, each.name
-    if each.operator is BATCH:
-        return []
-    if source is None:
-        return [f"{name}: a leaf with {used}% of its output queue used."] if -1 != used < _LEAF else []
-    if each.operator is DEVICE_QUEUE:
-        empty = source.empty
-        return [f"{name}: its input queue is empty {empty}% of the time."] if empty > _EMPTY else []
-    if source.used - used > _DIFFERENCE:
-        return [f"{name}: {source.used}% of the input queue and {used}% of the output queue used."]
-    return []
-
-
-def _bottleneck(each: _Figures, source: _Figures | None) -> str:
-    """What to do about an operator that holds up the others; empty for any other."""
-    cpu = each.worker_cpu
-    if cpu > _BUSY:
-        return f"{cpu}% CPU per worker: more than {each.operator.workers} workers."
-    if cpu < _LAZY and source is not None and (source.used < _STARVED or each.used - source.used > _DIFFERENCE):
-        return f"{cpu}% CPU per worker: a larger prefetch_size."
-    return ""
+    cpu, queues = [each.cpu_remark() for each in judged], [each.queue_remark() for each in judged]
+    slow = next((each for each in judged[1:] if each.suggestion()), None)  # that of the lowest id
+    remarks = cpu, queues, [slow.name if slow else ""], [slow.suggestion() if slow else ""]
+    return {**out, **{key: list(filter(None, texts)) for key, texts in zip(schema.REMARKS, remarks) if any(texts)}}
