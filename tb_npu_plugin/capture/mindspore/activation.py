@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tb_npu_plugin.capture.mindspore.environment import has_npu
+from tb_npu_plugin.capture.mindspore import has_npu
 
 #: What scripts ask for -> what MindSpore's build for the CPU has.
 _WORDS = {"Ascend": "CPU", "hccl": None}

@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_npu_plugin.capture.mindspore.exchanges import COLLECTIVES, Exchanges
+from tb_npu_plugin.capture.mindspore.exchanges import COLLECTIVES, Exchanges, later_ranks
 from tb_npu_plugin.capture.mindspore.operators import OPERATORS, TYPES
-from tb_npu_plugin.capture.mindspore.ranks import later_ranks
 from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, host_clock, read
 from tb_npu_plugin.capture.recording.parse import CHIP_VARIABLE
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
@@ -110,7 +109,7 @@ def _without_shapes(launch: KernelLaunch) -> KernelLaunch:
 
 
 class Replay:
-    """One capture. `segments` may be taken once. later: as ranks.later_ranks has it."""
+    """One capture. `segments` may be taken once. later: as exchanges.later_ranks has it."""
 
     def __init__(
         self, data: RawData, chip: Chip, options: Options, later: dict[tuple[str, int], dict[int, int]]
