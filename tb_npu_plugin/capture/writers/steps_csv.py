@@ -13,14 +13,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.capture.simulation.columns import columns
 from tb_npu_plugin.capture.simulation.records import RECEIVE, Segment
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.overlap import (
-    ALONE,
-    COMMUNICATION,
-    COMPUTING,
-    FREE,
-    OverlapRows,
-    StepFinder,
-)
+from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, OverlapRows, StepFinder
 from tb_npu_plugin.schema import torch_npu_csv as schema
 
 Number = TypeVar("Number", int, float)

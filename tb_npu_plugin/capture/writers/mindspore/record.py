@@ -14,16 +14,7 @@ from functools import cache
 from operator import attrgetter
 from typing import TypeVar, Union
 
-from tb_npu_plugin.capture.simulation.records import (
-    CommOp,
-    HostOp,
-    OpInfo,
-    Process,
-    PyCall,
-    Queued,
-    Segment,
-    Task,
-)
+from tb_npu_plugin.capture.simulation.records import CommOp, HostOp, OpInfo, Process, PyCall, Queued, Segment, Task
 from tb_npu_plugin.capture.simulation.samples import Allocation
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.schema.mindspore import EVENT_SEPARATOR, MINDSPORE, SHAPE_SEPARATOR
