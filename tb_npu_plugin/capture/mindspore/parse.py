@@ -119,26 +119,29 @@ class Replay:
         self._without_shapes, self._without_types = cache(_without_shapes), cache(_without_types)
         self._clock = host_clock(data, data.executions)
         start = int(self._clock(capture["start"]))
-        self.process = Process(
-            capture["pid"], capture["rank"], capture["rank"], capture["world"], start, start, options.npu
-        )
-        process = self.process
-        process.soc, process.split, process.cube_cores, process.clock = (
-            chip.soc,
-            chip.split,
-            chip.cube_cores,
-            chip.clock,
-        )
-        process.marks = bool(data.steps)
         tids = {one.tid for one in data.launches} | {one.tid for one in data.events}
-        process.threads[:] = sorted({process.pid, *tids} - {0})
         self._exchanges = Exchanges(data, chip, later)
-        process.groups = self._exchanges.groups
+        self.process = process = Process(
+            capture["pid"],
+            capture["rank"],
+            capture["rank"],
+            capture["world"],
+            start,
+            start,
+            options.npu,
+            marks=bool(data.steps),
+            threads=sorted({capture["pid"], *tids} - {0}),
+            groups=self._exchanges.groups,
+            soc=chip.soc,
+            split=chip.split,
+            cube_cores=chip.cube_cores,
+            clock=chip.clock,
+        )
         place = Place(process, chip, f"{process.pid}/{capture['start']}", 0, runtime=options.level >= 2, task_queue=0)
         self._host = RecordedHost(place)
         self._host.groups = {group.name: group.index for group in process.groups}
         self._host.device.meters.communicators = len(process.groups)
-        self._infos: dict[tuple[str, str], OpInfo] = {}
+        self._info = cache(OpInfo)
 
     def segments(self) -> Iterator[Segment]:
         """One per step, each to the end of its mark and the last one to the end; one for all without steps."""
@@ -235,9 +238,3 @@ class Replay:
             for name, start, end, number, caller in sorted(self._data.stacks, key=lambda call: call[1])
             if since <= start < step.until
         ]
-
-    def _info(self, name: str, shapes: str = "") -> OpInfo:
-        found = self._infos.get((name, shapes))
-        if found is None:
-            found = self._infos[name, shapes] = OpInfo(name, shapes)
-        return found

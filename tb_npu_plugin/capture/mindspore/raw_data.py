@@ -8,7 +8,7 @@ import re
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
@@ -85,11 +85,8 @@ class _Execution(NamedTuple):
     node: str
 
 
-class _Row(NamedTuple):
-    """A launch in MindSpore's list: the shape of each input, None for what is no tensor. No inputs: an operator of PyNative mode."""
-
-    node: str
-    inputs: tuple[Shape | None, ...]
+#: Inputs of a launch in MindSpore's list: the shape of each, None if it is not a tensor; () for an operator of PyNative mode.
+_Inputs = tuple[Optional[Shape], ...]
 
 
 class Node(NamedTuple):
@@ -183,7 +180,7 @@ def _executions(framework: Path) -> list[_Execution]:
     return out
 
 
-def _rows(framework: Path) -> list[_Row]:
+def _rows(framework: Path) -> list[_Inputs]:
     """MindSpore's list of launches."""
     out = []
     for path in framework.glob("cpu_framework_*.txt"):
@@ -191,8 +188,7 @@ def _rows(framework: Path) -> list[_Row]:
             cells = line.split(cpu.FIELD)
             found = [cpu.INPUT.fullmatch(text.strip()) for text in cells[3:] if text.strip()]
             texts = [one.group("shape") if one is not None else None for one in found]
-            inputs = tuple(_dims(text) if text is not None else None for text in texts)
-            out.append(_Row(cells[1] if len(cells) > 1 else "", inputs))
+            out.append(tuple(None if text is None else _dims(text) for text in texts))
     return out
 
 
@@ -229,7 +225,7 @@ def _nodes(found: dict[str, Any]) -> dict[str, Node]:
 def _joined(
     executions: list[_Execution],
     launched: list[Event],
-    rows: list[_Row],
+    rows: list[_Inputs],
     dispatched: dict[str, deque[_Call]],
     nodes: dict[str, Node],
 ) -> list[Launch]:
@@ -241,7 +237,7 @@ def _joined(
     for number, execution in enumerate(executions):
         where = launched[number] if has_threads else Event(execution.start, execution.end, 0, "")
         type_ = cpu.NUMBER.sub("", execution.node.rpartition(cpu.SCOPE)[2])
-        inputs = rows[number].inputs if has_rows else ()
+        inputs = rows[number] if has_rows else ()
         shapes = tuple(one for one in inputs if one is not None) if inputs else None
         node = nodes.get(execution.node, Node())
         types, group = _types_of(inputs, node), node.group
@@ -253,7 +249,7 @@ def _joined(
     return out
 
 
-def _types_of(inputs: tuple[Shape | None, ...], node: Node) -> tuple[str, ...]:
+def _types_of(inputs: _Inputs, node: Node) -> tuple[str, ...]:
     """Types of the inputs that are tensors; () where one is unknown."""
     if len(inputs) != len(node.inputs):
         return ()
