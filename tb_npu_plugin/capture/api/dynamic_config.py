@@ -16,8 +16,7 @@ from tb_npu_plugin.capture.backend import HostSwitches
 CONFIG_FILE = "profiler_config.json"
 #: Names its folder, for scripts that do not call dynamic_profile.
 FOLDER_VARIABLE = "PROF_CONFIG_PATH"
-_TEMPLATE_TEXT = Path(__file__).with_name(CONFIG_FILE).read_text(encoding="utf-8")
-TEMPLATE: dict[str, Any] = json.loads(_TEMPLATE_TEXT)
+TEMPLATE: dict[str, Any] = json.loads(Path(__file__).with_name(CONFIG_FILE).read_bytes())
 _SWITCHES = [switch.name for switch in fields(HostSwitches)]
 #: Key → smallest value, fallback.
 _NUMBERS = {"active": (1, 1), "warmup": (0, 0), "start_step": (-1, 0)}
@@ -59,7 +58,7 @@ def write_template(path: Path) -> None:
     """Write the file if it does not exist."""
     with suppress(FileExistsError), path.open("x", encoding="utf-8") as file:  # only one rank writes it
         try:
-            file.write(_TEMPLATE_TEXT)
+            json.dump(TEMPLATE, file, indent=4)
         except OSError:  # else a partial file would stay
             path.unlink()
             raise
