@@ -7,7 +7,6 @@ from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.writers.communication import Json, Steps, bandwidths_of, links_of, times_of
 from tb_npu_plugin.capture.writers.database import Database, Row
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.overlap import OverlapRows
 from tb_npu_plugin.capture.writers.steps_csv import StepSums
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_db as schema
@@ -32,14 +31,11 @@ class Analysis:
             self._steps.add(segment)
         self._sums.add(segment)
 
-    def overlap(self, rows: OverlapRows, before: int) -> None:
-        """Take overlap rows in file order."""
-        self._sums.overlap(rows, before)
-
     def close(self) -> None:
         """Complete the file."""
         if self._steps is not None:
             self._steps.close()
+        self._sums.take_overlap()
         rows = [(self._device, "" if step is None else str(step), *sums.values()) for step, sums in self._sums.exact()]
         self._database.add("StepTraceTime", rows)
         self._database.close()

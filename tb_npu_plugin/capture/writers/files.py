@@ -10,7 +10,7 @@ from typing import Callable, Generic, Protocol, TypeVar
 
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
-from tb_npu_plugin.capture.writers.overlap import Windows
+from tb_npu_plugin.capture.writers.overlap import Overlap, Windows
 from tb_npu_plugin.capture.writers.text import CsvFile
 from tb_npu_plugin.schema.core import ResultFile
 
@@ -32,7 +32,7 @@ class Writer(Protocol):
 @dataclass(frozen=True)
 class Output:
     """Where and how the files of one capture are written. `process` is complete when the writers are closed; has_rank: its
-    rank is known; windows: its steps on the device so far."""
+    rank is known; windows: its steps on the device so far; overlap: of the last segment and those before."""
 
     folder: Path
     process: Process
@@ -40,6 +40,7 @@ class Output:
     dialect: Dialect
     has_rank: bool = True
     windows: Windows = field(default_factory=Windows)
+    overlap: Overlap = field(default_factory=Overlap)
 
     @property
     def device(self) -> str:

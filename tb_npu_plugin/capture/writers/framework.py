@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from tb_npu_plugin.capture.simulation.links import LinkMeters
 from tb_npu_plugin.capture.simulation.records import Process, Segment
@@ -17,20 +16,12 @@ from tb_npu_plugin.capture.writers.host_csv import Apis
 from tb_npu_plugin.capture.writers.kernels_csv import data_preprocess, l2_cache, task_time
 from tb_npu_plugin.capture.writers.links import link_writers
 from tb_npu_plugin.capture.writers.memory_csv import Modules
-from tb_npu_plugin.capture.writers.overlap import NO_ROWS, Overlap, OverlapRows, Windows
+from tb_npu_plugin.capture.writers.overlap import Windows
 from tb_npu_plugin.schema import mindspore, torch_npu_csv, torch_npu_db, torch_npu_json, torch_npu_memory_csv
 from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
 
 #: Makes the writer of one file.
 MakesWriter = Callable[[Output], Writer]
-
-
-@runtime_checkable
-class OverlapWriter(Writer, Protocol):
-    """A writer that needs the rows of Overlap Analysis as well."""
-
-    def overlap(self, rows: OverlapRows, before: int) -> None:
-        """Take overlap rows in file order; nothing later begins before `before`."""
 
 
 @dataclass(frozen=True)
@@ -93,30 +84,24 @@ class Files:
 
     def __init__(self, output: Output, framework: Framework) -> None:
         output.folder.mkdir(parents=True, exist_ok=True)
-        process, options, windows = output.process, output.options, framework.windows()
+        process, options = output.process, output.options
         # first of all, since it says of the process whether there are steps
         self._record = framework.record(process, options)
         self._links = LinkMeters(process, options.npu and options.sys_io, options.npu and options.sys_interconnection)
-        self._device, self._overlap, self._windows = options.device, Overlap(), windows
-        self._writers = framework.writers(replace(output, windows=windows))
+        self._output = replace(output, windows=framework.windows())
+        self._writers = framework.writers(self._output)
 
     def add(self, segment: Segment) -> None:
         """Write what was recorded of the next segment; of the links what all that ran moved, whatever the level."""
-        segment = replace(self._record(segment), links=self._links.take(segment))
-        self._windows.add(segment)
+        segment, output = replace(self._record(segment), links=self._links.take(segment)), self._output
+        output.windows.add(segment)
+        output.overlap.add(segment if output.options.device else Segment(until=segment.until))
         for writer in self._writers:
             writer.add(segment)
-        rows = self._overlap.add(segment) if self._device else NO_ROWS
-        self._add_overlap(rows, min(segment.until, self._overlap.open_since()))
-
-    def _add_overlap(self, rows: OverlapRows, before: int) -> None:
-        for writer in self._writers:
-            if isinstance(writer, OverlapWriter):
-                writer.overlap(rows, before)
 
     def close(self) -> None:
         """Finish all files: the process is complete now."""
-        self._add_overlap(self._overlap.finish(), 1 << 63)
+        self._output.overlap.finish()
         for writer in self._writers:
             writer.close()
 

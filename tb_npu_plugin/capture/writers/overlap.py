@@ -57,31 +57,32 @@ def subtract(left: list[Interval], right: list[Interval]) -> list[Interval]:
 
 
 class Overlap:
-    """The rows of Overlap Analysis, worked out while records come, in file order."""
+    """The rows of Overlap Analysis, worked out while records come.
+
+    rows    those that the last segment has completed, in file order
+    before  nothing that follows begins earlier
+    """
+
+    rows: OverlapRows = NO_ROWS
+    before = 0
 
     def __init__(self) -> None:
         self._computing = self._communication = _NONE  # (start, end) of what is not settled yet
         self._idle_since: int | None = None
 
-    def add(self, segment: Segment) -> OverlapRows:
-        """Rows that no later record can change."""
+    def add(self, segment: Segment) -> None:
+        """Take the next segment."""
         (kernels,) = columns(segment.tasks, "kernel")
         computes = np.array([kernel.core != "" for kernel in kernels], dtype=bool)
         self._computing = np.concatenate([self._computing, _intervals(segment.tasks)[computes]])
         self._communication = np.concatenate([self._communication, _intervals(segment.comm)])
-        return self._rows(self._end_of_settled(segment.until))
+        self.rows = self._complete(self._end_of_settled(segment.until))
+        starts = [int(open_[:, 0].min()) for open_ in (self._computing, self._communication) if len(open_)]
+        self.before = min([segment.until, *(starts if self._idle_since is None else [self._idle_since])])
 
-    def finish(self) -> OverlapRows:
-        """The remaining rows."""
-        return self._rows((1 << 63) - 1)
-
-    def open_since(self) -> int:
-        """No later row begins before."""
-        if self._idle_since is not None:
-            return self._idle_since
-        return min(
-            (int(open_[:, 0].min()) for open_ in (self._computing, self._communication) if len(open_)), default=1 << 63
-        )
+    def finish(self) -> None:
+        """The last segment has been added."""
+        self.rows, self.before = self._complete((1 << 63) - 1), 1 << 63
 
     def _end_of_settled(self, until: int) -> int:
         """Start of the busy time that goes on at `until`, or `until`."""
@@ -90,7 +91,7 @@ class Overlap:
         last = int(np.searchsorted(busy[:, 0], until)) - 1
         return int(busy[last, 0]) if last >= 0 and busy[last, 1] >= until else until
 
-    def _rows(self, before: int) -> OverlapRows:
+    def _complete(self, before: int) -> OverlapRows:
         done = []
         for open_ in (self._computing, self._communication):
             done.append(merge(open_[open_[:, 0] < before]))
@@ -149,12 +150,6 @@ class StepFinder:
 
     def window(self, at: int) -> tuple[int, int, Step] | None:
         """Its start and end on the device, and the step."""
-        windows, first = self._windows, self._first
-        while first < len(windows) and windows[first][1] <= at:
-            first += 1
-        self._first = first
-        while first < len(windows) and windows[first][0] <= at:
-            if at < windows[first][1]:
-                return windows[first]
-            first += 1
-        return None
+        while self._first < len(self._windows) and self._windows[self._first][1] <= at:
+            self._first += 1
+        return next((found for found in self._windows[self._first :] if found[0] <= at < found[1]), None)

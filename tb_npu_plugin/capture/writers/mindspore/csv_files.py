@@ -13,7 +13,7 @@ from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.kernels_csv import Kernels
 from tb_npu_plugin.capture.writers.memory_csv import APP
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH
-from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, OverlapRows, Windows
+from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, Windows
 from tb_npu_plugin.capture.writers.steps_csv import figures_of
 from tb_npu_plugin.capture.writers.text import Rows, cell, decimals, mb_text, time_text
 from tb_npu_plugin.schema import mindspore as names
@@ -153,6 +153,7 @@ class StepTrace:
                 self._add_communication(op.start, op.dur, op.name)
                 for plane in op.planes if self._output.options.level >= 1 else ():
                     self._add_communication(plane.start, plane.dur, plane.name)
+        self._take_overlap()
 
     def _add_communication(self, start: int, dur: int, name: str) -> None:
         step = self._step_at(start)
@@ -164,9 +165,8 @@ class StepTrace:
     def _step_at(self, start: int) -> _Sums | None:
         return next((step for step in reversed(self._steps) if step.start <= start <= step.end), None)
 
-    def overlap(self, rows: OverlapRows, before: int) -> None:
-        """Take overlap rows in file order."""
-        for start, end, kind in rows.tolist():
+    def _take_overlap(self) -> None:
+        for start, end, kind in self._output.overlap.rows.tolist():
             if kind == FREE:
                 for step in reversed(self._steps):
                     if step.end < start:
@@ -185,6 +185,7 @@ class StepTrace:
 
     def close(self) -> None:
         """Write the file."""
+        self._take_overlap()
         file, keys = self._output.csv(schema.STEP_TRACE), self._output.columns(schema.STEP_TRACE)
         for step in self._steps:
             texts = self._figures(step)
