@@ -6,7 +6,7 @@ from __future__ import annotations
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.writers.communication import Json, Steps, bandwidths_of, links_of, times_of
 from tb_npu_plugin.capture.writers.database import Database, Row
-from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.steps_csv import StepSums
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_db as schema
@@ -17,12 +17,12 @@ _MOVED = (words.TRANSPORT, words.SIZE, words.TRANSIT, words.BANDWIDTH_GBS)
 _LINK = (words.SIZE, words.TRANSIT, words.BANDWIDTH_GBS, words.LARGE_PACKETS)
 
 
-class Analysis:
+class Analysis(Writer):
     """Writes analysis.db; at level 0 it has steps only. Where nothing ran on the device it is not made."""
 
     def __init__(self, output: Output) -> None:
         self._device, self._sums = output.process.device, StepSums(output)
-        self._database = Database(output.folder / schema.ANALYSIS_DB, schema.ANALYSIS_TABLES)
+        self._database = output.database(schema.ANALYSIS_DB, schema.ANALYSIS_TABLES)
         self._steps = Steps(output, self._communication) if output.options.level >= 1 else None
 
     def add(self, segment: Segment) -> None:
@@ -32,13 +32,12 @@ class Analysis:
         self._sums.add(segment)
 
     def close(self) -> None:
-        """Complete the file."""
+        """Write what is left of the communication, and the steps."""
         if self._steps is not None:
             self._steps.close()
         self._sums.take_overlap()
         rows = [(self._device, "" if step is None else str(step), *sums.values()) for step, sums in self._sums.exact()]
         self._database.add("StepTraceTime", rows)
-        self._database.close()
 
     def _communication(self, step: str, times: Json, matrix: Json) -> None:
         """One step: contents of communication.json and communication_matrix.json."""
@@ -83,11 +82,11 @@ def _operator_rows(name: str, group: str, times: Json, bandwidths: Json) -> tupl
     return (name, group, *(times[word] for word in _TIMES)), rows
 
 
-class CommunicationDatabase:
+class CommunicationDatabase(Writer):
     """communication_analyzer.db, operator by operator; not made without communication."""
 
     def __init__(self, output: Output) -> None:
-        self._database = Database(output.folder / names.COMMUNICATION_DB, names.COMMUNICATION_DB_TABLES)
+        self._database = output.database(names.COMMUNICATION_DB, names.COMMUNICATION_DB_TABLES)
 
     def add(self, segment: Segment) -> None:
         """Write the operators of one segment."""
@@ -100,7 +99,3 @@ class CommunicationDatabase:
                 entry = moved.entry(None)
                 matrix.append((op.name, op.group.id, str(src), str(dst), *(entry[word] for word in _MOVED)))
         _add(self._database, times, bandwidths, matrix)
-
-    def close(self) -> None:
-        """Complete the file."""
-        self._database.close()

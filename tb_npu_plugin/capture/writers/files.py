@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import mul
 from pathlib import Path
-from typing import Callable, Generic, Protocol, TypeVar
+from typing import Callable, Generic, TypeVar
 
 from tb_npu_plugin.capture.simulation.records import Process, Segment
+from tb_npu_plugin.capture.writers.database import Database
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.overlap import Overlap, Windows
 from tb_npu_plugin.capture.writers.text import CsvFile
@@ -19,20 +20,22 @@ T = TypeVar("T")
 END = 1 << 63
 
 
-class Writer(Protocol):
+class Writer:
     """Writes one file while segments come."""
 
     def add(self, segment: Segment) -> None:
         """Take the next segment."""
+        raise NotImplementedError
 
     def close(self) -> None:
-        """The last segment has been added: finish the file."""
+        """The last segment has been added: write the rest."""
 
 
 @dataclass(frozen=True)
 class Output:
     """Where and how the files of one capture are written. `process` is complete when the writers are closed; has_rank: its
-    rank is known; windows: its steps on the device so far; overlap: of the last segment and those before."""
+    rank is known; windows: its steps on the device so far; overlap: of the last segment and those before; opened:
+    the files that are closed after their writers."""
 
     folder: Path
     process: Process
@@ -41,6 +44,7 @@ class Output:
     has_rank: bool = True
     windows: Windows = field(default_factory=Windows)
     overlap: Overlap = field(default_factory=Overlap)
+    opened: list[CsvFile | Database] = field(default_factory=list)
 
     @property
     def device(self) -> str:
@@ -59,7 +63,13 @@ class Output:
         """A CSV file with these columns of its declaration, by default all of this release, then `extra` headers."""
         header = [*(self._header(file, key) for key in keys or self.columns(file)), *extra]
         newline = "\n" if file.id in self.dialect.line_feed else "\r\n"
-        return CsvFile(self.folder / file.name, header, newline)
+        self.opened.append(out := CsvFile(self.folder / file.name, header, newline))
+        return out
+
+    def database(self, name: str, tables: Mapping[str, str]) -> Database:
+        """A database with these tables."""
+        self.opened.append(out := Database(self.folder / name, tables))
+        return out
 
     def _header(self, file: ResultFile, key: str) -> str:
         spelling = self.dialect.spelling

@@ -104,6 +104,8 @@ class Files:
         self._output.overlap.finish()
         for writer in self._writers:
             writer.close()
+        for file in self._output.opened:
+            file.close()
 
 
 #: Kind -> patterns of its files.

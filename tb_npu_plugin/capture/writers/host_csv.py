@@ -7,13 +7,13 @@ from collections import defaultdict
 from functools import cache
 
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment, by_start
-from tb_npu_plugin.capture.writers.files import Durations, Output
+from tb_npu_plugin.capture.writers.files import Durations, Output, Writer
 from tb_npu_plugin.capture.writers.text import cell, us_text
 from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema.trace import STEP_MARK
 
 
-class Operators:
+class Operators(Writer):
     """operator_details.csv: one row per operator call; nesting is by time alone, whatever the thread."""
 
     def __init__(self, output: Output) -> None:
@@ -33,10 +33,6 @@ class Operators:
             launch.op.device += launch.dur
         ops = sorted(segment.ops, key=by_start)
         self._file.add(self._lines(ops, _parents(ops)))
-
-    def close(self) -> None:
-        """Finish the file."""
-        self._file.close()
 
     def _lines(self, ops: list[HostOp], parents: list[int]) -> list[str]:
         selfs = [op.end - op.start for op in ops]
@@ -82,7 +78,7 @@ def _parents(ops: list[HostOp]) -> list[int]:
     return out
 
 
-class Apis:
+class Apis(Writer):
     """api_statistic.csv."""
 
     def __init__(self, output: Output) -> None:
@@ -107,4 +103,3 @@ class Apis:
             variance = round((durs.count * durs.squares - durs.total**2) / durs.count**2 / 1e6, 3)
             figures = f"{us_text(durs.total)},{durs.count},{durs.mean_us},{us_text(durs.least)},{us_text(durs.most)}"
             file.add([f"{lead}{level},{cell(name)},{figures},{variance}"])
-        file.close()

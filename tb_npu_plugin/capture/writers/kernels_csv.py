@@ -9,7 +9,7 @@ from typing import Callable, Union
 
 from tb_npu_plugin.capture.simulation.records import CommOp, Kernel, Segment, Task, by_start
 from tb_npu_plugin.capture.simulation.work import Work
-from tb_npu_plugin.capture.writers.files import END, ByTime, Durations, Output
+from tb_npu_plugin.capture.writers.files import END, ByTime, Durations, Output, Writer
 from tb_npu_plugin.capture.writers.metrics import Figures
 from tb_npu_plugin.capture.writers.overlap import StepFinder
 from tb_npu_plugin.capture.writers.text import cell, shapes_cell, time_text, us_text
@@ -22,7 +22,7 @@ _IDS = ("model_id", "task_id", "stream_id")
 _MODEL = "4294967295"  # single-operator mode
 
 
-class Kernels:
+class Kernels(Writer):
     """kernel_details.csv and op_statistic.csv."""
 
     def __init__(self, output: Output) -> None:
@@ -53,7 +53,6 @@ class Kernels:
     def close(self) -> None:
         """Write the rest, and the statistic."""
         self._write(self._launches.take((), END))
-        self._file.close()
         if self._detailed and self._durs:
             self._statistic()
 
@@ -122,10 +121,9 @@ class Kernels:
         for (type_, core), durs in sorted(self._durs.items(), key=lambda item: -item[1].total):
             figures = f"{durs.count},{dur(durs.total)},{dur(durs.least)},{durs.mean_us},{dur(durs.most)}"
             file.add([f"{lead}{cell(type_)},{core},{figures},{round(durs.total * 100 / whole, 3)}"])
-        file.close()
 
 
-class TaskFile:
+class TaskFile(Writer):
     """A CSV file of tasks, by start. line: the cells of a task after Device_id, "" without a row; is_listed: the tasks that
     it is asked for, without the first `skip` of the run."""
 
@@ -150,7 +148,6 @@ class TaskFile:
     def close(self) -> None:
         """Write the rest."""
         self.add(Segment(until=END))
-        self._file.close()
 
 
 def data_preprocess(output: Output) -> TaskFile:

@@ -7,8 +7,8 @@ from typing import Optional
 
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.simulation.samples import WORKSPACE, Allocation, Totals
-from tb_npu_plugin.capture.writers.files import END, ByTime, Output
-from tb_npu_plugin.capture.writers.text import Rows, cell, mb_text, time_text, us_text
+from tb_npu_plugin.capture.writers.files import END, ByTime, Output, Writer
+from tb_npu_plugin.capture.writers.text import cell, mb_text, time_text, us_text
 from tb_npu_plugin.schema import torch_npu_memory_csv as schema
 
 #: Address of the stream, as old releases write it.
@@ -20,7 +20,7 @@ TotalsRow = tuple[str, int, int, int, Optional[int]]
 _TOTALS, _at = attrgetter("component", "at", "allocated", "reserved", "active"), attrgetter("at")
 
 
-class Allocations:
+class Allocations(Writer):
     """operator_memory.csv: in the order of allocation; blocks held over a whole step and blocks of CANN at the end."""
 
     def __init__(self, output: Output) -> None:
@@ -48,7 +48,6 @@ class Allocations:
         engine = [self._line(block) for block in self._last if block.graph_engine]
         self._file.add([self._line(block) for block in self._last if not block.graph_engine])
         self._file.add([*map(self._line, self._held), *self._engine, *engine])
-        self._file.close()
 
     def _line(self, block: Allocation) -> str:
         at, release, active = block.at, block.release, block.active_release
@@ -95,39 +94,35 @@ class TotalsByTime:
         return self.add(Segment(until=END))
 
 
-class MemoryRecord:
+class MemoryRecord(Writer):
     """memory_record.csv: the process first, then PTA and GE each with their sum, then the workspace."""
 
     SUM = "PTA+GE"
+    #: Parts in file order: components; "" for those of the allocator.
+    PARTS: tuple[str, ...] = (APP, "", WORKSPACE)
 
     def __init__(self, output: Output) -> None:
         self._output, self._device = output, output.device
         self._active = output.dialect.writes(schema.MEMORY_RECORD, "active_bytes")
         self._file = output.csv(schema.MEMORY_RECORD)
-        self._app, self._rows, self._workspace = (self._file.part() for _ in range(3))
+        for name in self.PARTS:
+            self._file.part(name)
         self._totals = TotalsByTime(self.SUM)
 
     def add(self, segment: Segment) -> None:
         """Take the totals of one segment."""
         if self._output.options.npu:
             app = [self._line(APP, s.at, None, s.size, None) for s in segment.modules if s.component == "PROCESS"]
-            self._app.add(app)
+            self._file.part(APP).add(app)
         self._write(self._totals.add(segment))
 
     def _write(self, rows: list[TotalsRow]) -> None:
-        self._rows.add([self._line(*row) for row in rows if row[0] != WORKSPACE])
-        self._workspace.add([self._line(*row) for row in rows if row[0] == WORKSPACE])
+        self._file.part().add([self._line(*row) for row in rows if row[0] != WORKSPACE])
+        self._file.part(WORKSPACE).add([self._line(*row) for row in rows if row[0] == WORKSPACE])
 
     def close(self) -> None:
-        """Put the parts together."""
+        """Write the rest."""
         self._write(self._totals.close())
-        for part in self._parts():
-            self._file.append(part)
-        self._file.close()
-
-    def _parts(self) -> tuple[Rows, ...]:
-        """In file order."""
-        return self._app, self._rows, self._workspace
 
     def _line(self, component: str, at: int, allocated: int | None, reserved: int, active: int | None) -> str:
         front = f"{component},{time_text(at)},{mb_text(allocated)},{mb_text(reserved)}"
@@ -137,25 +132,16 @@ class MemoryRecord:
         return f"{front},{mb_text(active)},{stream},{self._device}"
 
 
-class Modules:
+class Modules(Writer):
     """npu_module_mem.csv."""
 
     def __init__(self, output: Output) -> None:
         self._file, self._lead = output.csv(schema.MODULE_MEMORY), output.lead(schema.MODULE_MEMORY)
         self._device = output.device
-        self._parts: dict[str, Rows] = {}
 
     def add(self, segment: Segment) -> None:
-        """Keep the samples: the file goes by component."""
+        """Add the samples of one segment to their components."""
         for sample in segment.modules:
             if sample.component != "PROCESS":
                 line = f"{self._lead}{sample.component},{time_text(sample.at)},{mb_text(sample.size)},{self._device}"
-                if sample.component not in self._parts:
-                    self._parts[sample.component] = self._file.part()
-                self._parts[sample.component].add([line])
-
-    def close(self) -> None:
-        """Write the file."""
-        for part in self._parts.values():
-            self._file.append(part)
-        self._file.close()
+                self._file.part(sample.component).add([line])

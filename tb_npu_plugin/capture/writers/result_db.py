@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 
 from tb_npu_plugin.capture.simulation.records import Segment
-from tb_npu_plugin.capture.writers.database import Database, Strings
+from tb_npu_plugin.capture.writers.database import Strings
 from tb_npu_plugin.capture.writers.device_db import DeviceTables, MarkTables
-from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.host_db import HostTables, MemoryTables
 from tb_npu_plugin.capture.writers.links import LinkTables
 from tb_npu_plugin.capture.writers.side_files import environment, group_infos
@@ -17,13 +17,13 @@ from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS
 
 
-class ProfilerDatabase:
+class ProfilerDatabase(Writer):
     """ascend_pytorch_profiler_N.db, or with fewer tables what msprof exports of another framework. with_framework: it has
     the tables of PyTorch, and the metadata."""
 
     def __init__(self, output: Output, name: str, tables: Mapping[str, str], with_framework: bool) -> None:
         self._output, self._with_framework = output, with_framework
-        self._database = database = Database(output.folder / name, tables)
+        self._database = database = output.database(name, tables)
         for table in schema.ALWAYS:
             database.make(table)
         strings, options = Strings(database, schema.CANN_STRINGS), output.options
@@ -43,7 +43,7 @@ class ProfilerDatabase:
             add(segment)
 
     def close(self) -> None:
-        """Write what the process is, the tables that explain numbers, and the indexes, and complete the file."""
+        """Write what the process is, the tables that explain numbers, and the indexes."""
         if self._memory is not None:
             self._memory.close()
         database, process = self._database, self._output.process
@@ -62,7 +62,6 @@ class ProfilerDatabase:
         database.add("META_DATA", [*versions, *(self._metadata() if self._with_framework else [])])
         for table, definition in schema.INDEXES.items():
             database.index(table, definition)
-        database.close()
 
     def _metadata(self) -> list[tuple[str, str]]:
         """What profiler_metadata.json holds, as JSON."""

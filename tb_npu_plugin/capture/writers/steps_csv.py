@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.capture.simulation.columns import columns
 from tb_npu_plugin.capture.simulation.records import RECEIVE, Segment
-from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, StepFinder
 from tb_npu_plugin.schema import torch_npu_csv as schema
 
@@ -35,7 +35,7 @@ class _Sums:
     us: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0, 0.0])
 
 
-class StepSums:
+class StepSums(Writer):
     """What step_trace_time.csv and StepTraceTime add up, by step."""
 
     def __init__(self, output: Output) -> None:
@@ -136,4 +136,3 @@ class StepTrace(StepSums):
         for step, figures in self.rounded():
             cells = {**figures, "step": "" if step is None else step, "device_id": self._output.process.device}
             file.add([",".join(str(cells[name]) for name in keys)])
-        file.close()

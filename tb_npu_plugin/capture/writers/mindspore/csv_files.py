@@ -9,13 +9,13 @@ from functools import cache
 from tb_npu_plugin.capture.simulation.records import HostOp, Kernel, OpInfo, Segment, Task
 from tb_npu_plugin.capture.simulation.samples import Allocation, Totals
 from tb_npu_plugin.capture.writers import memory_csv
-from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.kernels_csv import Kernels
 from tb_npu_plugin.capture.writers.memory_csv import APP
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH
 from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, Windows
 from tb_npu_plugin.capture.writers.steps_csv import figures_of
-from tb_npu_plugin.capture.writers.text import Rows, cell, decimals, mb_text, time_text
+from tb_npu_plugin.capture.writers.text import cell, decimals, mb_text, time_text
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema import torch_npu_memory_csv
@@ -39,7 +39,7 @@ def _named(info: OpInfo, kernel: Kernel) -> Kernel:
     return replace(kernel, name=f"{info.name}{names.LAUNCH_SEPARATOR}{kernel.name}")
 
 
-class OperatorShapes:
+class OperatorShapes(Writer):
     """operator_details.csv: name and shapes of each launch; not made without shapes."""
 
     def __init__(self, output: Output) -> None:
@@ -53,16 +53,12 @@ class OperatorShapes:
     def _line(self, op: HostOp) -> str:
         return f"{cell(op.info.name[len(LAUNCH) :])},{cell(op.info.shapes)}"
 
-    def close(self) -> None:
-        """Finish the file."""
-        self._file.close()
-
 
 _STREAM = "281459468288"
 _NONE = "N/A"
 
 
-class Allocations:
+class Allocations(Writer):
     """operator_memory.csv, by allocation; a block that is still held has N/A in every column of its release. Not
     made without the host."""
 
@@ -87,18 +83,11 @@ class Allocations:
         allocated = mb_text(totals.allocated)  # active memory is not recorded separately
         return f"{allocated},{mb_text(totals.reserved)},{allocated}"
 
-    def close(self) -> None:
-        """Finish the file."""
-        self._file.close()
-
 
 class MemoryRecord(memory_csv.MemoryRecord):
     """memory_record.csv: MindSpore and GE by time, each followed by their sum; then the process."""
 
-    SUM = names.BOTH
-
-    def _parts(self) -> tuple[Rows, ...]:
-        return self._rows, self._app
+    SUM, PARTS = names.BOTH, ("", APP)
 
     def _line(self, component: str, at: int, allocated: int | None, reserved: int, active: int | None) -> str:
         time = time_text(at) if component == APP else decimals(at)
@@ -133,7 +122,7 @@ class _Sums:
     busy: int | None = None
 
 
-class StepTrace:
+class StepTrace(Writer):
     """step_trace_time.csv: events count whole in the step in which they begin; only Free is clipped."""
 
     def __init__(self, output: Output) -> None:
@@ -190,7 +179,6 @@ class StepTrace:
         for step in self._steps:
             texts = self._figures(step)
             file.add([",".join(texts[key] for key in keys)])
-        file.close()
 
     def _figures(self, step: _Sums) -> dict[str, str]:
         whole = step.last[0] + step.last[1] - step.first if step.last[0] >= 0 else step.bubble

@@ -23,7 +23,7 @@ from tb_npu_plugin.capture.simulation.data_pipeline import (
     Pipeline,
 )
 from tb_npu_plugin.capture.simulation.records import Segment
-from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.mindspore.record import GET_NEXT
 from tb_npu_plugin.capture.writers.text import CsvFile, cell
 from tb_npu_plugin.schema import minddata as schema
@@ -42,7 +42,7 @@ Json = dict[str, Any]
 _Record = tuple[int, int, int, int, int]
 
 
-class MindData:
+class MindData(Writer):
     """Collects when the training took its batches; everything else follows from that when it is closed."""
 
     def __init__(self, output: Output) -> None:
