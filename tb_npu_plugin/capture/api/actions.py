@@ -110,8 +110,13 @@ class ActionController:
                 action.do(self._capture)
         except Exception as problem:  # whatever it is, the training goes on
             self._fail(action, problem)
-        else:
-            self._notify_observer(action.observed)
+            return
+        if self._observer is not None and action.observed:
+            try:
+                getattr(self._observer, action.observed)()
+            except Exception as problem:  # the user's object
+                why = messages.describe_error(problem)
+                messages.error(f"execution_trace_observer.{action.observed}() failed: {why}")
 
     def give_up(self) -> None:
         """Ctrl-C came between two actions: drop the current capture."""
@@ -129,11 +134,3 @@ class ActionController:
         messages.error(" ".join(filter(None, (text, hint, "The training goes on."))))
         if action is not READY:
             self._capture.give_up()
-
-    def _notify_observer(self, name: str) -> None:
-        """execution_trace_observer starts and stops after the profiler does."""
-        if self._observer is not None and name:
-            try:
-                getattr(self._observer, name)()
-            except Exception as problem:  # the user's object
-                messages.error(f"execution_trace_observer.{name}() failed: {messages.describe_error(problem)}")

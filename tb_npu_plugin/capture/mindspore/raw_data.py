@@ -3,9 +3,11 @@ Source: docs/facts/ascend_ms.md, Results of a CPU, Runtime profiler of MindSpore
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections import defaultdict, deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
@@ -38,7 +40,8 @@ Shape = tuple[int, ...]
 
 
 class Event(NamedTuple):
-    """An event of the framework: times in ns since the epoch, name as MindSpore's lane of an NPU shows it."""
+    """An event of the framework, named as MindSpore's lane of an NPU shows it, or what the CPU executed, named by its node:
+    times in ns since the epoch."""
 
     start: int
     end: int
@@ -79,12 +82,6 @@ class RawData:
     groups: dict[str, list[int]] = field(default_factory=dict)
 
 
-class _Execution(NamedTuple):
-    start: int
-    end: int
-    node: str
-
-
 #: Inputs of a launch in MindSpore's list: the shape of each, None if it is not a tensor; () for an operator of PyNative mode.
 _Inputs = tuple[Optional[Shape], ...]
 
@@ -116,12 +113,8 @@ def read(folder: Path) -> RawData:
         raise BadFile(f"{folder} holds no capture of the simulated NPU: {error}", "Record it again.") from error
     data = RawData(capture)
     since, until = capture["start"], capture["end"] or _END
-    events = [
-        event
-        for path in sorted(framework.rglob("RuntimeProfilerDetail*.csv"))
-        for event in _events(path)
-        if since <= event.start < until  # with Model.train in PyNative mode MindSpore adds what comes after the capture
-    ]
+    # with Model.train in PyNative mode MindSpore adds what comes after the capture
+    events = [event for event in _events(framework) if since <= event.start < until]
     launched = sorted(event for event in events if _is_launch(event.name))
     data.steps = sorted(event for event in events if _mark_of(event.name))
     data.events = sorted(event for event in events if not _is_launch(event.name) and not _mark_of(event.name))
@@ -144,15 +137,15 @@ def _mark_of(name: str) -> str:
     return mark if mark.startswith(STEP_MARK) else ""
 
 
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return []
+def _lines(framework: Path, name: str, header: int = 0) -> Iterator[str]:
+    """Lines of the files whose name matches, each without its header; files that cannot be read are skipped."""
+    for path in sorted(framework.rglob(name)):
+        with contextlib.suppress(OSError):
+            yield from path.read_text(encoding="utf-8", errors="replace").splitlines()[header:]
 
 
-def _events(path: Path) -> list[Event]:
-    found = (match for line in _lines(path) if (match := _DETAIL.match(line)))
+def _events(framework: Path) -> list[Event]:
+    found = map(_DETAIL.match, _lines(framework, "RuntimeProfilerDetail*.csv"))
     return [
         Event(
             int(one["start"]),
@@ -161,39 +154,35 @@ def _events(path: Path) -> list[Event]:
             "::".join(filter(None, (one["module"], one["event"], one["op"]))) if one["module"] else one["stage"],
         )
         for one in found
-        if one["module"] != "Default"
+        if one is not None and one["module"] != "Default"
     ]
 
 
-def _executions(framework: Path) -> list[_Execution]:
+def _executions(framework: Path) -> list[Event]:
     """Executions on the CPU, in the order in which operators were launched."""
     out = []
-    for path in framework.glob("cpu_op_execute_timestamp_*.txt"):
-        for line in _lines(path):
-            node, _, rest = line.partition(cpu.FIELD)
-            for text in rest.partition(cpu.FIELD)[2].split():
-                figures = text.split(cpu.FIGURE)
-                start = scale_decimal(figures[0], 1)
-                dur = scale_decimal(figures[1], TIME_UNITS["ms"]) if len(figures) > 1 else None
-                if start is not None and dur is not None:
-                    out.append(_Execution(start, start + dur, node))
+    for line in _lines(framework, "cpu_op_execute_timestamp_*.txt"):
+        node, _, rest = line.partition(cpu.FIELD)
+        for text in rest.partition(cpu.FIELD)[2].split():
+            figures = text.split(cpu.FIGURE)
+            start = scale_decimal(figures[0], 1)
+            dur = scale_decimal(figures[1], TIME_UNITS["ms"]) if len(figures) > 1 else None
+            if start is not None and dur is not None:
+                out.append(Event(start, start + dur, 0, node))
     return out
 
 
 def _rows(framework: Path) -> list[_Inputs]:
     """MindSpore's list of launches."""
     out = []
-    for path in framework.glob("cpu_framework_*.txt"):
-        for line in _lines(path):
-            cells = line.split(cpu.FIELD)
-            found = [cpu.INPUT.fullmatch(text.strip()) for text in cells[3:] if text.strip()]
-            texts = [one.group("shape") if one is not None else None for one in found]
-            out.append(tuple(None if text is None else _dims(text) for text in texts))
+    for line in _lines(framework, "cpu_framework_*.txt"):
+        found = [cpu.INPUT.fullmatch(text.strip()) for text in line.split(cpu.FIELD)[3:] if text.strip()]
+        out.append(tuple(None if one is None else _dims(one["shape"]) for one in found))
     return out
 
 
-def _dims(text: str) -> Shape:
-    return tuple(int(part) for part in text.replace(" ", "").split(",") if part)
+def _dims(text: str | None) -> Shape | None:
+    return None if text is None else tuple(int(part) for part in text.replace(" ", "").split(",") if part)
 
 
 def _host(framework: Path) -> dict[str, Any]:
@@ -223,7 +212,7 @@ def _nodes(found: dict[str, Any]) -> dict[str, Node]:
 
 
 def _joined(
-    executions: list[_Execution],
+    executions: list[Event],
     launched: list[Event],
     rows: list[_Inputs],
     dispatched: dict[str, deque[_Call]],
@@ -235,17 +224,17 @@ def _joined(
     has_threads, has_rows = len(launched) == len(executions), len(rows) == len(executions)
     out = []
     for number, execution in enumerate(executions):
-        where = launched[number] if has_threads else Event(execution.start, execution.end, 0, "")
-        type_ = cpu.NUMBER.sub("", execution.node.rpartition(cpu.SCOPE)[2])
+        where = launched[number] if has_threads else execution
+        type_ = cpu.NUMBER.sub("", execution.name.rpartition(cpu.SCOPE)[2])
         inputs = rows[number] if has_rows else ()
         shapes = tuple(one for one in inputs if one is not None) if inputs else None
-        node = nodes.get(execution.node, Node())
+        node = nodes.get(execution.name, Node())
         types, group = _types_of(inputs, node), node.group
         if dispatched.get(type_):
             call = dispatched[type_].popleft()
             if shapes is None or (shapes == call.shapes and not types):
                 shapes, types, group = call.shapes, call.types, call.group
-        out.append(Launch(where.start, where.end, where.tid, execution.node, type_, shapes, types, node.output, group))
+        out.append(Launch(where.start, where.end, where.tid, execution.name, type_, shapes, types, node.output, group))
     return out
 
 
@@ -260,11 +249,10 @@ def _types_of(inputs: _Inputs, node: Node) -> tuple[str, ...]:
 def _memory(framework: Path) -> list[tuple[int, int, int]]:
     """(ns, allocated, reserved) over time."""
     out = []
-    for path in framework.glob("cpu_ms_memory_record_*.txt"):
-        for line in _lines(path)[1:]:
-            cells = line.split(",")
-            if len(cells) >= 3 and all(cell.isdecimal() for cell in cells[:3]):
-                out.append((int(cells[0]), int(cells[1]), int(cells[2])))
+    for line in _lines(framework, "cpu_ms_memory_record_*.txt", header=1):
+        cells = line.split(",")
+        if len(cells) >= 3 and all(cell.isdecimal() for cell in cells[:3]):
+            out.append((int(cells[0]), int(cells[1]), int(cells[2])))
     return sorted(out)
 
 

@@ -8,6 +8,7 @@ remarks are in our words.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,13 +26,12 @@ from tb_npu_plugin.capture.simulation.data_pipeline import (
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.mindspore.record import GET_NEXT
-from tb_npu_plugin.capture.writers.text import CsvFile, cell
+from tb_npu_plugin.capture.writers.text import cell
 from tb_npu_plugin.schema import minddata as schema
 from tb_npu_plugin.schema.core import ResultFile
 
 FRAMEWORK = "FRAMEWORK"
 _CORES = 192
-_NEWLINE = "\r\n"
 #: Operator -> the next one towards the reader that has a queue.
 _INPUTS = {DEVICE_QUEUE: BATCH, BATCH: MAP, MAP: READER}
 #: Limits of the remarks, percent: CPU per worker, queues.
@@ -46,6 +46,7 @@ class MindData(Writer):
     """Collects when the training took its batches; everything else follows from that when it is closed."""
 
     def __init__(self, output: Output) -> None:
+        self._output = output
         self._folder, self._process, self._options = output.folder, output.process, output.options
         self._waits: list[tuple[int, int]] = []
 
@@ -70,27 +71,23 @@ class MindData(Writer):
         moments = range(start, end, interval * 1_000_000)
         sizes = {operator: pipeline.sizes(operator, moments) for operator in OPERATORS if operator.capacity}
         batches = _batches(pipeline, start, end)
-        raw = self._folder.parent / FRAMEWORK
-        raw.mkdir(exist_ok=True)
+        (self._folder.parent / FRAMEWORK).mkdir(exist_ok=True)
         self._write(FRAMEWORK, schema.PIPELINE_PROFILING, json.dumps(_profiling(sizes, interval)))
         self._write(FRAMEWORK, schema.CPU, json.dumps(_cpu(pipeline, moments, interval)))
-        lines = "".join(" ".join(map(str, record)) + "\n" for record in batches)
-        self._write(FRAMEWORK, schema.BATCHES, lines)
+        self._write(FRAMEWORK, schema.BATCHES, "".join(" ".join(map(str, record)) + "\n" for record in batches))
         if text:
             self._table(sizes, interval)
             summary = _summary(_figures(pipeline, sizes), batches)
             self._write(self._folder.name, schema.SUMMARY, json.dumps(summary))
-            path = self._folder / schema.name_for_rank(schema.SUMMARY, self._process.rank)
-            rows = [",".join(cell(str(value)) for value in (key, *values)) for key, values in summary.items()]
-            path.with_suffix(".csv").write_bytes("".join(row + _NEWLINE for row in rows).encode())
+            lines = _csv(",".join(cell(str(value)) for value in (key, *values)) for key, values in summary.items())
+            self._write(self._folder.name, schema.SUMMARY, lines, ".csv")
 
-    def _write(self, folder: str, file: ResultFile, text: str) -> None:
+    def _write(self, folder: str, file: ResultFile, text: str, suffix: str = "") -> None:
         path = self._folder.parent / folder / schema.name_for_rank(file, self._process.rank)
-        path.write_text(text, encoding="utf-8")
+        path.with_suffix(suffix or path.suffix).write_bytes(text.encode())
 
     def _dataset(self, pipeline: Pipeline) -> None:
-        keys = tuple(column.headers[0] for column in schema.DATASET.columns)
-        file = CsvFile(self._folder / schema.DATASET.name, keys, _NEWLINE)
+        file = self._output.csv(schema.DATASET)
         waits = [end - start for start, end in self._waits]
         file.add([f"GetNext,DataQueue,{len(waits)},{sum(waits) / len(waits) / 1000:.2f},"])
         for operator in OPERATORS:
@@ -100,13 +97,10 @@ class MindData(Writer):
             if count:
                 stage = "Push" if operator is DEVICE_QUEUE else "WorkerEntry"
                 file.add([f"{operator.type}Op,{stage},{count},{each / 1000:.2f},workers={operator.workers}"])
-        file.close()
 
     def _table(self, sizes: dict[Operator, list[int]], interval: int) -> None:
         """minddata_pipeline_raw: from the root on; an operator without a queue is stepped over."""
-        path = self._folder / schema.name_for_rank(schema.PIPELINE, self._process.rank)
-        file = CsvFile(path, schema.RAW_HEADER, _NEWLINE)
-        parent = ""
+        parent, lines = "", [",".join(schema.RAW_HEADER)]
         for operator in (DEVICE_QUEUE, *_INPUTS.values()):
             found, queue = sizes.get(operator), ["", "", "", ""]
             if found:
@@ -114,9 +108,13 @@ class MindData(Writer):
                 queue = [json.dumps(found), str(average), str(operator.capacity), str(average / operator.capacity)]
             children = json.dumps([_INPUTS[operator].id]) if operator in _INPUTS else ""
             front = [str(operator.id), f"{operator.type}Op", str(operator.workers)]
-            file.add([",".join(map(cell, [*front, *queue, str(interval), parent, children]))])
+            lines.append(",".join(map(cell, [*front, *queue, str(interval), parent, children])))
             parent = str(operator.id)
-        file.close()
+        self._write(self._folder.name, schema.PIPELINE, _csv(lines))
+
+
+def _csv(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\r\n" for line in lines)
 
 
 def _profiling(sizes: dict[Operator, list[int]], interval: int) -> Json:
