@@ -72,7 +72,7 @@ class Exchanges:
         return list(self._named.values())
 
     def run(self, host: RecordedHost, launch: Launch) -> None:
-        """Launch a collective, and let the compute stream wait for it. Nothing where nobody but this rank is in its group."""
+        """Launch a collective, and let the compute stream wait for it. Does nothing if this rank is alone in its group."""
         group = self._named.get(group_of(launch))
         if group is None:
             return
@@ -154,7 +154,7 @@ def _others(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def _capture_of(folder: Path) -> dict[str, Any]:
-    """How it was recorded; {} where the folder is no capture."""
+    """How it was recorded; {} if the folder holds no capture."""
     try:
         found = json.loads((folder / RAW_FOLDER / CAPTURE).read_bytes())
     except (OSError, ValueError):
@@ -163,7 +163,7 @@ def _capture_of(folder: Path) -> dict[str, Any]:
 
 
 def _records(capture: dict[str, Any]) -> bool:
-    """It goes on: its process lives on this machine, and it has no end yet."""
+    """Its process still runs on this machine, and it has no end yet."""
     return capture["end"] is None and Path(f"/proc/{capture['pid']}").exists()
 
 

@@ -87,7 +87,7 @@ _Inputs = tuple[Optional[Shape], ...]
 
 
 class Node(NamedTuple):
-    """An operator of a compiled graph. inputs: the type of each, None where it is no tensor or unknown."""
+    """An operator of a compiled graph. inputs: the type of each, None if it is unknown or not a tensor."""
 
     inputs: tuple[str | None, ...] = ()
     output: tuple[Shape, str] | None = None

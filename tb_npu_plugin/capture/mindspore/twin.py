@@ -18,7 +18,7 @@ from tb_npu_plugin.capture.mindspore.recorders import keep_for_captures
 keep_for_captures()
 watch_sinking()
 _POINTS = ("FP_POINT", "BP_POINT")
-_told: set[str] = set()
+_warned: set[str] = set()
 
 
 def _in_simulation(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,8 +64,8 @@ class Profile(_Refusing, original.profile):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         points = [name for name in _POINTS if os.environ.get(name)]
-        if points and not _told.issuperset(points):
-            _told.update(points)
+        if points and not _warned.issuperset(points):
+            _warned.update(points)
             log.warning(f"{' and '.join(points)} are ignored: no MindSpore since 2.3 reads them.")
         super().__init__(*args, **kwargs)
 

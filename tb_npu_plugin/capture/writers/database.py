@@ -43,7 +43,7 @@ class Database:
         return connection
 
     def make(self, table: str) -> None:
-        """Make a table, if it is not there."""
+        """Make a table, if it does not exist."""
         if table not in self._made:
             self._connection.execute(f"CREATE TABLE {table} ({self._tables[table]})")
             self._made.add(table)
@@ -74,7 +74,7 @@ class Database:
         self._connection.executemany(f"INSERT INTO {table} VALUES (?,?)", rows)
 
     def index(self, table: str, definition: str) -> None:
-        """An index, if its table is there."""
+        """An index, if its table exists."""
         if table in self._made:
             self._connection.execute(f"PRAGMA cache_size=-{_INDEX_CACHE}")
             self._connection.execute(f"CREATE INDEX {definition}")
@@ -91,7 +91,7 @@ class Database:
 
 
 class Strings(dict[str, int]):
-    """Ids of texts, from `first` on; a text that is new gets one when it is asked for. The database writes them in the end."""
+    """Ids of texts, from `first` on; a new text gets one at its first use. The database writes them when it is closed."""
 
     def __init__(self, database: Database, first: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What every writer of one result file is given, and what it offers."""
+"""What the writers of result files share."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _Shared = tuple[int, tuple[float, float, float, int]]
 
 
 class HostTables:
-    """PYTORCH_API and what it refers to, steps, collections of garbage."""
+    """PYTORCH_API and what it refers to, steps, garbage collections."""
 
     def __init__(self, output: Output, database: Database) -> None:
         self._output, self._database = output, database

@@ -124,8 +124,8 @@ class Kernels(Writer):
 
 
 class TaskFile(Writer):
-    """A CSV file of tasks, by start. line: the cells of a task after Device_id, "" without a row; is_listed: the tasks that
-    it is asked for, without the first `skip` of the run."""
+    """A CSV file of tasks, by start. line: cells of a task after Device_id, "" for no row; is_listed: which tasks; skip: of
+    those, how many to leave out at the beginning of the run."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ def _l2_line(task: Task) -> str:
 
 
 def _victim_rate(work: Work) -> float:
-    """Lines that the L2 cache gave up, by lines that were asked for: few where all of them are there (as in the public
+    """Lines that the L2 cache evicted for each line requested: few if all fit into it (as in the public
     sample of a real 910B: 0.00004 to 0.2)."""
     moved = work.read + work.written
     return round(0.25 * (work.main_read + work.main_written) / moved + 0.00004, 6) if moved else 0.0

@@ -67,7 +67,7 @@ class Overlap:
     before = 0
 
     def __init__(self) -> None:
-        self._computing = self._communication = _NONE  # (start, end) of what is not settled yet
+        self._computing = self._communication = _NONE  # (start, end) of what is not complete yet
         self._idle_since: int | None = None
 
     def add(self, segment: Segment) -> None:
@@ -76,7 +76,7 @@ class Overlap:
         computes = np.array([kernel.core != "" for kernel in kernels], dtype=bool)
         self._computing = np.concatenate([self._computing, _intervals(segment.tasks)[computes]])
         self._communication = np.concatenate([self._communication, _intervals(segment.comm)])
-        self.rows = self._complete(self._end_of_settled(segment.until))
+        self.rows = self._complete(self._end_of_complete(segment.until))
         starts = [int(open_[:, 0].min()) for open_ in (self._computing, self._communication) if len(open_)]
         self.before = min([segment.until, *(starts if self._idle_since is None else [self._idle_since])])
 
@@ -84,7 +84,7 @@ class Overlap:
         """The last segment has been added."""
         self.rows, self.before = self._complete((1 << 63) - 1), 1 << 63
 
-    def _end_of_settled(self, until: int) -> int:
+    def _end_of_complete(self, until: int) -> int:
         """Start of the busy time that goes on at `until`, or `until`."""
         until = min(until, (1 << 63) - 1)
         busy = merge(np.concatenate([self._computing, self._communication]))

@@ -148,7 +148,7 @@ class Batches:
 
 
 def recording(process: Process, options: Options) -> Callable[[Segment], Segment]:
-    """Takes out of each segment what was not recorded. Without the host there are no step marks: `process` says so."""
+    """Drops what the options do not record from each segment. Without the host there are no step marks: `process` says so."""
     process.marks = process.marks and options.cpu
     batched = Batches(process) if options.batches else None
     marked = BuiltInMarks(COMMUNICATION in options.built_in_marks, DATALOADER in options.built_in_marks)

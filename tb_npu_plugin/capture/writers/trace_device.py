@@ -29,7 +29,7 @@ _CUT = "\0"
 
 
 def process_id(output: Output, process: str) -> int:
-    """Id of a process of the trace that is none of the system (5.2)."""
+    """Id of a process of the trace, outside those of the system (5.2)."""
     return (output.process.pid << 10) | (output.dialect.sorts[process] << 5) | output.process.device
 
 
