@@ -157,7 +157,7 @@ setup(
         "tb_npu_plugin.store": ["*.pyi"],
         "tb_npu_plugin.schema": ["kernel_meaning.csv"],
         "tb_npu_plugin.capture.simulation": ["operators.csv"],
-        "tb_npu_plugin.capture.writers": ["metrics.csv"],
+        "tb_npu_plugin.capture.writers": ["metrics.csv", "mindspore/profiler_info.json"],
         "tb_npu_plugin.capture.api": ["profiler_config.json"],
         "tb_npu_plugin.capture.mindspore": ["operators.csv"],
         # What tb-npu run builds and puts on the path.

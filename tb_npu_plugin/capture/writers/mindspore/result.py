@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from tb_npu_plugin.capture.simulation.records import CommOp, Process
 from tb_npu_plugin.capture.writers.analysis_db import CommunicationDatabase
@@ -76,50 +77,33 @@ DIALECT = Dialect(
 )
 
 
-#: Arguments of a schedule, as they are without one.
-_SCHEDULE = {"wait": 0, "active": 1, "warmup": 0, "repeat": 0, "skip_first": 0}
+#: Content of profiler_info_{rank}.json: what every capture has, and defaults.
+_INFO = Path(__file__).with_name("profiler_info.json")
 
 
 def info(process: Process, options: Options, dialect: Dialect) -> str:
     """Content of profiler_info_{rank}.json."""
-    metrics, schedule = AIC_METRICS[options.metrics], options.schedule or {}
-    parameters = {
+    metrics, content = AIC_METRICS[options.metrics], json.loads(_INFO.read_bytes())
+    parameters = content[names.PARAMETERS]
+    parameters |= {
         "activities": [name for name, on in (("CPU", options.cpu), ("NPU", options.npu)) if on],
         "with_stack": options.stack,
         "profile_memory": options.memory,
         "data_process": options.data_process,
-        "parallel_strategy": False,
-        "start_profile": True,
-        "hbm_ddr": False,
-        "pcie": False,
-        "sync_enable": True,
         "record_shapes": options.shapes,
         "profiler_level": f"Level{options.level}" if options.kernels else "LevelNone",
         "aic_metrics": "None" if metrics == "AiCoreNone" else metrics,
         "l2_cache": options.l2_cache,
-        "mstx": False,
-        "mstx_domain_include": [],
-        "mstx_domain_exclude": [],
-        "data_simplification": True,
         "export_type": list(options.export),
         "sys_io": options.sys_io,
         "sys_interconnection": options.sys_interconnection,
-        "host_sys": [],
-        names.SCHEDULE: {key: schedule.get(key, default) for key, default in _SCHEDULE.items()},
         names.IS_SET_SCHEDULE: options.schedule is not None,
     }
-    return json.dumps(
-        {
-            names.PARAMETERS: parameters,
-            names.MS_INFO: {names.RANK_ID: str(process.rank), names.DEVICE_ID: str(process.device)},
-            names.CANN_INFO: {},
-            names.COST: {},
-            names.MS_VERSION: dialect.framework_version,
-            names.CANN_VERSION: dialect.cann,
-            names.JIT_LEVEL: "O0",
-        },
-        indent=4,
-    )
+    schedule = parameters[names.SCHEDULE]
+    schedule |= {key: value for key, value in (options.schedule or {}).items() if key in schedule}
+    content[names.MS_INFO] = {names.RANK_ID: str(process.rank), names.DEVICE_ID: str(process.device)}
+    content |= {names.MS_VERSION: dialect.framework_version, names.CANN_VERSION: dialect.cann}
+    return json.dumps(content, indent=4)
 
 
 def metadata(process: Process, options: Options) -> str:
