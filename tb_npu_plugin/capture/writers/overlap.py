@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from tb_npu_plugin.capture.simulation.columns import arrays, columns
 from tb_npu_plugin.capture.simulation.records import Segment, Step
 
-Interval = tuple[int, int]
 #: Rows (start, end).
 Intervals = NDArray[np.int64]
 #: Rows of Overlap Analysis: (start, end, kind).
@@ -38,22 +37,15 @@ def merge(intervals: Intervals) -> Intervals:
     return np.stack([intervals[first, 0], ends[np.append(first[1:], len(ends)) - 1]], axis=1)
 
 
-def subtract(left: list[Interval], right: list[Interval]) -> list[Interval]:
-    """Parts of `left` outside `right`; both merged and sorted."""
-    out, first = [], 0
-    for start, end in left:
-        while first < len(right) and right[first][1] <= start:
-            first += 1
-        at = first
-        while at < len(right) and right[at][0] < end:
-            begin, stop = right[at]
-            if begin > start:
-                out.append((start, begin))
-            start = max(start, stop)
-            at += 1
-        if start < end:
-            out.append((start, end))
-    return out
+def subtract(left: Intervals, right: Intervals) -> Intervals:
+    """Parts of `left` outside `right`; both merged."""
+    edges = np.unique(np.concatenate([left, right]))
+    starts = edges[:-1]
+    return np.stack([starts, edges[1:]], axis=1)[_is_in(left, starts) & ~_is_in(right, starts)]
+
+
+def _is_in(merged: Intervals, at: Intervals) -> NDArray[np.bool_]:
+    return np.searchsorted(merged[:, 0], at, side="right") > np.searchsorted(merged[:, 1], at, side="right")
 
 
 class Overlap:
@@ -92,23 +84,16 @@ class Overlap:
         return int(busy[last, 0]) if last >= 0 and busy[last, 1] >= until else until
 
     def _complete(self, before: int) -> OverlapRows:
-        done = []
-        for open_ in (self._computing, self._communication):
-            done.append(merge(open_[open_[:, 0] < before]))
-        self._computing, self._communication = (
-            open_[open_[:, 0] >= before] for open_ in (self._computing, self._communication)
-        )
-        computing, communication = done
-        busy = merge(np.concatenate(done))
+        open_ = self._computing, self._communication
+        computing, communication = (merge(each[each[:, 0] < before]) for each in open_)
+        self._computing, self._communication = (each[each[:, 0] >= before] for each in open_)
+        busy = merge(np.concatenate([computing, communication]))
         if not len(busy):
             return NO_ROWS
         ends = busy[:-1, 1] if self._idle_since is None else np.append(self._idle_since, busy[:-1, 1])
         free = np.stack([ends, busy[len(busy) - len(ends) :, 0]], axis=1)
         self._idle_since = int(busy[-1, 1])
-        alone: list[Interval] = []
-        if len(communication):
-            alone = subtract(*(list(zip(*each.T.tolist())) for each in (communication, computing)))
-        kinds = computing, communication, np.array(alone, dtype=np.int64).reshape(-1, 2), free
+        kinds = computing, communication, subtract(communication, computing), free
         numbers = np.repeat(np.arange(len(kinds)), [len(kind) for kind in kinds])
         rows = np.column_stack([np.concatenate(kinds), numbers])
         return rows[np.lexsort((numbers, rows[:, 0]))]
