@@ -3,7 +3,6 @@ their captures, which are beside this one."""
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections import Counter, defaultdict
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER
 from tb_npu_plugin.capture.mindspore.operators import TYPES, WORLD, WORLDS
-from tb_npu_plugin.capture.mindspore.raw_data import CAPTURE, Launch, RawData, host_clock, read
+from tb_npu_plugin.capture.mindspore.raw_data import CAPTURE, Launch, RawData, host_clock, read, read_object
 from tb_npu_plugin.capture.recording.exchanges import DATA_TYPES, arrivals_of
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation import work
@@ -155,11 +154,8 @@ def _others(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 def _capture_of(folder: Path) -> dict[str, Any]:
     """How it was recorded; {} if the folder holds no capture."""
-    try:
-        found = json.loads((folder / RAW_FOLDER / CAPTURE).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) and found.get("framework") == "mindspore" else {}
+    found = read_object(folder / RAW_FOLDER / CAPTURE)
+    return found if found.get("framework") == "mindspore" else {}
 
 
 def _records(capture: dict[str, Any]) -> bool:

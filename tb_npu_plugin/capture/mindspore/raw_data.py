@@ -121,7 +121,7 @@ def read(folder: Path) -> RawData:
     data.events = sorted(event for event in events if not _is_launch(event.name) and not _mark_of(event.name))
     executions = sorted(_executions(framework))
     data.executions = [(one.start, one.end) for one in executions]
-    host = _host(framework)
+    host = read_object(framework / HOST)  # without it the process ended before
     data.marks, data.stacks, data.groups = host.get("marks", []), host.get("stacks", []), host.get("groups", {})
     calls, nodes = _dispatched(host.get("dispatched", [])), _nodes(host.get("nodes", {}))
     data.launches = _joined(executions, launched, _rows(framework), calls, nodes)
@@ -186,10 +186,10 @@ def _dims(text: str | None) -> Shape | None:
     return None if text is None else tuple(int(part) for part in text.replace(" ", "").split(",") if part)
 
 
-def _host(framework: Path) -> dict[str, Any]:
-    """What this package recorded beside MindSpore; {} where the process ended before."""
+def read_object(path: Path) -> dict[str, Any]:
+    """The object of a JSON file; {} if there is none."""
     try:
-        found = json.loads((framework / HOST).read_bytes())
+        found = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
