@@ -96,7 +96,6 @@ class MemoryRecord(memory_csv.MemoryRecord):
 
 
 _EVER = 1 << 63
-Event = tuple[int, int, str]  # start, duration, name
 
 
 class HostWindows(Windows):
@@ -128,7 +127,6 @@ class StepTrace(Writer):
     def __init__(self, output: Output) -> None:
         self._output = output
         self._steps: list[_Sums] = [] if output.process.marks else [_Sums(0, 0, _EVER)]
-        self._pending: list[Event] = []
         self._first_event: int | None = None
 
     def add(self, segment: Segment) -> None:
