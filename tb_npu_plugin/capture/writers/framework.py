@@ -1,5 +1,5 @@
-"""The files of a result, written while segments come, and in what the results of the frameworks differ. The frameworks are
-listed in frameworks.py."""
+"""The files of a result, written while segments come, and in what the results of the frameworks differ; its kinds of files.
+The frameworks are listed in result.py."""
 
 from __future__ import annotations
 
