@@ -10,7 +10,7 @@ from tb_npu_plugin.capture.simulation.planes import Pattern, PlaneTask
 from tb_npu_plugin.capture.simulation.records import CannCall, CommOp, Kernel, Segment, Task
 from tb_npu_plugin.capture.writers import plane_tasks
 from tb_npu_plugin.capture.writers.database import Database, Row, Strings
-from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.metrics import Figures
 from tb_npu_plugin.schema import metric_sets
 from tb_npu_plugin.schema import torch_npu_db as schema
@@ -32,7 +32,7 @@ _MB = 1 << 20  # of the counters
 _LEVELS = {**schema.API_TYPES, "hccl": schema.API_TYPES["communication"]}
 
 
-class MarkTables:
+class MarkTables(Writer):
     """MSTX_EVENTS: all that Level_none has of the device's side."""
 
     def __init__(self, output: Output, database: Database, strings: Strings) -> None:
@@ -51,7 +51,7 @@ class MarkTables:
         self._database.add("MSTX_EVENTS", rows)
 
 
-class DeviceTables:
+class DeviceTables(Writer):
     """Tasks, communication, CANN calls, counters."""
 
     def __init__(self, output: Output, database: Database, strings: Strings) -> None:

@@ -10,7 +10,7 @@ from functools import cache
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment
 from tb_npu_plugin.capture.simulation.samples import Allocation, Totals
 from tb_npu_plugin.capture.writers.database import NULL, Database, Row, Strings
-from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.memory_csv import STREAM, MemoryRecord, TotalsByTime, TotalsRow
 from tb_npu_plugin.capture.writers.trace_host import forward_and_backward
 from tb_npu_plugin.schema import torch_npu_db as schema
@@ -23,7 +23,7 @@ _NO_OPERATOR = (NULL,) * 5
 _Shared = tuple[int, tuple[float, float, float, int]]
 
 
-class HostTables:
+class HostTables(Writer):
     """PYTORCH_API and what it refers to, steps, garbage collections."""
 
     def __init__(self, output: Output, database: Database) -> None:
@@ -113,7 +113,7 @@ def _connections(segment: Segment) -> dict[HostOp, list[int]]:
 _ENGINE = "GE"
 
 
-class MemoryTables:
+class MemoryTables(Writer):
     """Blocks, and the state of each component at each event."""
 
     def __init__(self, output: Output, database: Database) -> None:

@@ -165,7 +165,7 @@ def link_writers(output: Output) -> list[LinkFile]:
     return [LinkFile(output, link) for link in links if options.npu]
 
 
-class LinkTables:
+class LinkTables(Writer):
     """Tables of the profiler's database; packets and bytes of a port are running totals."""
 
     def __init__(self, output: Output, database: Database) -> None:
