@@ -22,8 +22,12 @@ _warned: set[str] = set()
 
 
 def _in_simulation(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method with captures of the simulated NPU; it does nothing for a profile that was refused."""
+
     @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if args and getattr(args[0], "_is_refused", False):
+            return None
         with simulated():
             return method(*args, **kwargs)
 
@@ -48,15 +52,7 @@ class _Refusing:
         for name in ("start", "stop", "step", "analyse", "add_metadata", "add_metadata_json"):
             method = getattr(cls, name, None)
             if method is not None:
-                setattr(cls, name, _unless_refused(_in_simulation(method)))
-
-
-def _unless_refused(method: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(method)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return None if self._is_refused else method(self, *args, **kwargs)
-
-    return call
+                setattr(cls, name, _in_simulation(method))
 
 
 class Profile(_Refusing, original.profile):  # type: ignore[misc]
