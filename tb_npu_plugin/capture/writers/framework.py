@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tb_npu_plugin.capture.simulation.links import LinkMeters
 from tb_npu_plugin.capture.simulation.records import Process, Segment
-from tb_npu_plugin.capture.writers.communication import Communication, Steps
+from tb_npu_plugin.capture.writers.communication import Communication, Rules
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.host_csv import Apis
@@ -48,7 +48,7 @@ class Framework:
     operators: MakesWriter
     allocations: MakesWriter
     memory_record: MakesWriter
-    communication: type[Steps]
+    communication: Rules
     others: Callable[[Output], list[Writer]]
     info: Callable[[Process, Options, Dialect], str]
     metadata: Callable[[Process, Options], str]

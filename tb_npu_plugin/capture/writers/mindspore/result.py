@@ -4,13 +4,11 @@ Arguments and side files."""
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable
 from pathlib import Path
 
-from tb_npu_plugin.capture.simulation.records import CommOp, Process
+from tb_npu_plugin.capture.simulation.records import Process
 from tb_npu_plugin.capture.writers.analysis_db import CommunicationDatabase
-from tb_npu_plugin.capture.writers.communication import Moved, Steps
+from tb_npu_plugin.capture.writers.communication import Rules
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.framework import Framework
@@ -34,36 +32,16 @@ from tb_npu_plugin.schema.torch_npu_db import TABLES
 from tb_npu_plugin.schema.torch_npu_json import GROUPS
 from tb_npu_plugin.schema.trace_events import OLD_COMMUNICATION
 
-_TYPES = re.compile("invalid|broadcast|allreduce|reduce|allgather|reducescatter|scatter|alltoall")
-
-
-class MarkedSteps(Steps):
-    """p2p is recognised by case-sensitive words, so that hcom_send_ is a collective without a known type."""
-
-    WHOLE, NAME = names.WHOLE_STEP, names.OP_NAME
-
-    @staticmethod
-    def is_p2p(op: CommOp) -> bool:
-        """The operator is listed under p2p."""
-        return any(word in op.name for word in names.P2P_WORDS)
-
-    @staticmethod
-    def type_of(op: CommOp) -> str:
-        """Type by the name; where that holds none, the name itself with its group."""
-        found = _TYPES.search(op.name.lower())
-        return found.group() if found else f"{op.name.lower()}@{op.group.id}"
-
-    @staticmethod
-    def order(links: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
-        """Links in the order in which they were first used."""
-        return links
-
-    @staticmethod
-    def lowest(each: list[Moved]) -> dict[str, Moved]:
-        """All are there, however few operators."""
-        return {f"bottom{n}": each[-min(n, len(each))] for n in (2, 3)}
-
-
+#: p2p is recognised by case-sensitive words, so that hcom_send_ is a collective without a known type.
+_COMMUNICATION = Rules(
+    whole=names.WHOLE_STEP,
+    name_key=names.OP_NAME,
+    p2p=tuple(names.P2P_WORDS),
+    types="invalid|broadcast|allreduce|reduce|allgather|reducescatter|scatter|alltoall",
+    no_type="{}@{}",
+    by_rank=False,
+    all_lowest=True,
+)
 #: MindSpore 2.7 with CANN 8.2: its parser looks for communication under HCCL.
 DIALECT = Dialect(
     communication=OLD_COMMUNICATION,
@@ -134,7 +112,7 @@ MINDSPORE = Framework(
     operators=OperatorShapes,
     allocations=Allocations,
     memory_record=MemoryRecord,
-    communication=MarkedSteps,
+    communication=_COMMUNICATION,
     others=_others,
     info=info,
     metadata=metadata,
