@@ -15,11 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_npu_plugin.capture.mindspore.exchanges import COLLECTIVES, Exchanges
-from tb_npu_plugin.capture.mindspore.host_time import host_clock
+from tb_npu_plugin.capture.mindspore.exchanges import COLLECTIVES, Exchanges, later_ranks
 from tb_npu_plugin.capture.mindspore.operators import OPERATORS, TYPES
-from tb_npu_plugin.capture.mindspore.ranks import later_ranks
-from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, read
+from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, host_clock, read
 from tb_npu_plugin.capture.recording.parse import CHIP_VARIABLE
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, Chip
@@ -111,7 +109,7 @@ def _without_shapes(launch: KernelLaunch) -> KernelLaunch:
 
 
 class Replay:
-    """One capture. `segments` may be taken once. later: as ranks.later_ranks has it."""
+    """One capture. `segments` may be taken once. later: as exchanges.later_ranks has it."""
 
     def __init__(
         self, data: RawData, chip: Chip, options: Options, later: dict[tuple[str, int], dict[int, int]]
@@ -121,26 +119,29 @@ class Replay:
         self._without_shapes, self._without_types = cache(_without_shapes), cache(_without_types)
         self._clock = host_clock(data, data.executions)
         start = int(self._clock(capture["start"]))
-        self.process = Process(
-            capture["pid"], capture["rank"], capture["rank"], capture["world"], start, start, options.npu
-        )
-        process = self.process
-        process.soc, process.split, process.cube_cores, process.clock = (
-            chip.soc,
-            chip.split,
-            chip.cube_cores,
-            chip.clock,
-        )
-        process.marks = bool(data.steps)
         tids = {one.tid for one in data.launches} | {one.tid for one in data.events}
-        process.threads[:] = sorted({process.pid, *tids} - {0})
         self._exchanges = Exchanges(data, chip, later)
+        self.process = process = Process(
+            capture["pid"],
+            capture["rank"],
+            capture["rank"],
+            capture["world"],
+            start,
+            start,
+            options.npu,
+            marks=bool(data.steps),
+            threads=sorted({capture["pid"], *tids} - {0}),
+            soc=chip.soc,
+            split=chip.split,
+            cube_cores=chip.cube_cores,
+            clock=chip.clock,
+        )
         setup = RankSetup(
             process, chip, f"{process.pid}/{capture['start']}", 0, runtime=options.level >= 2, task_queue=0
         )
         self._host = RecordedHost(setup)
         self._host.join({group.name: group for group in self._exchanges.groups})
-        self._infos: dict[tuple[str, str], OpInfo] = {}
+        self._info = cache(OpInfo)
 
     def segments(self) -> Iterator[Segment]:
         """One per step, each to the end of its mark and the last one to the end; one for all without steps."""
@@ -237,9 +238,3 @@ class Replay:
             for name, start, end, number, caller in sorted(self._data.stacks, key=lambda call: call[1])
             if since <= start < step.until
         ]
-
-    def _info(self, name: str, shapes: str = "") -> OpInfo:
-        found = self._infos.get((name, shapes))
-        if found is None:
-            found = self._infos[name, shapes] = OpInfo(name, shapes)
-        return found

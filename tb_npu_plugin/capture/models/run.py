@@ -24,9 +24,8 @@ from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.framework import Files
-from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
-from tb_npu_plugin.capture.writers.kinds import KINDS, remove
+from tb_npu_plugin.capture.writers.framework import KINDS, Files, remove
+from tb_npu_plugin.capture.writers.result import FRAMEWORKS
 from tb_npu_plugin.capture.writers.side_files import folder_name
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.gc_pause import gc_paused
@@ -46,7 +45,7 @@ class Recipe:
     """What to simulate. faults: as on the command line (simulation/faults.py); only: ranks to write, all without;
     dialect: of which release, the newest without; task_queue: TASK_QUEUE_ENABLE of torch_npu; step_sync: the host reads
     the loss of each step, and so waits for the device; named_groups: communicators have names that the script gave;
-    without: kinds of files (writers/kinds.py) that are not left."""
+    without: kinds of files (writers/framework.py) that are not left."""
 
     model: str = "llama-7b"
     ranks: int = 1
