@@ -81,6 +81,7 @@ def usable(trace: Path, out: Path) -> dict[str, float]:
 def reopened(trace: Path, out: Path) -> float:
     """Seconds to open a timeline and make the payload of its full span; nothing where there is none."""
     from tb_npu_plugin.server.timeline_api import slices
+
     from tb_npu_plugin.store.stages import TIMELINE_FOLDER
     from tb_npu_plugin.store.timeline.open import Timeline
 

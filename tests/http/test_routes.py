@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tb_npu_plugin.views.derived_timeline import FIRST_SLICE
 from werkzeug.test import EnvironBuilder
 from werkzeug.wrappers import Request
 
@@ -24,7 +25,6 @@ from tb_npu_plugin.views import kernel
 from tb_npu_plugin.views.availability import ViewStateJson
 from tb_npu_plugin.views.base import ErrorJson, ProgressJson, ViewJson
 from tb_npu_plugin.views.derived import DerivedJson
-from tb_npu_plugin.views.derived_timeline import FIRST_SLICE
 from tb_npu_plugin.views.device_steps import StepMarkJson
 from tests.http.conftest import PREFIX, Browser
 from tests.support.trace import decode

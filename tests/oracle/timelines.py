@@ -7,8 +7,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.server.timeline_api import ROUTES
+
+from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.open import Timeline
 from tests.oracle.raw import raw

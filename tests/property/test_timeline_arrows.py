@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tb_npu_plugin.server.timeline_api import arrows
+
 from tb_npu_plugin.store.timeline import arrows as timeline_arrows
 from tb_npu_plugin.store.timeline.open import Timeline
 from tests.support.trace import decode, event, flow, open_trace

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tb_npu_plugin.server.timeline_api import counter
+
 from tb_npu_plugin.store.timeline import curves as timeline_curves
 from tests.support.trace import decode, open_trace
 

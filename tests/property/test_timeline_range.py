@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tb_npu_plugin.server.search_api import Part
+from tb_npu_plugin.server.timeline_api import counters, members, stats
 from werkzeug.datastructures import MultiDict
 
 from tb_npu_plugin.server import range_api
-from tb_npu_plugin.server.search_api import Part
-from tb_npu_plugin.server.timeline_api import counters, members, stats
 from tb_npu_plugin.store.timeline import curves as timeline_curves
 from tb_npu_plugin.store.timeline import stats as timeline_stats
 from tb_npu_plugin.store.timeline.matches import Placed

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-
 from tb_npu_plugin.server.timeline_api import slices, stats
 from tb_npu_plugin.server.timeline_binary import Scale
+
 from tb_npu_plugin.store.timeline import levels as timeline_levels
 from tb_npu_plugin.store.timeline import matches as timeline_matches
 from tb_npu_plugin.store.timeline import quantiles

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tb_npu_plugin.server.strips_api import strips
 
 from tb_npu_plugin.analysis.run.strips import PARTS
 from tb_npu_plugin.errors import BadRequest
-from tb_npu_plugin.server.strips_api import strips
 from tb_npu_plugin.service.strips import StripCache
 from tests.support.span import TestSpan, table_of
 from tests.support.trace import decode

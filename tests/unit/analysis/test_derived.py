@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tb_npu_plugin.server.timeline_api import ROUTES
+from tb_npu_plugin.server.timeline_params import is_derived
+from tb_npu_plugin.views.derived_timeline import FIRST_SLICE, FIRST_TRACK, Derived, open_derived
 
 from tb_npu_plugin.analysis.communication.waiting import Waits
 from tb_npu_plugin.analysis.derived import communication, peers
@@ -18,12 +21,9 @@ from tb_npu_plugin.analysis.derived.registry import derived_rows
 from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.json_encoding import encode_json
-from tb_npu_plugin.server.timeline_api import ROUTES
-from tb_npu_plugin.server.timeline_params import is_derived
 from tb_npu_plugin.tables import NULL_INT
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.derived import derived_json, facts_json
-from tb_npu_plugin.views.derived_timeline import FIRST_SLICE, FIRST_TRACK, Derived, open_derived
 from tb_npu_plugin.views.device_steps import step_marks
 from tb_npu_plugin.views.registry import VIEWS
 from tests.conftest import FIXTURES

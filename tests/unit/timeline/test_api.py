@@ -8,13 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tb_npu_plugin.server.timeline_api import ROUTES
 
 from tb_npu_plugin.analysis.kernels.bound import BOUND
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.server.kernel_facts import kernel_facts
-from tb_npu_plugin.server.timeline_api import ROUTES
 from tb_npu_plugin.store.timeline.levels import EVERYTHING
 from tb_npu_plugin.store.timeline.members import Members
 from tb_npu_plugin.store.timeline.open import Timeline

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from tb_npu_plugin.server.timeline_api import ROUTES
+
 from tb_npu_plugin.store.timeline import export
 from tb_npu_plugin.store.timeline.matches import Placed
 from tb_npu_plugin.store.timeline.open import Timeline

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tb_npu_plugin.server.timeline_api import ROUTES
 
 from tb_npu_plugin.server import timeline_params as read
-from tb_npu_plugin.server.timeline_api import ROUTES
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.repacked import PACKINGS, Repacked, repack
 from tests.support.trace import decode, event, flow, metadata, open_trace
