@@ -26,7 +26,6 @@ interface FrameHeader {
   far?: [number, number, number][];
 }
 
-
 export type SourceState = SearchedJson["state"];
 
 export interface Frame {

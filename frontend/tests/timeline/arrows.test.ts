@@ -15,9 +15,11 @@ function answer(arrows: Arrow[], header: object = { base: "1000", unit: 2 }): Ar
   return frame(
     { ...header },
     {
-      from_row: column((arrow) => rowNumber(arrow[0], 0)),
+      from_track: column((arrow) => arrow[0]),
+      from_depth: column(() => 0),
       from_time: column((arrow) => arrow[1]),
-      to_row: column((arrow) => rowNumber(arrow[2], 0)),
+      to_track: column((arrow) => arrow[2]),
+      to_depth: column(() => 0),
       to_time: column((arrow) => arrow[3]),
       count: column((arrow) => arrow[4] ?? 1),
     },

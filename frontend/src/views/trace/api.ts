@@ -161,7 +161,10 @@ export class TimelineApi {
   /** A page of all hits of a search. */
   async hits(text: string, query: Query, signal?: AbortSignal): Promise<TableJson> {
     const ranks = this.searched;
-    return placeHits(await getJson(TIMELINE, askQuery("hits", sourcesOf(ranks), { page: pageOf(query), q: text }), signal), ranks);
+    return placeHits(
+      await getJson(TIMELINE, askQuery("hits", sourcesOf(ranks), { page: pageOf(query), q: text }), signal),
+      ranks,
+    );
   }
 
   /** All hits of a search as CSV. */

@@ -7,9 +7,9 @@ import { t } from "../../../i18n";
 import type { Area } from "../../../timeline/scene";
 import { DataTable, Empty } from "../../../widgets";
 import { partTitle } from "../../../widgets/parts";
+import { askQuery, TIMELINE } from "../ask";
 import { CsvLink } from "../csv_link";
 import { messageOf } from "../format";
-import { askQuery, TIMELINE } from "../ask";
 import type { TraceSession } from "../session";
 
 /** Ranks of one request. */

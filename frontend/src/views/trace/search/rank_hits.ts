@@ -48,7 +48,12 @@ export function askedRanks(ranks: readonly SearchedRank[]): SearchedRank[] {
 
 /** The sources of a question. */
 export function sourcesOf(ranks: readonly SearchedRank[]): SourceRef[] {
-  return askedRanks(ranks).map(({ span, version, zero, tracks }) => ({ span, version, zero: zero ?? "", tracks: tracks ?? null }));
+  return askedRanks(ranks).map(({ span, version, zero, tracks }) => ({
+    span,
+    version,
+    zero: zero ?? "",
+    tracks: tracks ?? null,
+  }));
 }
 
 export function placeSearch(answer: SearchJson, ranks: readonly SearchedRank[]): SearchAnswer {
