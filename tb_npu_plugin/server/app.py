@@ -85,13 +85,13 @@ class App:
             "api/progress": self._progress,
             "api/ranks": self._ranks,
             "api/trace/download": self._download,
-            "api/timeline": self._timeline,
             "index.js": lambda request: self._static(request, "index.js"),
         }
         self._below: dict[str, Callable[[Request, str], Response]] = {
             "static/": self._static,
             "api/view/": self._view,
             "api/table/": self._table,
+            "api/timeline/": self._timeline,
         }
 
     @property
@@ -210,15 +210,15 @@ class App:
         mime = "application/gzip" if name.endswith(".gz") else "application/json"
         return respond.download(request, _blocks(stream, size), mime, name, size, stream.close)
 
-    def _timeline(self, request: Request) -> Response:
+    def _timeline(self, request: Request, name: str) -> Response:
         self._watcher.wait(FIRST_SCAN)
-        ask = parse_ask(request.args.get("ask", ""))
+        ask = parse_ask(name, request.args.get("query", ""))
         found = answer_ask(self.service, ask, respond.is_gone(request))
         if isinstance(found, bytes):
             return respond.binary(request, found)
         if isinstance(found, Download):
-            mime, name = ("text/csv", "csv") if found.kind == "csv" else ("application/json", "json")
-            return respond.download(request, found.pieces, mime, f"trace_{type(ask).__name__.lower()}.{name}")
+            mime, ending = ("text/csv", "csv") if found.kind == "csv" else ("application/json", "json")
+            return respond.download(request, found.pieces, mime, f"trace_{name}.{ending}")
         return respond.json(request, found)
 
 

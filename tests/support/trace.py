@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.server import search_api
 from tb_npu_plugin.store.timeline.build import build_timeline
-from tb_npu_plugin.store.timeline.matches import Placed
 from tb_npu_plugin.store.timeline.open import Timeline
 
 
@@ -42,11 +40,6 @@ def open_trace(events: Any, folder: Path | None = None) -> tuple[Timeline, list[
     log = ProblemLog()
     build_timeline(path, out, log, lambda n: None)
     return Timeline.open(out, path), log.list()
-
-
-def search(timeline: Timeline, **params: str) -> Any:
-    """Answer of /api/timeline/search for one timeline at its own times."""
-    return search_api.search([search_api.Part("ready", placed=Placed(timeline, timeline.base_ns))], params)
 
 
 def decode(data: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

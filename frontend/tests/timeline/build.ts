@@ -75,4 +75,4 @@ export function process(name: string, ...threads: ThreadJson[]): ProcessJson {
 export const { track: LANE_TRACKS, slice: LANE_SLICES } = laneOffset(1, 0);
 
 /** The question of a request. */
-export const askedOf = (url: string) => JSON.parse(new URL(url, "http://x").searchParams.get("ask") ?? "{}");
+export const askedOf = (url: string) => JSON.parse(new URL(url, "http://x").searchParams.get("query") ?? "{}");

@@ -33,8 +33,8 @@ class Download:
 Answer = Union[bytes, Download, Mapping[str, Any]]
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="ask", tag=str.lower):
-    """A question. sources: the rows that it is about. Its class, in lower case, is the field `ask` of a request."""
+class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A question. sources: the rows that it is about. The name of its class, in lower case, is the end of its route."""
 
     sources: Annotated[tuple[SourceRef, ...], msgspec.Meta(min_length=1, max_length=256)]
 

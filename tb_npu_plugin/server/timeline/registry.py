@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Union
-
 import msgspec
 
-from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.errors import BadRequest, NotFound
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.server.timeline.ask import Answer, Ask, IsGone
 from tb_npu_plugin.server.timeline.layers import Layer, Steps
@@ -17,24 +15,24 @@ from tb_npu_plugin.server.timeline.slices import Chain, Collective, Descent, Fin
 from tb_npu_plugin.server.timeline.sources import Sources
 from tb_npu_plugin.service.answers import Service
 
-_ASKS = msgspec.json.Decoder(
-    Union[
-        Union[Rows, Arrows],
-        Union[Slice, Flows, Chain, Descent, Collective, Find],
-        Union[Search, Hits, Stats, Members, Counters, Export],
-        Union[Strips, Ranks],
-        Union[Layer, Steps],
-    ]
+_ASKS: tuple[type[Ask], ...] = (
+    *(Rows, Arrows),
+    *(Slice, Flows, Chain, Descent, Collective, Find),
+    *(Search, Hits, Stats, Members, Counters, Export),
+    *(Strips, Ranks),
+    *(Layer, Steps),
 )
+_DECODERS = {ask.__name__.lower(): msgspec.json.Decoder(ask) for ask in _ASKS}
 
 
-def parse(text: str) -> Ask:
-    """The question in JSON. Raises BadRequest."""
+def parse(name: str, text: str) -> Ask:
+    """The question of this name with its fields in JSON. Raises NotFound, BadRequest."""
+    if name not in _DECODERS:
+        raise NotFound(Message("error.route"), Message("hint.routes"))
     try:
-        found: Ask = _ASKS.decode(text)
+        return _DECODERS[name].decode(text)
     except msgspec.DecodeError as error:
-        raise BadRequest(Message("error.ask", reason=str(error)), Message("hint.ask")) from error
-    return found
+        raise BadRequest(Message("error.query", reason=str(error)), Message("hint.query")) from error
 
 
 def answer(service: Service, ask: Ask, is_gone: IsGone = lambda: False) -> Answer:

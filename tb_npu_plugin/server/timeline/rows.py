@@ -190,5 +190,5 @@ def shown_layers(found: Sources, ids: tuple[str, ...]) -> list[Repacked]:
     layers = [found.service.layer(found.refs[0].span, one, found.refs[0].version) for one in dict.fromkeys(ids)]
     shown = [one for one in layers if isinstance(one, Repacked)]
     if len(shown) < len(layers):
-        raise BadRequest(Message("error.choice", name="shown", value=repr(ids)), Message("hint.ask"))
+        raise BadRequest(Message("error.choice", name="shown", value=repr(ids)), Message("hint.query"))
     return shown

@@ -24,7 +24,7 @@ import { DERIVED } from "../../timeline/derived";
 import { type LaneOffset, laneOffset, laneOfSlice, laneOfTrack, layerOfSlice } from "../../timeline/lanes";
 import type { TimelineSource } from "../../timeline/loader";
 import type { Area, Range } from "../../timeline/scene";
-import { askQuery, type SourceRef, TIMELINE } from "./ask";
+import { type Asked, askOf, type SourceRef } from "./ask";
 import { type AreaRank, type MembersOf, placeStats, rowsOf } from "./range/area_rows";
 import type { Lanes } from "./ranks/lanes";
 import { placeChain, placeDescent, placeDetail, placeFlow } from "./ranks/placement";
@@ -72,8 +72,8 @@ export class TimelineApi {
         ),
       arrows: (kind, window, signal) => {
         const shown = this.packingsOf(this.span, this.version);
-        const query = askQuery("arrows", [this.own], { kind, ...range(window), shown });
-        return this.current(getBinary(TIMELINE, query, signal));
+        const query = askOf("arrows", [this.own], { kind, ...range(window), shown });
+        return this.current(getBinary(...query, signal));
       },
     };
   }
@@ -81,7 +81,7 @@ export class TimelineApi {
   /** The derived rows of a rank. Throws an ApiError with status 503 while the server reads what the rows need. */
   async derived(lane: number): Promise<LayerJson> {
     const { span, version } = this.timelineOf(lane) ?? this.open;
-    return this.current(getJson<LayerJson>(TIMELINE, askQuery("layer", [{ span, version, layer: DERIVED }])), lane);
+    return this.current(getJson<LayerJson>(...askOf("layer", [{ span, version, layer: DERIVED }])), lane);
   }
 
   /** Steps on the device. Throws an ApiError with status 503 while the server reads what they need. */
@@ -115,8 +115,8 @@ export class TimelineApi {
   async collective(id: number, signal?: AbortSignal): Promise<CollectiveTasks> {
     const lane = await this.laneOf(id);
     const ranks = this.ranksOf(lane, laneOfSlice(id));
-    const query = askQuery("collective", sourcesOf(ranks), { id: id - lane.offset.slice });
-    const answer = getJson<CollectiveJson>(TIMELINE, query, signal);
+    const query = askOf("collective", sourcesOf(ranks), { id: id - lane.offset.slice });
+    const answer = getJson<CollectiveJson>(...query, signal);
     return placeCollective(await this.current(answer, laneOfSlice(id)), ranks);
   }
 
@@ -124,7 +124,7 @@ export class TimelineApi {
   collectiveCsvUrl(id: number): string {
     const lane = this.timelineOf(laneOfSlice(id)) ?? this.open;
     const sources = sourcesOf(this.ranksOf(lane, laneOfSlice(id)));
-    return apiUrl(TIMELINE, askQuery("collective", sources, { id: id - lane.offset.slice, format: "csv" }));
+    return apiUrl(...askOf("collective", sources, { id: id - lane.offset.slice, format: "csv" }));
   }
 
   /** A rank, then the others of its run. */
@@ -136,7 +136,7 @@ export class TimelineApi {
   /** All tasks of a descent as CSV. */
   descentCsvUrl(id: number): string {
     const lane = this.timelineOf(laneOfSlice(id)) ?? this.open;
-    return apiUrl(TIMELINE, askQuery("descent", [sourceOf(id, lane)], { id: idOf(id, lane), format: "csv" }));
+    return apiUrl(...askOf("descent", [sourceOf(id, lane)], { id: idOf(id, lane), format: "csv" }));
   }
 
   /** Id of the slice of this name that starts at or nearest to `at`; null if no slice has the name. */
@@ -149,8 +149,8 @@ export class TimelineApi {
   /** Hits in all ranks that the page shows, around the first one that starts at `near` (ns) or later. */
   async search(text: string, near: number, signal?: AbortSignal): Promise<SearchAnswer> {
     const ranks = this.searched;
-    const query = askQuery("search", sourcesOf(ranks), { q: text, near: Math.round(near), limit: SEARCH_LIMIT });
-    const answer = await getJson<SearchJson>(TIMELINE, query, signal);
+    const query = askOf("search", sourcesOf(ranks), { q: text, near: Math.round(near), limit: SEARCH_LIMIT });
+    const answer = await getJson<SearchJson>(...query, signal);
     if (answer.parts[0]?.state === "stale") {
       this.onStale();
       return new Promise(() => {});
@@ -162,20 +162,20 @@ export class TimelineApi {
   async hits(text: string, query: Query, signal?: AbortSignal): Promise<TableJson> {
     const ranks = this.searched;
     return placeHits(
-      await getJson(TIMELINE, askQuery("hits", sourcesOf(ranks), { page: pageOf(query), q: text }), signal),
+      await getJson(...askOf("hits", sourcesOf(ranks), { page: pageOf(query), q: text }), signal),
       ranks,
     );
   }
 
   /** All hits of a search as CSV. */
   hitsCsvUrl(text: string): string {
-    return apiUrl(TIMELINE, askQuery("hits", sourcesOf(this.searched), { q: text, format: "csv" }));
+    return apiUrl(...askOf("hits", sourcesOf(this.searched), { q: text, format: "csv" }));
   }
 
   /** Statistics of all slices of an area, with the lane in the column "part". */
   async stats(area: Area, by: Grouping, signal?: AbortSignal): Promise<StatsJson> {
     const ranks = this.areaRanks(area);
-    const answer = await getJson<StatsJson>(TIMELINE, ofRange("stats", area, ranks, { by }), signal);
+    const answer = await getJson<StatsJson>(...ofRange("stats", area, ranks, { by }), signal);
     for (const [at, state] of answer.parts.entries())
       if (state !== "ready") await this.lose(ranks[at]?.lane ?? 0, state);
     return placeStats(answer, ranks);
@@ -191,13 +191,13 @@ export class TimelineApi {
   async members(area: Area, of: MembersOf, query: Query, signal?: AbortSignal): Promise<TableJson> {
     const ranks = rowsOf(this.areaRanks(area), of);
     const asked = ofRange("members", area, ranks, { page: pageOf(query), name: of.name });
-    return placeHits(await getJson(TIMELINE, asked, signal), ranks);
+    return placeHits(await getJson(...asked, signal), ranks);
   }
 
   /** All slices behind a row of the statistics as CSV. */
   membersCsvUrl(area: Area, of: MembersOf): string {
     const ranks = rowsOf(this.areaRanks(area), of);
-    return apiUrl(TIMELINE, ofRange("members", area, ranks, { name: of.name, format: "csv" }));
+    return apiUrl(...ofRange("members", area, ranks, { name: of.name, format: "csv" }));
   }
 
   /** The loaded ranks with rows in an area. Without tracks: the open one, and those whose rows are below it. */
@@ -220,21 +220,21 @@ export class TimelineApi {
 
   /** All rows of the statistics as CSV. */
   csvUrl(area: Area, by: Grouping): string {
-    return apiUrl(TIMELINE, ofRange("stats", area, this.areaRanks(area), { by, format: "csv" }));
+    return apiUrl(...ofRange("stats", area, this.areaRanks(area), { by, format: "csv" }));
   }
 
   /** A range as a Chrome trace: of the open rank, or of all ranks that the page shows. */
   chromeTrace(range: Range, ofRanks: boolean): Promise<ArrayBuffer> {
-    return this.current(getBinary(TIMELINE, this.exported(range, ofRanks)));
+    return this.current(getBinary(...this.exported(range, ofRanks)));
   }
 
   chromeTraceUrl(range: Range, ofRanks: boolean): string {
-    return apiUrl(TIMELINE, this.exported(range, ofRanks));
+    return apiUrl(...this.exported(range, ofRanks));
   }
 
-  private exported({ start, end }: Range, ofRanks: boolean): Query {
+  private exported({ start, end }: Range, ofRanks: boolean): Asked {
     const sources = ofRanks ? sourcesOf(this.searched) : [this.own];
-    return askQuery("export", sources, { t0: start, t1: end });
+    return askOf("export", sources, { t0: start, t1: end });
   }
 
   /** The search for the slices that the rows show; "": all. */
@@ -271,8 +271,8 @@ export class TimelineApi {
   }
 
   private ofSlice<T>(ask: string, id: number, lane: LaneTimeline, fields: object, signal?: AbortSignal): Promise<T> {
-    const query = askQuery(ask, [sourceOf(id, lane)], { id: idOf(id, lane), ...fields });
-    return this.current(getJson<T>(TIMELINE, query, signal), laneOfSlice(id));
+    const query = askOf(ask, [sourceOf(id, lane)], { id: idOf(id, lane), ...fields });
+    return this.current(getJson<T>(...query, signal), laneOfSlice(id));
   }
 
   /** Layers that are shown in place of rows of a trace. */
@@ -291,7 +291,7 @@ export class TimelineApi {
   }
 
   private json<T>(ask: string, fields = {}, signal?: AbortSignal, of: Partial<SourceRef> = {}): Promise<T> {
-    return this.current(getJson<T>(TIMELINE, askQuery(ask, [{ ...this.own, ...of }], fields), signal));
+    return this.current(getJson<T>(...askOf(ask, [{ ...this.own, ...of }], fields), signal));
   }
 
   private async current<T>(answer: Promise<T>, lane = 0): Promise<T> {
@@ -307,8 +307,8 @@ export class TimelineApi {
 }
 
 /** A question about a range of some ranks. */
-function ofRange(ask: string, { start, end }: Range, ranks: readonly AreaRank[], fields: object): Query {
-  return askQuery(ask, sourcesOf(ranks), { t0: start, t1: end, ...fields });
+function ofRange(ask: string, { start, end }: Range, ranks: readonly AreaRank[], fields: object): Asked {
+  return askOf(ask, sourcesOf(ranks), { t0: start, t1: end, ...fields });
 }
 
 /** The page that a table asks for. */

@@ -18,9 +18,10 @@ export interface SourceRef {
   tracks?: readonly number[] | null;
 }
 
-export const TIMELINE = "timeline";
+/** Route and parameters of a request. */
+export type Asked = readonly [route: string, query: Query];
 
-/** The parameter of a question. */
-export function askQuery(ask: string, sources: readonly SourceRef[], fields: Record<string, unknown> = {}): Query {
-  return { ask: JSON.stringify({ ask, sources, ...fields }) };
+/** The request for a question. */
+export function askOf(ask: string, sources: readonly SourceRef[], fields: object = {}): Asked {
+  return [`timeline/${ask}`, { query: JSON.stringify({ sources, ...fields }) }];
 }

@@ -7,7 +7,7 @@ import { t } from "../../i18n";
 import type { Packing } from "../../timeline/display";
 import { laneOffset } from "../../timeline/lanes";
 import type { RowProcess, RowThread } from "../../timeline/rows";
-import { askQuery, TIMELINE } from "./ask";
+import { askOf } from "./ask";
 import { whenRead } from "./derived_rows";
 
 /** Tracks of the trace in rows of a layer. */
@@ -54,8 +54,8 @@ export class RepackedRows {
     const key = keyOf(span, version, packing);
     this.asked.add(key);
     try {
-      const query = askQuery("layer", [{ span, version, layer: packing }]);
-      const { replaced } = await whenRead(() => getJson<LayerJson>(TIMELINE, query));
+      const query = askOf("layer", [{ span, version, layer: packing }]);
+      const { replaced } = await whenRead(() => getJson<LayerJson>(...query));
       this.found.value = new Map([...this.found.peek(), [key, replaced.map((one) => ({ ...one, layer: packing }))]]);
     } catch (error) {
       this.asked.delete(key);

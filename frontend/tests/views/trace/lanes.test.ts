@@ -64,7 +64,6 @@ test("rows and counters of all ranks are one request, each by the clock of its r
   expect(asked).toHaveLength(1);
   const own = { span: "s0", version: "v0", zero: "1000", counters: [] };
   expect(asked[0]).toEqual({
-    ask: "rows",
     sources: [
       { ...own, layer: "trace", rows: [[1, 0, 1]] },
       { ...own, layer: "derived", rows: [[0, 0, 0]] },

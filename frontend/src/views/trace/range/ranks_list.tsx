@@ -7,7 +7,7 @@ import { t } from "../../../i18n";
 import type { Area } from "../../../timeline/scene";
 import { DataTable, Empty } from "../../../widgets";
 import { partTitle } from "../../../widgets/parts";
-import { askQuery, TIMELINE } from "../ask";
+import { askOf } from "../ask";
 import { CsvLink } from "../csv_link";
 import { messageOf } from "../format";
 import type { TraceSession } from "../session";
@@ -71,8 +71,7 @@ async function request(session: TraceSession, { start, end }: Area, signal: Abor
   const answers = await Promise.all(
     chunks.map((chunk) =>
       getJson<RankRangesJson>(
-        TIMELINE,
-        askQuery(
+        ...askOf(
           "ranks",
           chunk.map((span) => ({ span, zero: session.ranks.pageZeroOf(span, session.base) })),
           { t0: Math.floor(start), t1: Math.ceil(end) },

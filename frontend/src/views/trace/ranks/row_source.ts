@@ -22,7 +22,7 @@ import {
   trackOfRow,
 } from "../../../timeline/lanes";
 import type { RowAnswer, RowQuery } from "../../../timeline/row_loader";
-import { askQuery, type SourceRef, TIMELINE } from "../ask";
+import { askOf, type SourceRef } from "../ask";
 
 /** The timeline of a rank on the page. */
 export interface LaneTimeline {
@@ -65,7 +65,7 @@ export async function requestRows(
   if (sources.length === 0) return answer;
   const { level, start, end } = query.window;
   const fields = { t0: start, t1: end, px: 2 ** level, exact: query.isExact, q: needle };
-  const buffer = await getBinary(TIMELINE, askQuery("rows", sources.map(refOf), fields), signal);
+  const buffer = await getBinary(...askOf("rows", sources.map(refOf), fields), signal);
   const frame = parseFrame(buffer);
   for (const [at, source] of sources.entries()) {
     const state = frame.header.parts?.[at] ?? "none";

@@ -3,7 +3,7 @@
 import { getBinary } from "../../../api/client";
 import { Latest } from "../../../base/async";
 import type { View } from "../../../timeline/viewport";
-import { askQuery, TIMELINE } from "../ask";
+import { askOf } from "../ask";
 import { decodeStrips, type StripAnswer } from "./strip_data";
 import { covers, windowAround } from "./strip_window";
 
@@ -70,9 +70,9 @@ export class StripLoader {
     }
     const { start, end, bins } = windowAround(request.view, request.width);
     const sources = request.spans.map((span, at) => ({ span, zero: request.zeros[at] ?? "" }));
-    const query = askQuery("strips", sources, { t0: start, t1: end, bins });
+    const query = askOf("strips", sources, { t0: start, t1: end, bins });
     try {
-      const buffer = await this.latest.run((signal) => getBinary(TIMELINE, query, signal));
+      const buffer = await this.latest.run((signal) => getBinary(...query, signal));
       if (!buffer) return;
       this.answer = decodeStrips(buffer);
       this.key = keyOf(request);
