@@ -156,7 +156,10 @@ setup(
         "tb_npu_plugin.analysis": ["*.pyi"],
         "tb_npu_plugin.store": ["*.pyi"],
         "tb_npu_plugin.schema": ["kernel_meaning.csv"],
-        "tb_npu_plugin.capture.simulation": ["operators.csv"],
+        "tb_npu_plugin.capture.simulation": ["*.csv"],
+        "tb_npu_plugin.capture.writers": ["metrics.csv", "mindspore/profiler_info.json"],
+        "tb_npu_plugin.capture.api": ["profiler_config.json"],
+        "tb_npu_plugin.capture.mindspore": ["operators.csv"],
         # What tb-npu run builds and puts on the path.
         "tb_npu_plugin.capture.device": [
             "native/*",

@@ -69,6 +69,7 @@ LEDGER = _by_id(
         Part("before", Message("part.ledger.before"), "--c-prep"),
         Part("after", Message("part.ledger.after"), "--c-prep"),
         Part("outside", Message("part.ledger.outside"), "--c-free"),
+        Part("between", Message("part.ledger.between"), "--c-free"),
         Part("computing", Message("part.ledger.computing"), "--c-compute"),
         Part("computing_forward_backward", Message("part.ledger.forward_backward"), "--c-compute"),
         Part("computing_tail", Message("part.ledger.tail"), "--c-mix"),

@@ -53,7 +53,7 @@ def _is_stand_in(spec: ModuleSpec) -> bool:
     return str(spec.origin).startswith(str(Path(__file__).parent))
 
 
-def attribute(torch_npu: ModuleType, name: str) -> Any:
+def attribute(name: str) -> Any:
     """The object of torch_npu that capture/pytorch.py has under this name. AttributeError where its release has none."""
     try:
         if name in SUBMODULES:

@@ -136,17 +136,10 @@ class Progress(NamedTuple):
     what: str
 
 
-class Parse(Protocol):
-    """Raw data of a result folder to result files."""
-
-    def __call__(
-        self, folder: Path, out: Path, export_types: Sequence[str], progress: Callable[[Progress], None]
-    ) -> None:
-        """Write the result files of `folder` into `out`.
-
-        out: an existing empty folder, ASCEND_PROFILER_OUTPUT or a temporary one. Needs no PyTorch. Raises BadFile when
-        the raw data cannot be used; raw data of an interrupted run are parsed as far as they go.
-        """
+#: parse(folder, out, export_types, progress) makes result files of the raw data of a result folder. out: an existing empty folder,
+#: ASCEND_PROFILER_OUTPUT or a temporary one. Needs no PyTorch. Raises BadFile when the raw data cannot be used; raw data of an
+#: interrupted run are parsed as far as they go.
+Parse = Callable[[Path, Path, Sequence[str], Callable[[Progress], None]], None]
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,10 @@ from tb_npu_plugin.capture.models.catalog import MODELS, Sizes
 from tb_npu_plugin.capture.models.run import TRUTH, Recipe, Report, complete_ranks, events_of_a_step, write_run
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, GIB
 from tb_npu_plugin.capture.simulation.faults import usages
-from tb_npu_plugin.capture.writers.built_in_marks import COMMUNICATION, DATALOADER
 from tb_npu_plugin.capture.writers.dialect import LEVELS, Options
-from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
-from tb_npu_plugin.capture.writers.kinds import KINDS
+from tb_npu_plugin.capture.writers.framework import KINDS
+from tb_npu_plugin.capture.writers.result import FRAMEWORKS
+from tb_npu_plugin.capture.writers.torch_record import COMMUNICATION, DATALOADER
 from tb_npu_plugin.errors import NpuPluginError
 from tb_npu_plugin.schema.settings import AIC_METRICS
 

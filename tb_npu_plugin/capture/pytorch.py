@@ -77,7 +77,7 @@ else:
 def __getattr__(name: str) -> Any:
     """A name of torch_npu; torch_npu itself is made when a script asks for it, since it loads PyTorch."""
     if _found is not None and not name.startswith("__"):  # those are of modules
-        return ascend.attribute(_found, name)
+        return ascend.attribute(name)
     if name != "torch_npu":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = _stand_in()

@@ -146,15 +146,16 @@ def is_file(entry: os.DirEntry[str]) -> bool:
 
 
 def files_of(entries: Sequence[os.DirEntry[str]], prefix: str, format: Format, notes: list[Problem]) -> list[FoundFile]:
-    """The entries that the format declares, as files relative to the result; unusable ones are added to `notes`.
-    `prefix`: path of the entries' folder, with a trailing slash."""
+    """The entries that the format declares, as files relative to the result; unusable ones are added to `notes`, and all that are
+    neither file nor folder. `prefix`: path of the entries' folder, with a trailing slash."""
     names = {entry.name for entry in entries}
     files = []
     for entry in entries:
-        spec = format.file(entry.name)
+        spec, relative = format.file(entry.name), prefix + entry.name
         if spec is None:
+            if prefix and not is_file(entry) and not is_folder(entry):  # the walk names those of other folders
+                found_file(entry, relative, (), notes)
             continue
-        relative = prefix + entry.name
         if entry.name.endswith(".gz") and entry.name[:-3] in names:
             notes.append(_duplicate_file(relative))
             continue

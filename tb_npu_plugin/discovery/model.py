@@ -136,8 +136,9 @@ class FoundWorker:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A folder with captures, relative to its logdir. token, label: those of a run of this folder alone; job_token, job_label: those
-    of the folder of its job, where it is the folder of a role; logdir: name of its logdir."""
+    """A folder with captures, or one of several jobs in it, relative to its logdir. token, label: those of a run of it alone;
+    job_token, job_label: those of the folder of its job, where it is the folder of a role; logdir: name of its logdir; shared: token
+    of the folder that holds other jobs, too."""
 
     logdir: str
     token: str
@@ -145,6 +146,7 @@ class RunFolder:
     job_token: str
     job_label: str
     spans: tuple[FoundSpan, ...]
+    shared: str = ""
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,7 @@ def absent(path: str, folder: Path) -> Skipped:
 
 
 def not_a_file(path: str, kind: str) -> Skipped:
-    """Not a file, but named like a result file."""
+    """Neither file nor folder, or a folder that is named like a result file."""
     return Skipped(path, Message("skipped.not_a_file", kind=kind), Message("action.replace_entry"))
 
 

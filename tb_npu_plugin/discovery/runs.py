@@ -1,5 +1,7 @@
 """Runs: which folders are one job, what decided it, and the workers of each.
 
+A folder whose captures name several communicators of all ranks holds several jobs. Those with the same ranks one after another are
+captures of one run, which can be split; others are runs of their own.
 Folders of the roles of one reinforcement learning job are one run. Other folders below one logdir are joined if their metadata name
 the same world size and communicator, their ranks differ and they were recorded at one time. Without such metadata a folder is a run,
 and folders that look alike are only offered as one. A choice of the user goes first.
@@ -17,7 +19,7 @@ from typing import Optional, TypeVar
 from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.looks import Job
 from tb_npu_plugin.discovery.lost_files import with_lost_files
-from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, Offer, RunFolder, Scan, token
+from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, RunFolder, Scan, token
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 
@@ -30,6 +32,38 @@ JobOf = Callable[[RunFolder], Optional[Job]]
 RESTART_GAP = timedelta(seconds=60)
 
 
+def split_by_job(folder: RunFolder, job_of: JobOf) -> list[RunFolder]:
+    """The jobs that a folder holds, the earliest first, if several communicators of all ranks prove them; else the folder. Asks for
+    one job at a time, for that of each capture where captures of one time share a rank."""
+    captures = [part for together in at_one_time((span, [span]) for span in folder.spans) for part in _parts(together)]
+    if folder.job_token != folder.token or len(captures) < 2:
+        return [folder]
+    by_job: dict[Optional[Job], list[FoundSpan]] = {}
+    for spans in captures:
+        job = job_of(replace(folder, spans=tuple(spans)))
+        by_job.setdefault(job if job is not None and job.is_whole else None, []).extend(spans)
+    unproven = by_job.pop(None, [])
+    if len(by_job) < 2:
+        return [folder]
+    out = []
+    for number, (job, spans) in enumerate(by_job.items(), 1):
+        assert job is not None
+        ids = (folder.token, folder.label)
+        if number > 1:
+            ids = (token("r", folder.token, job.communicator, str(job.world)), f"{folder.label} · job {number}")
+        own = (*spans, *(unproven if number == 1 else ()))
+        out.append(RunFolder(folder.logdir, *ids, *ids, own, folder.token))
+    return out
+
+
+def _parts(together: Sequence[FoundSpan]) -> list[list[FoundSpan]]:
+    """Captures of one time that can be of one job: all, or each alone if two have the same rank."""
+    ranks = [span.identity.rank for span in together if span.identity.rank is not None]
+    if not together:
+        return []
+    return [list(together)] if len(set(ranks)) == len(ranks) else [[span] for span in together]
+
+
 def group_by_job(folders: Sequence[RunFolder], job_of: JobOf) -> list[list[RunFolder]]:
     """The folders of each run, by name. Asks for jobs only where folders may be joined. Takes linear time, and n log n to sort."""
     by_name = sorted(folders, key=lambda one: natural_key(one.label))
@@ -40,7 +74,7 @@ def group_by_job(folders: Sequence[RunFolder], job_of: JobOf) -> list[list[RunFo
             of_roles[folder.job_token].append(folder)
     groups = list(of_roles.values())
     timed = [(folder, folder.spans) for folder in by_name if folder.job_token not in roles]
-    for together in _at_one_time(timed):
+    for together in at_one_time(timed):
         by_job: dict[Job, list[RunFolder]] = defaultdict(list)
         asked = _may_join(together)
         for folder in together:
@@ -51,14 +85,34 @@ def group_by_job(folders: Sequence[RunFolder], job_of: JobOf) -> list[list[RunFo
                 by_job[job].append(folder)
         for own in by_job.values():
             groups += _disjoint(own)
-    return groups
+    return _with_restarts(groups, job_of)
+
+
+def _with_restarts(groups: Sequence[list[RunFolder]], job_of: JobOf) -> list[list[RunFolder]]:
+    """Jobs of one folder with the same ranks and world size, none at the time of another, are one run: a job that was started again."""
+    out: list[list[RunFolder]] = []
+    home: dict[tuple[str, frozenset[int], Job], list[RunFolder]] = {}
+    for group in groups:
+        first = group[0]
+        job = job_of(first) if first.shared and len(group) == 1 else None
+        ranks = frozenset(ranks_of(first.spans))
+        if job is None or not ranks:
+            out.append(group)
+            continue
+        key = first.shared, ranks, Job(job.world)
+        before = home.setdefault(key, group)
+        if before is group or any(_may_overlap(one.spans, first.spans) for one in before):
+            out.append(group)
+        else:
+            before.append(first)
+    return out
 
 
 def _may_join(folders: Sequence[RunFolder]) -> set[str]:
     """Tokens of the folders whose ranks are known and which may tell their job; none where all of these have the same rank, as
     captures of several jobs do."""
-    found = [one for one in folders if _ranks(one.spans) and any(span.metadata for span in one.spans)]
-    counts = Counter(rank for folder in found for rank in _ranks(folder.spans))
+    found = [one for one in folders if ranks_of(one.spans) and any(span.metadata for span in one.spans)]
+    counts = Counter(rank for folder in found for rank in ranks_of(folder.spans))
     return {folder.token for folder in found} if max(counts.values(), default=0) < len(found) else set()
 
 
@@ -67,7 +121,7 @@ def _disjoint(folders: Sequence[RunFolder]) -> list[list[RunFolder]]:
     captures: list[list[RunFolder]] = []
     following: dict[int, int] = {}  # by rank: the first capture without it, and without it in all later ones
     for folder in folders:
-        ranks = _ranks(folder.spans)
+        ranks = ranks_of(folder.spans)
         number = max(following.get(rank, 0) for rank in ranks)
         if number == len(captures):
             captures.append([])
@@ -76,41 +130,13 @@ def _disjoint(folders: Sequence[RunFolder]) -> list[list[RunFolder]]:
     return captures
 
 
-def _ranks(spans: Iterable[FoundSpan]) -> set[int]:
+def ranks_of(spans: Iterable[FoundSpan]) -> set[int]:
     """Ranks of captures; none if one is unknown."""
     ranks = {span.identity.rank for span in spans}
     return set() if None in ranks else {rank for rank in ranks if rank is not None}
 
 
-def offers(runs: Sequence[FoundRun], jobs: dict[str, Job]) -> list[Offer]:
-    """Runs side by side of one format that were recorded at one time with other ranks, or on other hosts where ranks are unknown.
-    jobs: those that are known, by token of a folder; runs of two jobs are never offered."""
-    alike: dict[tuple[str, frozenset[str]], list[tuple[FoundRun, Sequence[FoundSpan]]]] = defaultdict(list)
-    for run in runs:
-        parent = run.label.rpartition("/")[0]
-        alike[parent, frozenset(span.format for span in run.spans)].append((run, run.spans))
-    found = []
-    for own in alike.values():
-        for together in _at_one_time(own):
-            known = [jobs[folder.token] for run in together for folder in run.folders if folder.token in jobs]
-            worlds, wholes = {job.world for job in known}, {job.communicator for job in known if job.is_whole}
-            reason = _reason(together)
-            if len(together) > 1 and len(worlds) < 2 and len(wholes) < 2 and reason is not None:
-                found.append(Offer(tuple(run.token for run in together), reason))
-    return found
-
-
-def _reason(runs: Sequence[FoundRun]) -> Message | None:
-    """Why runs may be one job; None if they have a rank or host in common, or neither is known."""
-    ranks = [_ranks(run.spans) for run in runs]
-    if all(ranks):
-        return Message("run.other_ranks") if len(set().union(*ranks)) == sum(map(len, ranks)) else None
-    hosts = [{span.identity.host for span in run.spans} for run in runs]
-    differ = len(set().union(*hosts)) == sum(map(len, hosts)) and not any(None in own for own in hosts)
-    return Message("run.other_hosts") if differ else None
-
-
-def _at_one_time(items: Iterable[tuple[T, Sequence[FoundSpan]]]) -> list[list[T]]:
+def at_one_time(items: Iterable[tuple[T, Sequence[FoundSpan]]]) -> list[list[T]]:
     """Items, each with its captures, that were recorded at one time; those of unknown time are together."""
     timed: list[tuple[datetime, datetime, int, T]] = []
     groups: list[list[T]] = [[]]
@@ -173,13 +199,18 @@ def run_of(folders: Sequence[RunFolder], chosen: Message | None = None) -> Found
         for role in sorted(by_role, key=natural_key)
         for worker in sorted(_workers(homes, by_role[role]), key=lambda one: (one.rank is None, one.rank or 0))
     ]
-    more = f" + {len(folders) - 1}" if len(folders) > 1 else ""
+    is_restarted = len(folders) > 1 and len({folder.shared or folder.token for folder in folders}) == 1
+    more = f" + {len(folders) - 1}" if len(folders) > 1 and not is_restarted else ""
     own, label, basis = first.token, first.label + more, Message("run.folder")
     if chosen is not None:
         basis = chosen
     elif any(by_role):
         own, label = first.job_token, first.job_label
         basis = Message("run.roles", roles=", ".join(filter(None, sorted(by_role))))
+    elif is_restarted:
+        basis = Message("run.restarted", count=len(folders))
+    elif first.shared and not more:
+        basis = Message("run.shared")
     elif more:
         basis = Message("run.joined", count=len(folders))
     return FoundRun(own, label, tuple(workers), tuple(folders), basis)
@@ -270,7 +301,7 @@ def _split_by_process(spans: list[FoundSpan]) -> list[list[FoundSpan]]:
     return groups
 
 
-def _may_overlap(left: list[FoundSpan], right: list[FoundSpan]) -> bool:
+def _may_overlap(left: Sequence[FoundSpan], right: Sequence[FoundSpan]) -> bool:
     """Whether two processes recorded at the same time, or the time of a span is unknown."""
     times, others = _times(left), _times(right)
     if times is None or others is None:

@@ -16,8 +16,9 @@ from tb_npu_plugin.discovery.logdirs import is_remote
 from tb_npu_plugin.discovery.look_client import Looks
 from tb_npu_plugin.discovery.looks import JOB, Job
 from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, Offer, OpenArchive, OtherFiles, RunFolder, Scan, token
+from tb_npu_plugin.discovery.offers import offers
 from tb_npu_plugin.discovery.report import Skipped
-from tb_npu_plugin.discovery.runs import Choice, group_by_job, natural_key, offers, regroup, run_of
+from tb_npu_plugin.discovery.runs import Choice, group_by_job, natural_key, regroup, run_of, split_by_job
 from tb_npu_plugin.discovery.walk import Walk
 from tb_npu_plugin.printable import package_logger, printable
 from tb_npu_plugin.schema.formats import MINDINSIGHT
@@ -65,17 +66,18 @@ def _scan(
         others += walk.others
         if walk.summaries:
             summaries.append((name, walk.summaries))
-        folders = _folders(name, folder, walk.found)
         jobs: dict[str, Job] = {}
+        job_of = partial(_job_of, looks, jobs)
+        folders = [part for one in _folders(name, folder, walk.found) for part in split_by_job(one, job_of)]
         own: list[FoundRun] = []
-        for group in group_by_job(folders, partial(_job_of, looks, jobs)):
+        for group in group_by_job(folders, job_of):
             try:
                 own.append(run_of(group))
             except Exception:  # a defect of this plugin must not hide other runs
                 logger.exception("grouping %s failed", printable(group[0].label))
                 skipped.append(report.internal_error(group[0].label))
         runs += own
-        offered += offers(own, jobs)
+        offered += offers(own, jobs, job_of)
     runs.sort(key=lambda run: natural_key(run.label))
     return Scan(tuple(runs), tuple(skipped), tuple(summaries), tuple(offered), tuple(others))
 

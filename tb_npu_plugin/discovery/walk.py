@@ -337,7 +337,7 @@ def _failed_look(file: str, failure: Failure) -> Problem:
 
 
 def unusable_entries(folder: Folder, taken: Sequence[FinderResult]) -> list[Skipped]:
-    """Entries that are named like results but unusable, and that no finder reported."""
+    """Entries that are named like results but unusable, and those that are neither file nor folder, that no finder reported."""
     reported = {note.file.rpartition("/")[2] for one in taken for found in one.found for note in found.notes}
     reported |= {skipped.path.rpartition("/")[2] for one in taken for skipped in one.skipped}
     out = []
@@ -364,7 +364,7 @@ def _skip_reason(entry: os.DirEntry[str], label: str) -> Skipped | None:
     if _is_dangling(entry):
         return None
     if not entry.is_file():
-        return report.not_a_file(label, kind_of(entry)) if is_known else None
+        return report.not_a_file(label, kind_of(entry)) if is_known or not entry.is_dir() else None
     is_packed = ARCHIVE.fullmatch(name) is not None
     return report.other_form(label) if kineto.HANDLER_END in name and not is_trace and not is_packed else None
 

@@ -11,7 +11,7 @@ from tb_npu_plugin.report.markup import figure, grouped, say, say_field
 
 Json = Mapping[str, Any]
 #: Kinds of rows beside the step.
-_OUTSIDE = ("before", "after", "outside")
+_OUTSIDE = ("before", "after", "outside", "between")
 
 
 def ledger_section(diagnosis: Json, decimals: int) -> Iterator[str]:

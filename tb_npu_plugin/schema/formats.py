@@ -3,7 +3,9 @@ readers/formats.py."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import (
@@ -51,7 +53,15 @@ class Format:
 
     def file(self, name: str) -> ResultFile | None:
         """Declaration of a file name without folders; None for undeclared files."""
+        if self._names.fullmatch(name) is None:
+            return None
         return next((file for file in self.files if file.matches(name)), None)
+
+    @cached_property
+    def _names(self) -> re.Pattern[str]:
+        """Pattern of all file names: a folder may hold many that are none."""
+        each = (file.pattern.pattern if file.pattern else re.escape(file.name) for file in self.files)
+        return re.compile(rf"(?:{'|'.join(re.sub(r'[(][?]P<[^>]+>', '(?:', one) for one in each)})(?:\.gz)?")
 
     def file_of(self, table: str) -> ResultFile | None:
         """The file that fills a logical table, or "trace"; None if the format has none."""

@@ -25,6 +25,7 @@ from typing import Literal, NamedTuple, Optional, get_args
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.schema.pattern_cost import why_expensive
 
 Where = Literal["kernel_name", "kernel_type", "gpu_kernel", "task_type", "host_op", "api"]
 #: Categories of slices in a trace: kernels of a GPU; what is not work of its own.
@@ -68,14 +69,17 @@ _MATCHES: dict[str, Callable[[str], str]] = {
     "regex": lambda text: text,
 }
 _COLUMNS = ("where", "match", "pattern", "meaning")
-#: Numbers of calls at the end of a name: names that differ in nothing else mean the same.
-_CALL = re.compile(r"(?:_+\d+)+$")
+#: No kernel's name is longer, characters: searches take up to the square of it.
+_MOST_TEXT = 4096
 _GROUP = re.compile(r"__(\d{1,3})_\d+_\d+$")
+#: Folds that drop the numbers of a call.
+CALL_FOLDS = ("hcom", "kfc", "dtype_suffix", "graph_index", "hash")
 #: Folds of names that CANN's compilers made of a type.
 _OF_COMPILERS = ("graph_index", "hash")
 #: What CANN's compilers add to the type in a name: "te_" before it, a hash and all after it, numbers of calls or graphs.
-_BEFORE, _AFTER = re.compile(r"^(?:te|trans)_"), re.compile(r"(?:_[0-9a-f]{32,64}.*|__kernel\d+|(?:_\d+)+)$", re.DOTALL)
+_BEFORE, _AFTER = re.compile(r"^(?:te|trans)_"), re.compile(r"_[0-9a-f]{32,64}.*|__kernel\d+$", re.DOTALL)
 _INDEX = re.compile(r"(?<=[A-Za-z])\d+(?=$|_MemSet$)")
+_HASH, _ANY_HASH, _LONG_NUMBER = re.compile(r"_[0-9a-f]{32,64}"), "_" + "f" * 32, re.compile(r"\d{3,}")
 _CORE, _DTYPE = re.compile(r"_mix_ai[cv]$"), re.compile(r"_(?:u?int\d+|b?float\d*|bf16|fp\d+\w*|half)$")
 #: Of C++: return type, namespaces without a name; numbers that begin the template arguments. Of Triton: number of the kernel, versions of
 #: its arguments. Of libraries: sizes of tiles, and all after them.
@@ -108,15 +112,17 @@ def user_table() -> tuple[list[_Row], list[Problem]]:
             lines = csv.DictReader(file)
             if not set(_COLUMNS).issubset(lines.fieldnames or ()):
                 return [], [_problem(path, "1", ", ".join(lines.fieldnames or ()), is_whole=True)]
-            found = list(_rows_of(lines))
+            found = list(_rows_of(lines, why_expensive))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         return [], [_problem(path, "", str(error), is_whole=True)]
     rows = [row for row in found if isinstance(row, _Row)]
     return rows, [_problem(path, str(line), row) for line, row in enumerate(found, start=2) if isinstance(row, str)]
 
 
-def _rows_of(lines: csv.DictReader[str]) -> Iterator[_Row | str]:
-    """Each row, or what is wrong with it."""
+def _rows_of(
+    lines: csv.DictReader[str], refuse: Callable[[str], Optional[str]] = lambda pattern: None
+) -> Iterator[_Row | str]:
+    """Each row, or what is wrong with it. refuse: why a regular expression is not taken."""
     for line in lines:
         where, match, pattern, meaning = ((line.get(key) or "").strip() for key in _COLUMNS)
         if where not in get_args(Where) or match not in _MATCHES or not pattern or not meaning:
@@ -124,8 +130,11 @@ def _rows_of(lines: csv.DictReader[str]) -> Iterator[_Row | str]:
             continue
         try:
             compiled = re.compile(_MATCHES[match](pattern))
+            reason = refuse(pattern) if match == "regex" else None
         except (re.error, OverflowError, RecursionError) as error:
-            yield f"{pattern}: {error}"
+            reason = str(error)
+        if reason:
+            yield f"{pattern}: {reason}"
             continue
         yield _Row(where, compiled, KernelMeaning(meaning, line.get("waits_inside") == "yes", line.get("fold") or ""))
 
@@ -154,6 +163,8 @@ def _rows(where: Where) -> list[_Row]:
 @lru_cache(maxsize=65_536)
 def meaning_of(text: str, where: Where) -> Optional[KernelMeaning]:
     """Meaning of one text; None if the table does not know it."""
+    if len(text) > _MOST_TEXT:
+        return None
     return next((row.found for row in _rows(where) if row.pattern.search(text)), None)
 
 
@@ -162,13 +173,13 @@ def meaning_of_kernel(name: Optional[str], kernel_type: Optional[str], is_gpu: b
 
     GPU: by the whole name. NPU: by the name, else by the type; where that is unknown, by the type in the name.
     """
-    name = _without_call(name or "")
+    name = _alike(without_call(name or ""))
     return meaning_of(name, "gpu_kernel") if is_gpu else _meaning_on_npu(name, kernel_type)
 
 
 def meaning_of_slice(name: str, category: str) -> str:
     """Meaning of a slice of a timeline, a task, a kernel or an operator of the host; "" if it is not known by name."""
-    return "" if category in NO_WORK else _meaning_of_slice(_without_call(name), category == KERNEL_CATEGORY)
+    return "" if category in NO_WORK else _meaning_of_slice(_alike(without_call(name)), category == KERNEL_CATEGORY)
 
 
 @lru_cache(maxsize=65_536)
@@ -180,9 +191,23 @@ def _meaning_of_slice(name: str, is_gpu: bool) -> str:
     return found.meaning if found is not None else ""
 
 
-def _without_call(name: str) -> str:
-    """The name with 0 as the numbers of its call, unless a row of the user's may name a call."""
-    return _CALL.sub("_0", name) if name[-1:].isdigit() and not user_table()[0] else name
+def without_call(name: str) -> str:
+    """The name with 0 as the numbers of its call: names that differ in nothing else mean the same, unless a row of the user's names
+    a call."""
+    stem = name if user_table()[0] else _stem(name)
+    return name if stem is name else f"{stem}_0"
+
+
+def _stem(name: str) -> str:
+    """The name without the numbers of its call, such as `__564_7_1`."""
+    stem = name.rstrip("_0123456789")
+    numbers = name[len(stem) :]
+    return stem + numbers.partition("_")[0] if "_" in numbers and numbers[-1] != "_" else name
+
+
+def _alike(name: str) -> str:
+    """The name with one hash for all and one long number for all: no row of the table names one, but one of the user's may."""
+    return name if user_table()[0] else _LONG_NUMBER.sub("000", _HASH.sub(_ANY_HASH, name))
 
 
 @lru_cache(maxsize=65_536)
@@ -199,19 +224,18 @@ def _meaning_on_npu(name: str, kernel_type: Optional[str]) -> Optional[KernelMea
 
 def _types_in(name: str) -> list[str]:
     """Types that a kernel's name may hold: aclnnX_Y_Z -> Z, trans_TransData_3 -> TransData, Conv2D1 -> Conv2D."""
-    word = _AFTER.sub("", _BEFORE.sub("", _CORE.sub("", name))).rpartition("_")[2]
+    word = _AFTER.sub("", _stem(_BEFORE.sub("", _CORE.sub("", name)))).rpartition("_")[2]
     return [word, _INDEX.sub("", word)] if word else []
 
 
-@lru_cache(maxsize=65_536)
 def folded_name(name: str, fold: str) -> str:
     """Name of all calls of a kernel, by the rule `fold` of its row in the table."""
     if fold in ("hcom", "kfc"):
-        return _CALL.sub("", name) or name
+        return _stem(name) or name
     if fold == "dtype_suffix":
-        return _DTYPE.sub("", _CALL.sub("", name)) or name
+        return _DTYPE.sub("", _stem(name)) or name
     if fold in _OF_COMPILERS:
-        stem = _AFTER.sub("", _CORE.sub("", name))
+        stem = _AFTER.sub("", _stem(_CORE.sub("", name)))
         return (_INDEX.sub("", stem) if fold == "graph_index" else stem) or name
     if fold in ("template", "nccl", "library", "triton"):
         function = _NUMBERS.sub("", _UNNAMED.sub("", _without_arguments(name)))

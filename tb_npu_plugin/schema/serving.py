@@ -34,12 +34,16 @@ class Engine:
 
     first, last: If several marks make an iteration, the name of its first or of its last one. Before the first there is
         no iteration: others use such names, too.
+    setting: What the server must be started with to mark iterations; "": nothing.
+    devices: Kinds of devices that it runs on; vllm-ascend is vLLM on an NPU.
     """
 
     name: str
     pattern: re.Pattern[str]
     first: str = ""
     last: str = ""
+    setting: str = ""
+    devices: tuple[str, ...] = ("NPU",)
     from_code: bool = False
 
 
@@ -62,6 +66,7 @@ ENGINES = (
             r"execute(?:_\d+)?_(?:context|new)_(?P<context>\d+)(?:\((?:sq)?(?P<context_tokens>\d+)[^)]*\))?"
             r"_(?:generation|cached)_(?P<generation>\d+)(?:\((?:sq)?(?P<generation_tokens>\d+)[^)]*\))?.*"
         ),
+        devices=("GPU",),
     ),
     # step[EXTEND bs=1 toks=888], step[DECODE bs=32], step[DRAFT_LOOP raw_bs=3 bs=4]; bs is padded beside raw_bs
     Engine(
@@ -70,6 +75,7 @@ ENGINES = (
             r"step\[(?P<word>[A-Z_]+)(?![A-Z_])(?=(?:[^\]]*?\b(?:raw_)?bs=(?P<requests>\d+))?)"
             r"(?=(?:[^\]]*?\btoks=(?P<tokens>\d+))?)[^\]]*\].*"
         ),
+        devices=("NPU", "GPU"),
     ),
     # prefill[bs=1 tok=888], decode[bs=117/128]: 128 is padded
     Engine(
@@ -78,13 +84,14 @@ ENGINES = (
             r"(?P<word>prefill|decode)\[(?=(?:[^\]]*?\bbs=(?P<requests>\d+))?)"
             r"(?=(?:[^\]]*?\btok\w*=(?P<tokens>\d+))?)[^\]]*\].*"
         ),
+        devices=("GPU",),
         from_code=True,
     ),
-    # With VLLM_CUSTOM_SCOPES_FOR_PROFILING=1
     Engine(
         "vllm-ascend",
         re.compile(r"prepare input|forward|post process|sample_token|draft_token"),
         first="prepare input",
+        setting="VLLM_CUSTOM_SCOPES_FOR_PROFILING=1",
         from_code=True,
     ),
     Engine(
@@ -94,8 +101,8 @@ ENGINES = (
         from_code=True,
     ),
 )
-#: Calls that replay a graph.
-GRAPH_LAUNCH = re.compile(r"(?:cuda|hip)GraphLaunch(?:_\w+)?")
+#: Calls that replay a graph. Source of those of an NPU: reports alone.
+GRAPH_LAUNCH = re.compile(r"(?:cuda|hip)GraphLaunch(?:_\w+)?|(?:AscendCL@)?aclmdlRIExecute(?:Async)?")
 
 #: Iterations of a serving engine; their times are in step_trace.
 ITERATIONS_COLUMNS = (

@@ -35,6 +35,8 @@ class SpanJson(TypedDict):
     """Kind of result: an id of schema.formats."""
     start_ns: Optional[str]
     """Start, ns since the epoch; null while unknown."""
+    device_ns: Optional[list[str]]
+    """Start of its first and end of its last task on the device, ns since the epoch; null while unknown."""
     bytes: int
     """Size of its files."""
     fingerprint: str
@@ -363,6 +365,7 @@ def _span(library: Library, place: Place) -> SpanJson:
         "id": span.token,
         "label": span_label(span, meta),
         "start_ns": None if start is None else str(start),
+        "device_ns": [str(time) for time in meta["device_ns"]] if meta and meta.get("device_ns") else None,
         "bytes": span.bytes,
         # A result is read again when its files settle, although they do not change.
         "fingerprint": span.fingerprint + ("+" if growing else ""),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Optional, TypedDict
 
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
+from tb_npu_plugin.analysis.steps.of_span import steps_and_source
 from tb_npu_plugin.analysis.steps.step_trace import StepTimes
 from tb_npu_plugin.discovery.model import FoundWorker, Place
 from tb_npu_plugin.messages import Message, messages_of
@@ -17,7 +18,7 @@ from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import files_of
 from tb_npu_plugin.views.distributed import RankStateJson
 from tb_npu_plugin.views.step_trace import mean_course
-from tb_npu_plugin.views.steps import StepJson, steps_of
+from tb_npu_plugin.views.steps import StepJson, step_json
 
 
 class RankStepJson(TypedDict):
@@ -93,7 +94,7 @@ def steps(library: Library, run: str) -> list[RankStepJson]:
         statuses = _statuses(library, place)
         state = _first_unread(statuses).state
         span = library.open(place, statuses) if state == "ready" else None
-        found = steps_of(span)[0] if span is not None else []
+        found = [step_json(step, {}) for step in steps_and_source(span)[0]] if span is not None else []
         out.append(
             {
                 "span": place.span.token,

@@ -50,13 +50,12 @@ class Archives:
             if not is_settled((file,)) and not self._waits:
                 return OpenedArchive(reason=Message("skipped.packed"))
             if self._waits:
-                self._unpack(key, path, size)
+                entry = self._unpack(key, path, size)
             elif key not in self._running:
                 self._running.add(key)
                 threading.Thread(
                     target=self._unpack_later, args=(key, path, size), name="npu-unpack", daemon=True
                 ).start()
-            entry = self._cache.get(key)
         if entry is not None:
             return _opened(entry)
         return OpenedArchive(reason=self._failed.get(key, Message("skipped.packed")))
@@ -68,20 +67,21 @@ class Archives:
             self._running.discard(key)
             self._done()
 
-    def _unpack(self, key: str, path: Path, size: int) -> None:
+    def _unpack(self, key: str, path: Path, size: int) -> Entry | None:
         """Make the entry of an archive, or note why there is none."""
         with self._lock:
             try:
                 built = self._cache.new_folder()
                 try:
                     found = self._run(path, built / _MEMBERS, size)
-                    self._cache.commit(key, built, {"problems": [], **found})
+                    return self._cache.commit(key, built, {"problems": [], **found})
                 finally:
                     self._cache.discard(built)
             except OSError as error:
                 self._failed[key] = report.unreadable("", error, is_file=True).reason
             except _Failed as failed:
                 self._failed[key] = failed.reason
+        return None
 
     def _run(self, path: Path, target: Path, size: int) -> dict[str, object]:
         """What the process answered. Raises _Failed or OSError."""

@@ -153,6 +153,8 @@ class LedgerJson(TypedDict):
     """From the last task to the end of the step's mark on the host, beside the window."""
     outside_ns: int
     """Time of the step that neither the window nor its marks cover: by its recorded length, or by the longest rank."""
+    between_ns: int
+    """Between iterations of a serving engine, per iteration, beside the window; 0 for steps."""
     hidden_ns: int
     """Communication beside computing: a memo, inside computing."""
     entries: list[LedgerEntryJson]
@@ -237,6 +239,7 @@ def _ledger_json(ledger: RankLedger) -> LedgerJson:
         "before_ns": ledger.before_ns,
         "after_ns": ledger.after_ns,
         "outside_ns": ledger.outside_ns,
+        "between_ns": ledger.between_ns,
         "hidden_ns": ledger.hidden_ns,
         "entries": [
             {

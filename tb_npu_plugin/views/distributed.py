@@ -20,7 +20,7 @@ from tb_npu_plugin.analysis.run.experts import expert_times
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
 from tb_npu_plugin.analysis.run.step_waits import step_waits_of
 from tb_npu_plugin.analysis.run.time_range import budgets_in, of_operators
-from tb_npu_plugin.messages import Message, MessageJson, messages_of
+from tb_npu_plugin.messages import Message, MessageJson, Period, messages_of
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.link_files import LINK_TABLES
 from tb_npu_plugin.schema.registry import TABLES, file_of
@@ -28,6 +28,7 @@ from tb_npu_plugin.tables import Column, Kind, empty, from_lists
 from tb_npu_plugin.texts import natural_key
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.cluster import ClusterJson, cluster
+from tb_npu_plugin.views.steps import period_of
 from tb_npu_plugin.views.time_range import WITHIN, check_no_range, time_range
 
 
@@ -108,6 +109,8 @@ class DistributedJson(TypedDict):
     """Ranks that are read, then the others with a reason."""
     steps: list[Optional[str]]
     """Steps of all ranks; null: ranks without marked steps. Empty for a time range."""
+    period: Period
+    """What the steps of the first rank are; "capture" without marks."""
     budgets: list[RankBudget]
     """One for each rank, device and step."""
     groups: list[GroupJson]
@@ -152,6 +155,7 @@ def build(source: ViewInput) -> ViewResult:
     data: DistributedJson = {
         "ranks": [_state(span) for span in spans],
         "steps": sorted(steps, key=lambda step: (step is None, natural_key(step or ""))),
+        "period": period_of(spans[0], steps) if spans else "capture",
         "budgets": budgets,
         "groups": _groups(run),
         "links": links,

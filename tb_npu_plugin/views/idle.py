@@ -10,8 +10,9 @@ from tb_npu_plugin.analysis.idle import tables
 from tb_npu_plugin.analysis.idle.model import CauseTime, DeviceIdle, StreamQueue
 from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.errors import BadRequest
-from tb_npu_plugin.messages import Message
+from tb_npu_plugin.messages import Message, Period
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.steps import period_of
 
 
 class IdleJson(TypedDict):
@@ -27,6 +28,8 @@ class IdleJson(TypedDict):
     """The chosen device."""
     steps: list[Optional[str]]
     """Steps of the device; null: not marked."""
+    period: Period
+    """What the steps are; "capture" without marks."""
     step_ns: int
     """Step time of the chosen steps."""
     free_ns: int
@@ -61,6 +64,7 @@ def build(source: ViewInput) -> ViewResult:
         "devices": [one.device_id for one in found],
         "device": idle.device_id,
         "steps": [one.step for one in idle.steps],
+        "period": period_of(span, (one.step for one in idle.steps)),
         "step_ns": sum(one.total_ns or 0 for one in steps),
         "free_ns": sum(one.time_ns for one in causes),
         "gaps": int((gaps.is_free & own).sum()),
@@ -103,6 +107,7 @@ def _nothing() -> IdleJson:
         "devices": [],
         "device": None,
         "steps": [],
+        "period": "capture",
         "step_ns": 0,
         "free_ns": 0,
         "gaps": 0,

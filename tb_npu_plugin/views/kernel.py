@@ -13,11 +13,12 @@ from tb_npu_plugin.analysis.kernels.statistics import CoreTime
 from tb_npu_plugin.analysis.operators import totals as op_totals
 from tb_npu_plugin.analysis.time_range import overlaps
 from tb_npu_plugin.errors import BadRequest
-from tb_npu_plugin.messages import Message
+from tb_npu_plugin.messages import Message, Period
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable, device_kind
 from tb_npu_plugin.views.recorded import recorded_tables
+from tb_npu_plugin.views.steps import period_of
 from tb_npu_plugin.views.time_range import WITHIN, check_no_range, time_range
 
 
@@ -35,6 +36,8 @@ class KernelJson(TypedDict):
 
     steps: list[Optional[str]]
     """Steps of the kernels; null: outside steps."""
+    period: Period
+    """What the steps are; "capture" without marks."""
     cores: list[CoreTime]
     """Device time by accelerator core."""
     kernels: int
@@ -88,6 +91,7 @@ def build(source: ViewInput) -> ViewResult:
     found = device(kernels, span.capture.device_name, _figure(source, "peak", 1e12), _figure(source, "bandwidth", 1e9))
     data: KernelJson = {
         "steps": steps,
+        "period": period_of(span, steps),
         "cores": cores,
         "kernels": len(kernels),
         "computing_ns": sum(core.total_ns for core in cores if not core.communication),
@@ -118,6 +122,7 @@ def _summed_up(span: SpanData, totals: Table | None) -> ViewResult:
     there = {"kernels": kernels, "op_totals": totals, "op_statistic": statistic}
     data: KernelJson = {
         "steps": [],
+        "period": "capture",
         "cores": cores,
         "kernels": sum(core.calls for core in cores),
         "computing_ns": sum(core.total_ns for core in cores),

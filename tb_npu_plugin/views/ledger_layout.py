@@ -17,7 +17,7 @@ class LedgerRowJson(TypedDict):
     """A row of a ledger: entries of one kind and detail, or a part of them."""
 
     kind: LedgerKind
-    """Kind of the entries. "before", "after", "outside": time beside the step."""
+    """Kind of the entries. "before", "after", "outside", "between": time beside the step."""
     part: str
     """Its colour: a part of the ledger (analysis/parts.py)."""
     title: MessageJson

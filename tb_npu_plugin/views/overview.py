@@ -10,7 +10,7 @@ from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.analysis.kernels import statistics as kernel_analysis
 from tb_npu_plugin.analysis.operators import statistics as operator_analysis
 from tb_npu_plugin.analysis.run.step_waits import waiting_of_span
-from tb_npu_plugin.analysis.steps.of_span import are_computed
+from tb_npu_plugin.analysis.steps.of_span import are_computed, steps_and_source
 from tb_npu_plugin.analysis.steps.step_trace import StepTimes
 from tb_npu_plugin.messages import Period
 from tb_npu_plugin.model import SpanData
@@ -19,7 +19,7 @@ from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.capture import CaptureJson, capture_json
 from tb_npu_plugin.views.step_trace import mean_course
-from tb_npu_plugin.views.steps import StepJson, steps_of
+from tb_npu_plugin.views.steps import StepJson, period_of, step_json
 
 
 class DeviceWork(TypedDict):
@@ -39,13 +39,15 @@ class OverviewJson(TypedDict):
     """
 
     steps: list[StepJson]
-    """All steps."""
+    """The first MOST_STEPS steps; view step_trace has all."""
+    step_count: int
+    """Number of all steps."""
     steps_source: Optional[str]
     """File of the steps."""
     steps_computed: bool
     """Whether steps are computed from kernels (analysis.steps.partition); bubble and preparing are unknown then."""
     period: Period
-    """What the steps are: "iteration" of a serving engine, else "step"."""
+    """What the steps are; "capture" without marks."""
     course: Optional[StepTimes]
     """The mean step, if only points of the steps were recorded."""
     course_steps: int
@@ -60,18 +62,22 @@ class OverviewJson(TypedDict):
 
 #: Rows of the tables "kernels" and "operators".
 TOP = 10
+#: Steps that are sent at most.
+MOST_STEPS = 1000
 
 
 def build(source: ViewInput) -> ViewResult:
     """See OverviewJson."""
     span = source.spans[0]
-    steps, steps_source = steps_of(span, waiting_of_span(span, source.ranks_of(0)))
+    steps, steps_source = steps_and_source(span)
+    waiting = waiting_of_span(span, source.ranks_of(0))
     course, course_steps = (None, 0) if steps else mean_course(span)
     data: OverviewJson = {
-        "steps": steps,
+        "steps": [step_json(step, waiting) for step in steps[:MOST_STEPS]],
+        "step_count": len(steps),
         "steps_source": steps_source,
         "steps_computed": are_computed(span),
-        "period": "iteration" if span.rows("engine_iterations") else "step",
+        "period": period_of(span, (step.step for step in steps)),
         "course": course,
         "course_steps": course_steps,
         "capture": capture_json(span),

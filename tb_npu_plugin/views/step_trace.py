@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Literal, Optional, TypedDict, cast
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from tb_npu_plugin.analysis.grouping import group_rows
 from tb_npu_plugin.analysis.steps import step_trace as analysis
-from tb_npu_plugin.analysis.steps.iterations import groups_of, main_groups, steps_in
+from tb_npu_plugin.analysis.steps.iterations import TimeBetween, groups_of, main_groups, steps_in, time_between
 from tb_npu_plugin.analysis.steps.of_span import are_computed
 from tb_npu_plugin.analysis.steps.step_trace import Reduce, StepTimes
 from tb_npu_plugin.errors import BadRequest
@@ -17,6 +18,19 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import NULL_INT, Column, GroupByQuery, IntArray, Kind, Table, from_lists
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
+
+
+class AveragedJson(TypedDict):
+    """Steps that enter a mean."""
+
+    count: int
+    """Their number."""
+    first: Optional[str]
+    """The first; null if it is not marked, and without steps."""
+    last: Optional[str]
+    """The last."""
+    gaps: int
+    """Those whose gap is known."""
 
 
 class StepTraceJson(TypedDict):
@@ -36,23 +50,27 @@ class StepTraceJson(TypedDict):
     """ "points": recorded, the gap comes first. "kernels": forward and backward end with the last compute kernel, the gap
     comes last. "figures": from step_trace_time.csv. "iterations": of a serving engine, from the first to the last kernel."""
     steps: list[StepTimes]
-    """All steps, by time."""
+    """The steps by time: all, or of more than MOST_STEPS the shortest and the longest of each stretch, and the one shown."""
     mean: StepTimes
     """Mean of the steps in the field `averaged`."""
-    averaged: list[Optional[str]]
-    """Steps that enter the mean."""
+    averaged: AveragedJson
+    """What enters the mean."""
     recorded: Optional[StepTimes]
     """The mean in the file, for comparison."""
     chosen: Optional[str]
     """The step shown; null for the mean."""
     reduces: list[Reduce]
     """Communication operators of the step shown."""
+    between: Optional[TimeBetween]
+    """Time between iterations; null for steps, and for one iteration."""
     fp_point: Optional[str]
     """Operator at the start of the forward pass."""
     bp_point: Optional[str]
     """Operator at the end of the backward pass."""
 
 
+#: Steps of the trend that are sent at most; the table pages through all of them.
+MOST_STEPS = 2000
 COLUMNS = (
     Column("step", Kind.TEXT, "Step", "Step number; unknown without step marks.", "identity"),
     Column("start_ns", Kind.TIME, "Start", "Start of the step on the device.", "time"),
@@ -99,12 +117,13 @@ def build(source: ViewInput) -> ViewResult:
         "devices": devices,
         "device": device,
         "method": trace.method,
-        "steps": [_times(step, span.base_ns) for step in trace.steps],
+        "steps": [_times(step, span.base_ns) for step in _thinned(trace.steps, chosen)],
         "mean": _times(analysis.mean_step(counted), 0),
-        "averaged": [step.step for step in counted],
+        "averaged": _averaged_json(counted),
         "recorded": None if trace.recorded is None else _times(trace.recorded, 0),
         "chosen": None if chosen is None else chosen.step,
         "reduces": list(reduces),
+        "between": time_between(_bounds(trace.steps)) if groups else None,
         "fp_point": fp_point,
         "bp_point": bp_point,
     }
@@ -118,6 +137,29 @@ def build(source: ViewInput) -> ViewResult:
             "total_ns",
         )
     return ViewResult(data, tables, span.base_ns)
+
+
+def _bounds(steps: Sequence[StepTimes]) -> Iterator[tuple[int, int]]:
+    for step in steps:
+        if step.start_ns is not None and step.total_ns is not None:
+            yield step.start_ns, step.start_ns + step.total_ns
+
+
+def _averaged_json(counted: Sequence[StepTimes]) -> AveragedJson:
+    first, last = (counted[0].step, counted[-1].step) if counted else (None, None)
+    gaps = sum(step.gap_ns is not None for step in counted)
+    return {"count": len(counted), "first": first, "last": last, "gaps": gaps}
+
+
+def _thinned(steps: Sequence[StepTimes], chosen: Optional[StepTimes]) -> list[StepTimes]:
+    """At most MOST_STEPS of the steps, and the chosen one: the shortest and the longest of each stretch."""
+    if len(steps) <= MOST_STEPS:
+        return list(steps)
+    kept = set() if chosen is None else {steps.index(chosen)}
+    for stretch in np.array_split(np.arange(len(steps)), MOST_STEPS // 2):
+        times = [steps[at].total_ns or 0 for at in stretch]
+        kept |= {int(stretch[times.index(edge(times))]) for edge in (min, max)}
+    return [steps[at] for at in sorted(kept)]
 
 
 def _iterations_table(iterations: Table, steps: list[StepTimes]) -> Table:

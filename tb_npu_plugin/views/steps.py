@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Optional, TypedDict, cast
 
 from tb_npu_plugin.analysis.run.step_waits import NO_WAITING, LateRank, StepPlace, StepWaiting
-from tb_npu_plugin.analysis.steps.of_span import steps_and_source
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.analysis.steps.parts import StepParts, parts_of
+from tb_npu_plugin.messages import Period
 from tb_npu_plugin.model import SpanData
 
 
@@ -52,20 +52,21 @@ class StepJson(TypedDict):
     """The parts of the bar."""
 
 
-def steps_of(
-    span: SpanData, waiting: Optional[Mapping[StepPlace, StepWaiting]] = None
-) -> tuple[list[StepJson], str | None]:
-    """Step budgets and their file: step_trace_time.csv, else computed from the kernels. waiting: of the steps, if known."""
-    steps, source = steps_and_source(span)
-    return [_step_json(step, (waiting or {}).get((step.step, step.device_id), NO_WAITING)) for step in steps], source
+def period_of(span: SpanData, steps: Iterable[Optional[str]]) -> Period:
+    """What `steps` of a span are: iterations of a serving engine, steps, or the whole capture where none is marked."""
+    if span.rows("engine_iterations"):
+        return "iteration"
+    return "step" if any(step is not None for step in steps) else "capture"
 
 
-def _step_json(step: Step, waiting: StepWaiting) -> StepJson:
-    bubble = step.bubble if waiting.bubble is None else waiting.bubble
+def step_json(step: Step, waiting: Mapping[StepPlace, StepWaiting]) -> StepJson:
+    """A step as the contract has it. waiting: of the steps where it is known."""
+    own = waiting.get((step.step, step.device_id), NO_WAITING)
+    bubble = step.bubble if own.bubble is None else own.bubble
     found = asdict(step) | {
         "bubble": bubble,
-        "exposed_waiting": waiting.exposed_waiting,
-        "waiting_for": list(waiting.waiting_for),
-        "parts": parts_of(step, waiting.exposed_waiting, waiting.bubble_beside),
+        "exposed_waiting": own.exposed_waiting,
+        "waiting_for": list(own.waiting_for),
+        "parts": parts_of(step, own.exposed_waiting, own.bubble_beside),
     }
     return cast(StepJson, {key: found[key] for key in StepJson.__annotations__})

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal, Optional, TypedDict
 
 from tb_npu_plugin.errors import NotReady
-from tb_npu_plugin.messages import Message
+from tb_npu_plugin.messages import Message, Period
 from tb_npu_plugin.store.timeline.meta import MAX_TRACKS
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
+from tb_npu_plugin.views.steps import period_of
 
 
 class ThreadJson(TypedDict):
@@ -78,6 +79,8 @@ class TraceJson(TypedDict):
     """End of the last slice. Counters may run longer."""
     steps: list[TraceStepJson]
     """Steps, by time."""
+    period: Period
+    """What the steps are; "capture" without marks."""
     events: int
     """Events that the timeline shows."""
     slices: int
@@ -107,6 +110,7 @@ def build(source: ViewInput) -> ViewResult:
         "slices_start": first,
         "slices_end": last,
         "steps": [{"step": step, "start": start, "end": end} for step, start, end in timeline.steps],
+        "period": period_of(source.spans[0], (step for step, _, _ in timeline.steps)),
         "events": timeline.event_count,
         "slices": timeline.slice_count,
         "flow_kinds": timeline.flow_kinds,

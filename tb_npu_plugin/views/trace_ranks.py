@@ -17,6 +17,7 @@ from tb_npu_plugin.analysis.run.strips import (
     exposed_waits,
     step_parts,
 )
+from tb_npu_plugin.messages import Period
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import IntArray
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
@@ -114,6 +115,8 @@ class TraceRanksJson(TypedDict):
     """Ranks that are not read, or whose trace is not read, with the reason."""
     parts: list[str]
     """What a rank does: ids of the parts of its time."""
+    period: Period
+    """What the steps are."""
     lines: list[TraceRankJson]
     """Ranks that are read, by rank."""
     stragglers: list[str]
@@ -132,6 +135,7 @@ def build(source: ViewInput) -> ViewResult:
     ranks: TraceRanksJson = {
         "ranks": [],
         "parts": list(PARTS),
+        "period": data.period,
         "lines": [_rank(run, span, base) for span in data.spans],
         "stragglers": _stragglers(data),
         "groups": _groups(run),

@@ -127,7 +127,9 @@ def test_step_trace(case: Case) -> None:
         data = shown(step_trace.VIEW, span, device=str(device) if len(tasks_of(events)) > 1 else "")
         bounds = bounds_of(tasks)
         assert [step["step"] for step in data["steps"]] == list(bounds)
-        assert data["averaged"] == (list(bounds)[:-1] or list(bounds))
+        whole = list(bounds)[:-1] or list(bounds)
+        averaged = data["averaged"]
+        assert (averaged["count"], averaged["first"], averaged["last"]) == (len(whole), whole[0], whole[-1])
         for step, (start, end) in zip(data["steps"], bounds.values()):
             own = [task for task in tasks if task.step == step["step"]]
             computed = max(min(task.end, end) for task in own if task.kind == "computes")

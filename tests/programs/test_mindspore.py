@@ -1,7 +1,7 @@
 """MindSpore's own package under `tb-npu run`, and with the twin of its profiler.
 
 The scripts are in the style of the vendor's documents, ask for Ascend, and run unchanged on the CPU. No NPU was there: that a
-host with one gets MindSpore's own objects is shown by what environment.py looks at alone.
+host with one gets MindSpore's own objects is shown by what has_npu looks at alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.capture.mindspore import environment
+import tb_npu_plugin.capture.mindspore as own_package
 from tb_npu_plugin.capture.mindspore.raw_data import read
 from tests.conftest import ROOT
 from tests.programs import python_of
@@ -445,9 +445,9 @@ with profile(schedule=schedule(wait=0, warmup=0, active=2, repeat=1), experiment
 
 
 def test_host_with_an_npu_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "DEVICES", tmp_path)
-    assert not environment.has_npu()
+    monkeypatch.setattr(own_package, "DEVICES", tmp_path)
+    assert not own_package.has_npu()
     (tmp_path / "davinci0").touch()
-    assert environment.has_npu()
+    assert own_package.has_npu()
     monkeypatch.setenv("TB_NPU_BACKEND", "mock")
-    assert not environment.has_npu()
+    assert not own_package.has_npu()

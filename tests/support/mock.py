@@ -14,8 +14,8 @@ from tb_npu_plugin.capture.command import METRICS
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe, write_run
 from tb_npu_plugin.capture.simulation.chips import CHIPS
-from tb_npu_plugin.capture.writers.built_in_marks import COMMUNICATION, DATALOADER
 from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.torch_record import COMMUNICATION, DATALOADER
 
 ONE = Recipe("tiny", steps=2, options=Options(l2_cache=True))
 CLUSTER = Recipe("tiny", ranks=8, tp=2, pp=2, steps=2, sizes=Sizes(micro=3), only=(0, 3, 6))

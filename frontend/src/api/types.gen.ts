@@ -69,6 +69,7 @@ export const PARTS = {
     before: { title: "part.ledger.before", color: "--c-prep" },
     after: { title: "part.ledger.after", color: "--c-prep" },
     outside: { title: "part.ledger.outside", color: "--c-free" },
+    between: { title: "part.ledger.between", color: "--c-free" },
     computing: { title: "part.ledger.computing", color: "--c-compute" },
     computing_forward_backward: { title: "part.ledger.forward_backward", color: "--c-compute" },
     computing_tail: { title: "part.ledger.tail", color: "--c-mix" },
@@ -101,6 +102,18 @@ export interface Arrival {
   after: number | null;
   /** How it is known. */
   source: "start" | "wait" | "before" | "unknown";
+}
+
+/** Steps that enter a mean. */
+export interface AveragedJson {
+  /** Their number. */
+  count: number;
+  /** The first; null if it is not marked, and without steps. */
+  first: string | null;
+  /** The last. */
+  last: string | null;
+  /** Those whose gap is known. */
+  gaps: number;
 }
 
 /** Capture settings of a span. Null: not recorded. */
@@ -665,6 +678,8 @@ export interface DistributedJson {
   ranks: RankStateJson[];
   /** Steps of all ranks; null: ranks without marked steps. Empty for a time range. */
   steps: (string | null)[];
+  /** What the steps of the first rank are; "capture" without marks. */
+  period: "step" | "iteration" | "capture" | "repeat";
   /** One for each rank, device and step. */
   budgets: RankBudget[];
   /** Communication groups. */
@@ -826,7 +841,7 @@ export interface FindingJson {
   /** How to see that it helped. */
   check: string;
   /** Entries of the ledger that it would shorten, the likeliest first; "before": the time before the first task. */
-  shortens: ("computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained" | "before" | "after" | "outside")[];
+  shortens: ("computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained" | "before" | "after" | "outside" | "between")[];
   /** Rules whose findings explain this one; their cost contains its cost. */
   causes: string[];
   /** Code and parameters of `title`, `message`, `check` and the entries of `fix` ("fix.0"). */
@@ -878,6 +893,8 @@ export interface IdleJson {
   device: number | null;
   /** Steps of the device; null: not marked. */
   steps: (string | null)[];
+  /** What the steps are; "capture" without marks. */
+  period: "step" | "iteration" | "capture" | "repeat";
   /** Step time of the chosen steps. */
   step_ns: number;
   /** Free of the chosen steps: the sum of `causes`. */
@@ -988,6 +1005,8 @@ export interface KernelFactsJson {
 export interface KernelJson {
   /** Steps of the kernels; null: outside steps. */
   steps: (string | null)[];
+  /** What the steps are; "capture" without marks. */
+  period: "step" | "iteration" | "capture" | "repeat";
   /** Device time by accelerator core. */
   cores: CoreTime[];
   /** Number of kernel calls. */
@@ -1116,6 +1135,8 @@ export interface LedgerJson {
   after_ns: number;
   /** Time of the step that neither the window nor its marks cover: by its recorded length, or by the longest rank. */
   outside_ns: number;
+  /** Between iterations of a serving engine, per iteration, beside the window; 0 for steps. */
+  between_ns: number;
   /** Communication beside computing: a memo, inside computing. */
   hidden_ns: number;
   /** Its parts. */
@@ -1124,8 +1145,8 @@ export interface LedgerJson {
 
 /** A row of a ledger: entries of one kind and detail, or a part of them. */
 export interface LedgerRowJson {
-  /** Kind of the entries. "before", "after", "outside": time beside the step. */
-  kind: "computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained" | "before" | "after" | "outside";
+  /** Kind of the entries. "before", "after", "outside", "between": time beside the step. */
+  kind: "computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained" | "before" | "after" | "outside" | "between";
   /** Its colour: a part of the ledger (analysis/parts.py). */
   part: string;
   /** Its name. */
@@ -1316,13 +1337,15 @@ export interface OthersJson {
 
 /** Steps, capture and largest consumers of time. Tables: "kernels" (the ten largest by type and core, or by name and core where types are unknown; without communication), "operators" (the ten largest by device self time; by host self time where nothing ran on a device). */
 export interface OverviewJson {
-  /** All steps. */
+  /** The first MOST_STEPS steps; view step_trace has all. */
   steps: StepJson[];
+  /** Number of all steps. */
+  step_count: number;
   /** File of the steps. */
   steps_source: string | null;
   /** Whether steps are computed from kernels (analysis.steps.partition); bubble and preparing are unknown then. */
   steps_computed: boolean;
-  /** What the steps are: "iteration" of a serving engine, else "step". */
+  /** What the steps are; "capture" without marks. */
   period: "step" | "iteration" | "capture" | "repeat";
   /** The mean step, if only points of the steps were recorded. */
   course: StepTimes | null;
@@ -1844,6 +1867,8 @@ export interface SpanJson {
   format: string;
   /** Start, ns since the epoch; null while unknown. */
   start_ns: string | null;
+  /** Start of its first and end of its last task on the device, ns since the epoch; null while unknown. */
+  device_ns: string[] | null;
   /** Size of its files. */
   bytes: number;
   /** Changes when its files change. */
@@ -1998,18 +2023,20 @@ export interface StepTraceJson {
   device: number | null;
   /** "points": recorded, the gap comes first. "kernels": forward and backward end with the last compute kernel, the gap comes last. "figures": from step_trace_time.csv. "iterations": of a serving engine, from the first to the last kernel. */
   method: "points" | "kernels" | "figures" | "iterations";
-  /** All steps, by time. */
+  /** The steps by time: all, or of more than MOST_STEPS the shortest and the longest of each stretch, and the one shown. */
   steps: StepTimes[];
   /** Mean of the steps in the field `averaged`. */
   mean: StepTimes;
-  /** Steps that enter the mean. */
-  averaged: (string | null)[];
+  /** What enters the mean. */
+  averaged: AveragedJson;
   /** The mean in the file, for comparison. */
   recorded: StepTimes | null;
   /** The step shown; null for the mean. */
   chosen: string | null;
   /** Communication operators of the step shown. */
   reduces: Reduce[];
+  /** Time between iterations; null for steps, and for one iteration. */
+  between: TimeBetween | null;
   /** Operator at the start of the forward pass. */
   fp_point: string | null;
   /** Operator at the end of the backward pass. */
@@ -2092,6 +2119,22 @@ export interface ThreadJson {
   max_value: number | null;
 }
 
+/** Time between the iterations of a device, ns. With the time of the iterations, where they overlap counted once, it sums to `span_ns`. Whether requests waited meanwhile is not recorded. */
+export interface TimeBetween {
+  /** All of it. */
+  total_ns: number;
+  /** Its mean per iteration. */
+  per_iteration_ns: number;
+  /** Number of gaps. */
+  gaps: number;
+  /** Median of the gaps. */
+  median_ns: number;
+  /** The longest gap. */
+  longest_ns: number;
+  /** From the start of the first iteration to the end of the last. */
+  span_ns: number;
+}
+
 /** Clock of a rank: by the ends of the collectives that it shares with another rank. */
 export interface TraceClockJson {
   /** Span of the other rank. Clocks with the same reference can be compared. */
@@ -2150,6 +2193,8 @@ export interface TraceJson {
   slices_end: number | null;
   /** Steps, by time. */
   steps: TraceStepJson[];
+  /** What the steps are; "capture" without marks. */
+  period: "step" | "iteration" | "capture" | "repeat";
   /** Events that the timeline shows. */
   events: number;
   /** Slices in the file. */
@@ -2192,6 +2237,8 @@ export interface TraceRanksJson {
   ranks: RankStateJson[];
   /** What a rank does: ids of the parts of its time. */
   parts: string[];
+  /** What the steps are. */
+  period: "step" | "iteration" | "capture" | "repeat";
   /** Ranks that are read, by rank. */
   lines: TraceRankJson[];
   /** Spans of the stragglers (see docs/diagnosis.md). */

@@ -148,6 +148,7 @@ export const en = {
   "step.label": "Step",
   "step.label.iteration": "Iteration",
   "step.none": "no step",
+  "step.none.iteration": "no iteration",
 
   "budget.preparing.help":
     "From the step's start on the host to its first device task, while no other step runs on the device. Not part of the step time.",
@@ -164,6 +165,7 @@ export const en = {
   "budget.free.help": "Nothing runs on the device.",
   "step.time": "Step time",
   "step.time.iteration": "Iteration time",
+  "step.time.capture": "Time",
   "step.computing": "Computing",
   "step.computing.help": "Time in compute kernels, overlapped or not.",
   "step.communication": "Communication",
@@ -350,6 +352,7 @@ export const zh: Record<keyof typeof en, string> = {
   "step.label": "Step",
   "step.label.iteration": "迭代",
   "step.none": "无 step",
+  "step.none.iteration": "无迭代",
 
   "budget.preparing.help":
     "从 Host 侧 step 开始到 Device 侧首个任务开始，且设备上没有其他 step 在运行。不计入迭代耗时。",
@@ -364,6 +367,7 @@ export const zh: Record<keyof typeof en, string> = {
   "budget.free.help": "设备上没有任何任务在运行。",
   "step.time": "迭代耗时",
   "step.time.iteration": "迭代耗时",
+  "step.time.capture": "耗时",
   "step.computing": "计算",
   "step.computing.help": "计算 kernel 的时间，包括与通信重叠的部分。",
   "step.communication": "通信",

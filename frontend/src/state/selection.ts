@@ -163,6 +163,12 @@ export function chooseSpan(span: string): void {
   choose({ span });
 }
 
+/** Chooses a capture of any worker. */
+export function chooseCapture(span: string): void {
+  const found = places.peek().get(span);
+  if (found) choose({ worker: found.worker.id, span });
+}
+
 /** Changes the selection; resets the pair of Diff if it does not contain the new span. */
 function choose(next: Readonly<Record<string, string | null>>): void {
   const wanted = Object.fromEntries(

@@ -1,6 +1,7 @@
 /** Names and colours of the parts of times, which the server defines once (analysis/parts.py). */
 
 import { type MessageJson, PARTS } from "../api/types.gen";
+import * as format from "../base/format";
 import { lang } from "../i18n";
 import { sayMessage } from "../i18n/messages";
 
@@ -18,6 +19,10 @@ export function message(code: string, params: MessageJson["params"] = {}): strin
 
 /** A message of the server in the current language. */
 export const say = ({ code, params }: MessageJson): string => message(code, params);
+
+/** Name of a phase of iterations; null: its mark does not tell. */
+export const phaseName = (phase: string | null): string =>
+  phase === null ? format.UNKNOWN : message(`run.phase.${phase}`);
 
 /** Colour of a part, for CSS. */
 export function partColor<Table extends keyof Tables>(table: Table, id: keyof Tables[Table]): string {

@@ -11,7 +11,15 @@ import { selection } from "../../src/state/selection";
 import { Sides } from "../../src/views/diff/sides";
 
 function span(id: string, simulated: boolean): SpanJson {
-  const known = { label: id, start_ns: null, bytes: 0, fingerprint: "", state: "ready", problems: 0 } as const;
+  const known = {
+    label: id,
+    start_ns: null,
+    device_ns: null,
+    bytes: 0,
+    fingerprint: "",
+    state: "ready",
+    problems: 0,
+  } as const;
   return { id, ...known, views: [], format: "torch_npu", has_trace: true, simulated };
 }
 

@@ -8,6 +8,7 @@ function span(id: string): SpanJson {
     id,
     label: id,
     start_ns: null,
+    device_ns: null,
     bytes: 0,
     fingerprint: "",
     state: "new",

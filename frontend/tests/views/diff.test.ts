@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ClassDifference, DiffJson, TableJson } from "../../src/api/types.gen";
+import { chooseLang } from "../../src/i18n";
 import * as classes from "../../src/views/diff/classes";
 
 function row(id: string, before: number, after: number, running = 0): ClassDifference {
@@ -24,6 +25,14 @@ const pair = (before: string | null, after: string | null) => ({
 });
 
 describe("classes", () => {
+  it("names the phase of iterations in the language of the page", () => {
+    chooseLang("zh-CN");
+    const names = [classes.stepName("decode 8", "iteration"), classes.stepName("? 8", "iteration")];
+    chooseLang("en");
+    expect(names).toEqual(["解码 8", "? 8"]);
+    expect(classes.stepName("7", "step")).toBe("7");
+  });
+
   it("calls more time slower", () => {
     expect([5, -5, 0, null].map(classes.direction)).toEqual(["slower", "faster", "same", "same"]);
   });

@@ -67,6 +67,7 @@ function distributed(over: Partial<DistributedJson>): DistributedJson {
   return {
     ranks: [],
     steps: [],
+    period: "step",
     budgets: [],
     groups: [],
     links: [],

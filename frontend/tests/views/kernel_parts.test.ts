@@ -88,3 +88,10 @@ test("a core that computes, too, is not apart; the rows say which of them commun
   rows.data.communication = [0, 1];
   expect(sizes(kernelParts(rows, "name", MEANT).parts)).toEqual({ m: 4 });
 });
+
+test("an old link to one call of a collective leads to the row of its calls", () => {
+  const calls = { ...ROWS, columns: [...ROWS.columns, { ...ROWS.columns[0], key: "folded" }] } as typeof ROWS;
+  const pick = { column: "name", value: "hcom_allReduce__509_15_1" };
+  expect(pickOfCalls(ROWS, pick)).toEqual({ ...pick, value: "hcom_allReduce" });
+  expect(pickOfCalls(calls, pick)).toEqual(pick);
+});

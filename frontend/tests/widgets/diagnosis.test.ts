@@ -30,6 +30,7 @@ const LEDGER: LedgerJson = {
   before_ns: 2e6,
   after_ns: 0,
   outside_ns: 0,
+  between_ns: 0,
   hidden_ns: 4e6,
   entries: [{ entry: "waiting", detail: "", ns: 3e6, low_ns: 3e6, high_ns: 3e6, culprit: 2, chain: [], needs: "" }],
 };

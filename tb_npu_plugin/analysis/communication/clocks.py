@@ -8,6 +8,7 @@ from typing import Optional
 
 import numpy as np
 
+from tb_npu_plugin.analysis.communication.call_numbers import calls_of
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_OPS_COLUMNS
@@ -56,7 +57,7 @@ class Clock:
 
 
 def match_collectives(ranks: Sequence[Optional[Table]]) -> Collectives:
-    """Match by step, group, name and occurrence. ranks: comm_ops of each rank, or the result of operators_of.
+    """Match by step, group, name (its number as the ranks count it) and occurrence. ranks: comm_ops of each rank, or the result of operators_of.
 
     Where the group is unknown, names must identify the collectives of a step; ranks must have the same number of them.
     """
@@ -64,7 +65,7 @@ def match_collectives(ranks: Sequence[Optional[Table]]) -> Collectives:
     tables = [ops.take(rows) for ops, rows in zip(ranks, chosen) if ops is not None]
     rows = concat(_COLUMNS, [Table(_COLUMNS, {key: _column(one, key) for key in _KEYS}) for one in tables])
     owner = np.repeat(np.arange(len(ranks)), [len(one) for one in chosen])
-    names = Groups([rows.text(key) for key in ("step", "group", "name")], len(rows))
+    names = Groups([rows.text("step"), rows.text("group"), *calls_of(rows, owner)], len(rows))
     calls = Groups([names.of_row, owner], len(rows))
     occurrence = _occurrence(calls, rows.ints("start_ns"))
     count = calls.count()[calls.of_row]

@@ -10,6 +10,7 @@ from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding,
 from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.schema.serving import ENGINES
 
 #: Levels without types, shapes and counters of kernels.
 _LOW_LEVELS = ("Level_none", "Level0")
@@ -22,7 +23,12 @@ _STEPS_FIX = Fix(
     torch="fix.capture_quality.steps.schedule",
     mindspore="fix.capture_quality.steps.schedule",
 )
-_ITERATIONS_FIX = Fix("fix.capture_quality.iterations")
+_FEW_ITERATIONS_FIX = Fix("fix.capture_quality.steps")
+_ITERATIONS_FIX = Fix(
+    "fix.capture_quality.iterations",
+    torch="fix.capture_quality.iterations.npu",
+    gpu="fix.capture_quality.iterations.gpu",
+)
 _WARM_UP_FIX = Fix(
     "fix.capture_quality.warm_up",
     torch="fix.capture_quality.warm_up.schedule",
@@ -38,7 +44,7 @@ _OVERHEAD_FIX = Fix("fix.capture_quality.overhead")
 
 def find(run: RunData) -> list[Finding]:
     """One finding for each defect of the capture."""
-    return [_finding(message, fix) for message, fix in _defects(run)] if run.has_npu and run.step_ns else []
+    return [_finding(message, fix) for message, fix in _defects(run)] if run.step_ns else []
 
 
 def _finding(message: Message, fix: tuple[Message, ...]) -> Finding:
@@ -60,10 +66,12 @@ def _defects(run: RunData) -> Iterator[tuple[Message, tuple[Message, ...]]]:
     """(what is wrong, what to do)."""
     times = [time for step, time in run.step_times if step is not None]
     if run.period == "capture":
-        yield Message("finding.capture_quality.no_steps"), _ITERATIONS_FIX.of(run)
+        yield Message("finding.capture_quality.no_steps"), _iterations_fix(run)
+    if not run.has_npu:
+        return
     if len(times) == 1:
-        yield Message("finding.capture_quality.steps"), _STEPS_FIX.of(run)
-    if len(times) >= _LEAST_STEPS and times[0] >= _WARM_UP * median_of(times[1:]) > 0:
+        yield Message("finding.capture_quality.steps"), (_FEW_ITERATIONS_FIX if run.iterations else _STEPS_FIX).of(run)
+    if not run.iterations and len(times) >= _LEAST_STEPS and times[0] >= _WARM_UP * median_of(times[1:]) > 0:
         excess = percent(times[0] / median_of(times[1:]) - 1)
         first = run.step_times[0][0] or "–"
         yield (
@@ -80,6 +88,16 @@ def _defects(run: RunData) -> Iterator[tuple[Message, tuple[Message, ...]]]:
             Message("finding.capture_quality.overhead", options=slowing, share=percent(idle)),
             _OVERHEAD_FIX.of(run, options=slowing),
         )
+
+
+def _iterations_fix(run: RunData) -> tuple[Message, ...]:
+    """What records steps, or iterations of the engines that run on the device."""
+    own = [one for one in ENGINES if ("GPU" if run.is_of_gpu else "NPU") in one.devices]
+    names = ", ".join(one.name for one in own if not one.setting)
+    settings = {
+        key: value for one in own if one.setting for key, value in (("engine", one.name), ("setting", one.setting))
+    }
+    return _ITERATIONS_FIX.of(run, engines=names, **settings)
 
 
 def _overhead(run: RunData) -> Iterator[str]:

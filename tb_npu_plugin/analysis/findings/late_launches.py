@@ -60,10 +60,13 @@ def _is_launch_bound(span: SpanData, idle: DeviceIdle) -> bool:
     timeline = span.timeline
     launches = launches_of(timeline, tracks_of_device(timeline, idle.device_id))
     took = timeline.rows.dur
-    is_long = np.asarray(took[launches.task]) >= np.asarray(took[launches.call])
-    late = idle.cost_of("host_late")
-    tasks = len(launches.task) + sum(one.graph_kernels for one in groups_of(span))
-    return bool(is_long.sum() + tasks - len(is_long) < _LONG_TASKS * tasks) and late < _LATE_NS * len(launches.task)
+    _, place, tasks_of = np.unique(launches.call, return_inverse=True, return_counts=True)
+    is_alone = tasks_of[place] == 1
+    is_short = is_alone & (np.asarray(took[launches.task]) < np.asarray(took[launches.call]))
+    alone = int(is_alone.sum())
+    tasks = max(len(launches.task), alone + sum(one.graph_kernels for one in groups_of(span)))
+    is_bound = tasks - int(is_short.sum()) < _LONG_TASKS * tasks
+    return is_bound and idle.cost_of("host_late") < _LATE_NS * alone
 
 
 def has_collections(span: SpanData) -> bool:

@@ -15,7 +15,17 @@ from tb_npu_plugin.analysis.parts import LEDGER
 from tb_npu_plugin.messages import Message
 
 LedgerKind = Literal[
-    "computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained", "before", "after", "outside"
+    "computing",
+    "waiting",
+    "transfer",
+    "communication",
+    "copies",
+    "idle",
+    "unexplained",
+    "before",
+    "after",
+    "outside",
+    "between",
 ]
 #: Part of a step that a finding shortens -> entries of the ledger that hold it, the likeliest first.
 SHORTENS: Mapping[Part, tuple[LedgerKind, ...]] = {
@@ -96,6 +106,7 @@ def rows_of(
         "before": ledger.before_ns,
         "after": ledger.after_ns,
         "outside": ledger.outside_ns,
+        "between": ledger.between_ns,
     }
     rows += [_part(kind, kind, ns, Message("ledger.outside")) for kind, ns in beside.items() if ns > 0]
     for at, one in enumerate(findings):

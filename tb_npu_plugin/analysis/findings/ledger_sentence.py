@@ -23,6 +23,8 @@ _LEAST_SHARE = 0.01
 _MOST_KERNELS = 3
 #: The cause of idle time is named if it has at least this share of it.
 _MOST = 0.5
+#: The time between iterations is named if it has at least this share of the time from the first to the last.
+_LEAST_BETWEEN = 0.1
 #: Kind of an entry, or launch of idle time -> sentence.
 _LOSSES = {
     "transfer": "verdict.loss.transfer",
@@ -136,7 +138,16 @@ def iterations_text(run: RunData, text: Message) -> Message:
     kernels, iterations = sum(one.graph_kernels for one in groups), sum(len(one.steps) for one in groups)
     if kernels:
         which = Message("run.iterations.graph", which=which, kernels=round(kernels / iterations))
-    return Message("verdict.of_iterations", which=which, text=text)
+    return text_of([Message("verdict.of_iterations", which=which, text=text), _between_text(run)])
+
+
+def _between_text(run: RunData) -> Message | str:
+    """The time between iterations, on the device that has most of it; "" for less than a tenth."""
+    found = max((one.between for one in run.ledgers if one.between), key=lambda one: one.total_ns, default=None)
+    if found is None or found.total_ns < _LEAST_BETWEEN * found.span_ns:
+        return ""
+    share = percent(found.total_ns / found.span_ns)
+    return Message("verdict.between", time=duration(found.total_ns), share=share, span=duration(found.span_ns))
 
 
 def excess_text(found: Optional[Excess]) -> Message | str:

@@ -89,7 +89,6 @@ _NPU_ONLY = (
     ai_cpu.RULE,
     block_dim.RULE,
     byte_alignment.RULE,
-    capture_quality.RULE,
     compute_bound.RULE,
     contention.RULE,
     core_binding.RULE,

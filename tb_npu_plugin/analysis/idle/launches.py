@@ -43,6 +43,13 @@ class Launches:
         at = np.minimum(row, len(self.start) - 1)
         return np.where((row < len(self.start)) & (self.start[at] <= ends + ROUNDING_NS), at, -1)
 
+    def first_starts(self, calls: IntArray) -> IntArray:
+        """Start of the first task that each of these calls launches; of a call without tasks it says nothing."""
+        known, first = np.unique(self.call, return_index=True)  # tasks are by start
+        if not len(known):
+            return np.zeros(len(calls), dtype=np.int64)
+        return np.asarray(self.start[first][np.minimum(np.searchsorted(known, calls), len(known) - 1)])
+
 
 def launches_of(timeline: Any, tracks: Sequence[int]) -> Launches:
     """Launches of the tasks on these tracks."""

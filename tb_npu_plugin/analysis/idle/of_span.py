@@ -54,23 +54,27 @@ def _of_device(span: SpanData, timeline: Any, device: Optional[int], steps: Sequ
     in_gaps = np.bincount(step[is_free], (end - start)[is_free], len(steps))
     unplaced = [max(0, (one.free or 0) - round(found)) for one, found in zip(steps, in_gaps.tolist())]
     if is_gpu:
-        gaps, track, in_call = _around_calls(timeline, gaps, track)
+        gaps, track, in_call = _around_calls(timeline, launches, gaps, track)
     parts = cut(timeline, tracks, gaps, track)
     if is_gpu:
         parts.cause[in_call[parts.gap] & (parts.cause == code_of("host_late"))] = code_of("launch_call")
     return DeviceIdle(device, steps, gaps, parts, unplaced, error, queues_of(launches, timeline))
 
 
-def _around_calls(timeline: Any, gaps: Gaps, track: IntArray) -> tuple[Gaps, IntArray, NDArray[np.bool_]]:
+def _around_calls(
+    timeline: Any, launches: Launches, gaps: Gaps, track: IntArray
+) -> tuple[Gaps, IntArray, NDArray[np.bool_]]:
     """Cut the gaps of a GPU where the call that launches the next task begins and returns. CUDA has no clock error.
 
-    The launch is late until the call returns.
+    The launch is late until the call returns; in a replayed graph, until its first task begins.
 
     Returns:
         The gaps, the track of the next task, and whether the host is inside the call.
     """
     is_known = gaps.call >= 0
-    took = np.where(is_known, timeline.rows.dur[np.maximum(gaps.call, 0)], 0)
+    took = np.where(
+        is_known & (launches.first_starts(gaps.call) >= gaps.start), timeline.rows.dur[np.maximum(gaps.call, 0)], 0
+    )
     called = np.where(is_known, np.clip(gaps.launched, gaps.start, gaps.end), gaps.end)
     returned = np.clip(gaps.launched + took, called, gaps.end)
     bounds = np.stack([gaps.start, called, returned, gaps.end], axis=1)

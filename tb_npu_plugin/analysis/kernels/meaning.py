@@ -14,6 +14,7 @@ from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.kernels.kinds import COPIES, MEANING
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.kernel_meaning import (
+    CALL_FOLDS,
     COMMUNICATION,
     FUSED,
     MEANINGS,
@@ -22,6 +23,7 @@ from tb_npu_plugin.schema.kernel_meaning import (
     folded_name,
     group_of_call,
     meaning_of_kernel,
+    without_call,
 )
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import Column, Data, ExtendedColumns, IntArray, Kind, StoredColumns, StringColumn, Table
@@ -68,43 +70,62 @@ _DEVICE_SIDE = ("kfc", "dtype_suffix")
 
 
 class _Found:
-    """The distinct kernels of a table, and what the table of meanings says of each."""
+    """The distinct kernels of a table, and what the table of meanings says of each. Kernels whose names differ by call alone are of one
+    kind, which is looked up once."""
 
     def __init__(self, kernels: Table) -> None:
         columns = [kernels.text(key) for key in ("name", "type", "core")]
         self._groups = Groups(columns, len(kernels))
-        self._kernels = list(zip(*(column.take(self._groups.first).tolist() for column in columns)))
-        self._meanings = [_meaning(*one) for one in self._kernels]
+        names, types, cores = (column.take(self._groups.first) for column in columns)
+        self._names = names.tolist()
+        calls = StringColumn.of(name and without_call(name) for name in self._names)
+        kinds = Groups([calls, types, cores], len(calls))
+        self._kind = kinds.of_row
+        self._kinds = list(zip(*(column.take(kinds.first).tolist() for column in (calls, types, cores))))
+        self._meanings = [_meaning(*one) for one in self._kinds]
 
     @cached_property
     def has_operators(self) -> bool:
         """Whether the operators of collectives are among the kernels: then their device sides are the same work."""
         return any(
             core in COMMUNICATION_CORES or (found is not None and found.fold == "hcom")
-            for (_, _, core), found in zip(self._kernels, self._meanings)
+            for (_, _, core), found in zip(self._kinds, self._meanings)
         )
 
     def column(self, key: str) -> StringColumn:
         """One of the columns that `with_meaning` adds."""
-        of_one = {FOLDED.key: self._folded, GROUP.key: self._group}.get(key, self._meaning)
-        each = StringColumn.of(of_one(name, found) for (name, _, _), found in zip(self._kernels, self._meanings))
-        return StringColumn(each.codes[self._groups.of_row], each.values)
+        if key == FOLDED.key:
+            each = StringColumn.of(self._folded())
+        elif key == GROUP.key:
+            each = StringColumn.of(self._group())
+        else:
+            found = StringColumn.of(self._meaning(one) for one in self._meanings)
+            each = found.take(self._kind)
+        return each.take(self._groups.of_row)
 
-    def _meaning(self, name: Optional[str], found: Optional[KernelMeaning]) -> Optional[str]:
+    def _meaning(self, found: Optional[KernelMeaning]) -> Optional[str]:
         if found is None:
             return None
         return SCHEDULING if found.fold in _DEVICE_SIDE and self.has_operators else found.meaning
 
-    def _folded(self, name: Optional[str], found: Optional[KernelMeaning]) -> Optional[str]:
-        return name if name is None or found is None else folded_name(name, found.fold)
+    def _folded(self) -> Iterator[Optional[str]]:
+        folds = ["" if found is None else found.fold for found in self._meanings]
+        of_calls = [
+            folded_name(name, fold) if name and fold in CALL_FOLDS else None
+            for (name, _, _), fold in zip(self._kinds, folds)
+        ]
+        for name, kind in zip(self._names, self._kind.tolist()):
+            yield of_calls[kind] or (name and folded_name(name, folds[kind]))
 
-    def _group(self, name: Optional[str], found: Optional[KernelMeaning]) -> Optional[str]:
-        return group_of_call(name) if name is not None and found is not None and found.fold == "hcom" else None
+    def _group(self) -> Iterator[Optional[str]]:
+        has_group = [found is not None and found.fold == "hcom" for found in self._meanings]
+        for name, kind in zip(self._names, self._kind.tolist()):
+            yield group_of_call(name) if name and has_group[kind] else None
 
     def is_fused(self) -> NDArray[np.bool_]:
         """Mask of the kernels that compute and communicate, and wait for other ranks inside."""
         each = [one is not None and one.waits_inside and one.meaning in FUSED for one in self._meanings]
-        return np.array([*each], dtype=np.bool_)[self._groups.of_row]
+        return np.array([*each], dtype=np.bool_)[self._kind][self._groups.of_row]
 
 
 def _meaning(name: Optional[str], kernel_type: Optional[str], core: Optional[str]) -> Optional[KernelMeaning]:

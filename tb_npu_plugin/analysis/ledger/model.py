@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Optional
 
 from tb_npu_plugin.analysis.run.chains import EndKind
+from tb_npu_plugin.analysis.steps.iterations import TimeBetween
 from tb_npu_plugin.model import SpanData
 
 #: "communication": waiting and transfer together. "idle": idle time with a known cause. "unexplained": other idle time.
@@ -68,6 +69,13 @@ class RankLedger:
     """Communication beside computing: a memo, inside computing."""
     entries: tuple[Entry, ...]
     """In the order of EntryKind. Their sum is the window."""
+    between: Optional[TimeBetween] = None
+    """Between iterations of a serving engine, outside the window; None for steps, and for one iteration."""
+
+    @property
+    def between_ns(self) -> int:
+        """Time between iterations, per iteration. No loss: without requests nothing has to run."""
+        return 0 if self.between is None else self.between.per_iteration_ns
 
     @property
     def rank(self) -> Optional[int]:

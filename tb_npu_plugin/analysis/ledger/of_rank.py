@@ -15,6 +15,7 @@ from tb_npu_plugin.analysis.ledger.of_points import ledger_of_points
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.run.step_waits import Awaited, LineWaits, Wait
+from tb_npu_plugin.analysis.steps.iterations import TimeBetween, time_between
 from tb_npu_plugin.analysis.steps.mean import mean_step_ns
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span, marks_of_timeline
 from tb_npu_plugin.analysis.steps.partition import Step
@@ -95,7 +96,15 @@ def _mean(
     if outside < _LEAST_OUTSIDE * window:
         outside = 0
     shown = tuple(one for one in entries if one.high_ns)
-    return RankLedger(line.span, line.device_id, window, before, after, outside, hidden, shown)
+    return RankLedger(line.span, line.device_id, window, before, after, outside, hidden, shown, _between(line))
+
+
+def _between(line: RankDevice) -> Optional[TimeBetween]:
+    """Time between all iterations of a serving engine."""
+    if not line.span.rows("engine_iterations"):
+        return None
+    known = [(step.start_ns, step.total_ns) for step in line.steps]
+    return time_between((start, start + time) for start, time in known if start is not None and time is not None)
 
 
 def _computing(line: RankDevice, ns: int, unmatched: int) -> Entry:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Optional
 
+import numpy as np
+
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import NULL_INT
 
@@ -39,6 +41,37 @@ class IterationGroup:
     """Median of their times."""
     p99_ns: Optional[int]
     """Their 99th percentile; null for fewer than 20."""
+
+
+@dataclass(frozen=True)
+class TimeBetween:
+    """Time between the iterations of a device, ns. With the time of the iterations, where they overlap counted once, it sums to
+    `span_ns`. Whether requests waited meanwhile is not recorded."""
+
+    total_ns: int
+    """All of it."""
+    per_iteration_ns: int
+    """Its mean per iteration."""
+    gaps: int
+    """Number of gaps."""
+    median_ns: int
+    """Median of the gaps."""
+    longest_ns: int
+    """The longest gap."""
+    span_ns: int
+    """From the start of the first iteration to the end of the last."""
+
+
+def time_between(bounds: Iterable[tuple[int, int]]) -> Optional[TimeBetween]:
+    """Time between iterations, from their starts and ends in ns; None for fewer than two."""
+    ordered = np.array(sorted(bounds), dtype=np.int64).reshape(-1, 2)
+    if len(ordered) < 2:
+        return None
+    ends = np.maximum.accumulate(ordered[:, 1])
+    gaps = ordered[1:, 0] - ends[:-1]
+    found = gaps[gaps > 0].tolist() or [0]
+    total, span = sum(found), int(ends[-1] - ordered[0, 0])
+    return TimeBetween(total, total // len(ordered), int((gaps > 0).sum()), round(median(found)), max(found), span)
 
 
 def groups_of(span: SpanData) -> list[IterationGroup]:

@@ -11,25 +11,29 @@ from tb_npu_plugin.capture.api import messages
 from tb_npu_plugin.capture.api.enums import ProfilerAction
 from tb_npu_plugin.capture.api.interface import _ProfInterface
 
-#: The actions: methods of _ProfInterface, and on_trace_ready.
-INIT, WARMUP, START = "init_trace", "warmup_trace", "start_trace"
-STOP, FINALIZE, READY, DELETE = "stop_trace", "finalize_trace", "on_trace_ready", "delete_prof_dir"
-#: Their names in error messages.
-_NAMES = {
-    INIT: "beginning a capture",
-    WARMUP: "the warmup",
-    START: "starting",
-    STOP: "stopping",
-    FINALIZE: "writing the recorded data",
-    READY: READY,
-    DELETE: "deleting the result folder",
-}
+
+class Action(NamedTuple):
+    """A part of a transition. name: in error messages; do: None calls on_trace_ready; observed: the method of
+    execution_trace_observer that is called after it."""
+
+    name: str
+    do: Callable[[_ProfInterface], None] | None
+    observed: str = ""
+
+
+INIT = Action("beginning a capture", _ProfInterface.init_trace)
+WARMUP = Action("the warmup", _ProfInterface.warmup_trace)
+START = Action("starting", _ProfInterface.start_trace, "start")
+STOP = Action("stopping", _ProfInterface.stop_trace, "stop")
+FINALIZE = Action("writing the recorded data", _ProfInterface.finalize_trace)
+READY = Action("on_trace_ready", None)
+DELETE = Action("deleting the result folder", _ProfInterface.delete_prof_dir)
 
 
 class Transition(NamedTuple):
     """Actions in order, after the warning."""
 
-    actions: tuple[str, ...] = ()
+    actions: tuple[Action, ...] = ()
     warning: str = ""
 
 
@@ -80,16 +84,16 @@ class ActionController:
             messages.warn(transition.warning)
         self.run(transition.actions, ready)
 
-    def run(self, actions: Sequence[str], ready: Callable[[], None] = lambda: None) -> None:
+    def run(self, actions: Sequence[Action], ready: Callable[[], None] = lambda: None) -> None:
         """Run the actions; after a failure skip all until the next INIT."""
         self._ended = False
         try:
             for action in actions:
-                self._failed = self._failed and action != INIT
+                self._failed = self._failed and action is not INIT
                 self.in_handler = False
                 if not self._failed and not self._ended:
-                    self.in_handler = action == READY
-                    self._run_one(action, ready if action == READY else getattr(self._capture, action))
+                    self.in_handler = action is READY
+                    self._run_one(action, ready)
         except BaseException:  # Ctrl-C: the training ends; in a notebook the next profile must be able to begin
             self._failed = True
             if not self.in_handler:
@@ -98,13 +102,21 @@ class ActionController:
         finally:
             self.in_handler = False
 
-    def _run_one(self, action: str, do: Callable[[], None]) -> None:
+    def _run_one(self, action: Action, ready: Callable[[], None]) -> None:
         try:
-            do()
+            if action.do is None:
+                ready()
+            else:
+                action.do(self._capture)
         except Exception as problem:  # whatever it is, the training goes on
             self._fail(action, problem)
-        else:
-            self._notify_observer(action)
+            return
+        if self._observer is not None and action.observed:
+            try:
+                getattr(self._observer, action.observed)()
+            except Exception as problem:  # the user's object
+                why = messages.describe_error(problem)
+                messages.error(f"execution_trace_observer.{action.observed}() failed: {why}")
 
     def give_up(self) -> None:
         """Ctrl-C came between two actions: drop the current capture."""
@@ -112,23 +124,13 @@ class ActionController:
         if self._capture.recording:
             self._capture.give_up()
 
-    def _fail(self, action: str, problem: Exception) -> None:
+    def _fail(self, action: Action, problem: Exception) -> None:
         self._failed = True
-        if isinstance(problem, OSError) and problem.filename is None and action != READY:
+        if isinstance(problem, OSError) and problem.filename is None and action is not READY:
             problem.filename = self._capture.prof_path or None  # a failed write has no file name
         hint = _HINTS.get(problem.errno or 0, "") if isinstance(problem, OSError) else ""
-        text = f"Profiling failed in {_NAMES[action]}: {messages.describe_error(problem)}"
+        text = f"Profiling failed in {action.name}: {messages.describe_error(problem)}"
         text += "" if text.endswith((".", "?", "!")) else "."
         messages.error(" ".join(filter(None, (text, hint, "The training goes on."))))
-        if action != READY:
+        if action is not READY:
             self._capture.give_up()
-
-    def _notify_observer(self, action: str) -> None:
-        """execution_trace_observer starts and stops after the profiler does."""
-        name = {START: "start", STOP: "stop"}.get(action)
-        if self._observer is None or name is None:
-            return
-        try:
-            getattr(self._observer, name)()
-        except Exception as problem:  # the user's object
-            messages.error(f"execution_trace_observer.{name}() failed: {messages.describe_error(problem)}")

@@ -16,39 +16,7 @@ from tb_npu_plugin.capture.backend import HostSwitches
 CONFIG_FILE = "profiler_config.json"
 #: Names its folder, for scripts that do not call dynamic_profile.
 FOLDER_VARIABLE = "PROF_CONFIG_PATH"
-TEMPLATE: dict[str, Any] = {
-    "activities": ["CPU", "NPU"],
-    "prof_dir": "./",
-    "analyse": False,
-    "async_mode": False,
-    "record_shapes": False,
-    "profile_memory": False,
-    "with_stack": False,
-    "with_flops": False,
-    "with_modules": False,
-    "active": 1,
-    "warmup": 0,
-    "start_step": 0,
-    "is_rank": False,
-    "rank_list": [],
-    "experimental_config": {
-        "profiler_level": "Level0",
-        "aic_metrics": "AiCoreNone",
-        "l2_cache": False,
-        "op_attr": False,
-        "gc_detect_threshold": None,
-        "data_simplification": True,
-        "record_op_args": False,
-        "export_type": ["text"],
-        "msprof_tx": False,
-        "mstx": False,
-        "host_sys": [],
-        "mstx_domain_include": [],
-        "mstx_domain_exclude": [],
-        "sys_io": False,
-        "sys_interconnection": False,
-    },
-}
+TEMPLATE: dict[str, Any] = json.loads(Path(__file__).with_name(CONFIG_FILE).read_bytes())
 _SWITCHES = [switch.name for switch in fields(HostSwitches)]
 #: Key → smallest value, fallback.
 _NUMBERS = {"active": (1, 1), "warmup": (0, 0), "start_step": (-1, 0)}

@@ -92,7 +92,7 @@ class _Control:
             error(f"The path '{path}' is invalid, and profiler will not be enabled. {problem}")
             return
         self._path = folder / CONFIG_FILE
-        atexit.register(self._close_in, os.getpid())
+        atexit.register(self.close, os.getpid())
 
     @never_raises()
     def step(self) -> None:
@@ -135,12 +135,10 @@ class _Control:
             return
         self._step = number
 
-    def _close_in(self, process: int) -> None:
-        if process == os.getpid():  # a forked process has a copy of the profile
-            self.close()
-
-    def close(self) -> None:
-        """Stop watching and end a running profile."""
+    def close(self, process: int | None = None) -> None:
+        """Stop watching and end a running profile. process: only in this one, since a fork has a copy of the profile."""
+        if process not in (None, os.getpid()):
+            return
         self._path = None
         if self._profile is not None:
             self._log_and_warn(f"The process ends at step {self._step} during a dynamic profile, which is stopped.")

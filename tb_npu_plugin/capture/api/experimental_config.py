@@ -7,16 +7,8 @@ import sys
 import warnings
 from typing import Any
 
-from tb_npu_plugin.capture.api.enums import (
-    AiCMetrics,
-    ExportType,
-    HostSystem,
-    ProfilerLevel,
-    supported_ai_core_metrics,
-    supported_export_type,
-    supported_profiler_level,
-    values,
-)
+from tb_npu_plugin.capture.api import enums
+from tb_npu_plugin.capture.api.enums import AiCMetrics, ExportType, ProfilerLevel
 from tb_npu_plugin.capture.api.messages import info, truth_of, warn
 
 
@@ -77,7 +69,7 @@ class _ExperimentalConfig:
         self._check_marks()
         if not isinstance(self._host_sys, list):
             self._reset("_host_sys", [], "Invalid parameter host_sys, which must be of list type, reset it to empty.")
-        if not _are_all_of(self._host_sys, set(values(HostSystem))):
+        if not _are_all_of(self._host_sys, set(enums.values(enums.HostSystem))):
             self._reset("_host_sys", [], "Invalid parameter host_sys, reset it to empty.")
         if self._msprof_tx:
             warnings.warn("msprof_tx is deprecated, please use mstx instead.", stacklevel=2)
@@ -89,11 +81,11 @@ class _ExperimentalConfig:
         setattr(self, attribute, fallback)
 
     def _check_level(self) -> None:
-        if not _are_all_of([self._profiler_level], supported_profiler_level()):
+        if not _are_all_of([self._profiler_level], enums.supported_profiler_level()):
             message = "Invalid parameter profiler_level, reset it to ProfilerLevel.Level0."
             self._reset("_profiler_level", ProfilerLevel.Level0, message)
         has_metrics = self._profiler_level not in (ProfilerLevel.Level0, ProfilerLevel.Level_none)
-        if not _are_all_of([self._aic_metrics], supported_ai_core_metrics()):
+        if not _are_all_of([self._aic_metrics], enums.supported_ai_core_metrics()):
             default = AiCMetrics.PipeUtilization if has_metrics else AiCMetrics.AiCoreNone
             self._reset("_aic_metrics", default, "Invalid parameter aic_metrics, reset it to default.")
         if not has_metrics and self._aic_metrics != AiCMetrics.AiCoreNone:
@@ -111,7 +103,7 @@ class _ExperimentalConfig:
                 self._reset(attribute, fallback, message)
 
     def _check_export(self) -> None:
-        if not self._export_type or not _are_all_of(self._export_type, supported_export_type()):
+        if not self._export_type or not _are_all_of(self._export_type, enums.supported_export_type()):
             self._reset("_export_type", [ExportType.Text], "Invalid parameter export_type, reset it to text.")
         self._check_bools("_op_attr")
         if self._op_attr and ExportType.Db not in self._export_type:
@@ -146,8 +138,5 @@ class _ExperimentalConfig:
             if wrong:
                 self._reset(f"_{name}", [], wrong)
         if self._mstx_domain_include and self._mstx_domain_exclude:
-            message = (
-                "Parameter mstx_domain_include and mstx_domain_exclude can not be both set, "
-                "only mstx_domain_include will work."
-            )
-            self._reset("_mstx_domain_exclude", [], message)
+            message = "Parameter mstx_domain_include and mstx_domain_exclude can not be both set, "
+            self._reset("_mstx_domain_exclude", [], message + "only mstx_domain_include will work.")

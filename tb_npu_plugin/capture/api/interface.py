@@ -245,7 +245,7 @@ class _ProfInterface:
             parsing.parse_capture(folder, async_mode)
 
     def finished_folder(self) -> Path | None:
-        """The folder of the last capture; None, and a warning, where there is none."""
+        """The folder of the last capture; None, and a warning, if no capture has ended."""
         if not self.prof_path:
             warn("Invalid profiling path.")
         elif self.recording:

@@ -21,6 +21,7 @@ from tb_npu_plugin.capture.api.interface import _ProfInterface
 from tb_npu_plugin.capture.api.messages import never_raises, warn
 from tb_npu_plugin.capture.api.mstx import current_session
 from tb_npu_plugin.capture.api.paths import PLACE
+from tb_npu_plugin.capture.backend import HostSwitches
 
 if sys.version_info >= (3, 11):
     from typing import Self
@@ -58,16 +59,10 @@ class _KinetoProfile:
     ) -> None:
         self.metadata: dict[str, Any] = {}
         chosen = settings.checked_activities(activities)
-        host = settings.checked_switches(
-            record_shapes=record_shapes,
-            profile_memory=profile_memory,
-            with_stack=with_stack,
-            with_flops=with_flops,
-            with_modules=with_modules,
-        )
+        switches = HostSwitches(record_shapes, profile_memory, with_stack, with_flops, with_modules)
         config = settings.checked_config(experimental_config, chosen)
         callback = settings.checked_trace_id_callback(custom_trace_id_callback)
-        self.prof_if = _ProfInterface(chosen, host, config, self.metadata, callback)
+        self.prof_if = _ProfInterface(chosen, settings.checked_switches(switches), config, self.metadata, callback)
         self.action_controller = ActionController(self.prof_if)
         self._process = os.getpid()
         _alive.add(self)

@@ -63,7 +63,7 @@ def current_stream(device: Any = None) -> SimpleNamespace:
 
 
 def _stream_id(stream: Any) -> int | None:
-    """The number of a stream object: of torch_npu (npu_stream) or of torch (stream_id); None: it is none."""
+    """The number of a stream object: of torch_npu (npu_stream) or of torch (stream_id), else None."""
     for name in ("npu_stream", "stream_id"):
         found = getattr(stream, name, None)
         if isinstance(found, int):

@@ -143,20 +143,15 @@ def parse_folder(
             error(f"Failed to parsing profiling data. {folder}: {problem}")
             return
         if _setting(recorded, "experimental_config", "_data_simplification") is True:
-            _delete_raw_data(folder)
+            try:
+                shutil.rmtree(folder / RAW_FOLDER)
+            except OSError as problem:
+                warn(f"The raw data in {folder / RAW_FOLDER} could not be deleted: {problem}")
         took = timedelta(seconds=monotonic() - began)
         activities = _setting(recorded, "common_config", "activities")
         if isinstance(activities, list) and "ProfilerActivity.NPU" in activities:
             info(f"CANN profiling data parsed in a total time of {took}")
         info(f"All profiling data parsed in a total time of {took}")
-
-
-def _delete_raw_data(folder: Path) -> None:
-    """data_simplification (docs/facts/torch_npu_api.md, _ExperimentalConfig)."""
-    try:
-        shutil.rmtree(folder / RAW_FOLDER)
-    except OSError as problem:
-        warn(f"The raw data in {folder / RAW_FOLDER} could not be deleted: {problem}")
 
 
 @contextmanager

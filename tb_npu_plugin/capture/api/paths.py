@@ -73,17 +73,15 @@ class Place:
             folder = base.absolute() / f"{start}{rest}"
             try:
                 folder.mkdir(parents=True, mode=0o750)
+                return folder, temporary
             except FileExistsError:
                 if not folder.is_dir():
                     raise
                 moment += timedelta(milliseconds=1)  # two captures in one millisecond
-                continue
             except FileNotFoundError:
                 if not tries:
                     raise
                 tries -= 1  # another rank has just removed the empty folder of temporary ones (remove)
-                continue
-            return folder, temporary
 
 
 def _is_path(text: str) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
+from dataclasses import replace
 from sys import getsizeof
 from typing import Any, Callable
 
@@ -20,13 +21,12 @@ from tb_npu_plugin.capture.backend import HostSwitches, Settings
 _NOT_SIMULATED = ("record_op_args", "_op_attr", "_host_sys")
 
 
-def checked_switches(**switches: Any) -> HostSwitches:
+def checked_switches(switches: HostSwitches) -> HostSwitches:
     """The switches; one that is not a bool is off (and a warning)."""
-    for name, value in switches.items():
-        if not isinstance(value, bool):
-            warn(f"Parameter {name} is of boolean type, reset it to False.")
-            switches[name] = False
-    return HostSwitches(**switches)
+    wrong = [name for name, value in vars(switches).items() if not isinstance(value, bool)]
+    for name in wrong:
+        warn(f"Parameter {name} is of boolean type, reset it to False.")
+    return replace(switches, **dict.fromkeys(wrong, False))
 
 
 def checked_activities(activities: Any) -> set[ProfilerActivity]:
@@ -103,7 +103,7 @@ _LONGEST_TRACE_ID = 1024
 
 
 def checked_trace_id_callback(callback: Any) -> Callable[[], Any] | None:
-    """The function that returns ids of captures; None (and a warning) if it is none."""
+    """The function that returns ids of captures; None (and a warning) if it is not callable."""
     if callback is None or callable(callback):
         return callback  # type: ignore[no-any-return]
     warn("Parameter custom_trace_id_callback is not callable, reset it to default.")

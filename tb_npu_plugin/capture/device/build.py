@@ -132,7 +132,7 @@ def _build(torch: Any, path: Path, say: Callable[[str], None]) -> None:
             _run([sys.executable, "-c", _TRY, MODULE, str(out)], TORCH_DEVICE_BACKEND_AUTOLOAD="0")
             out.replace(path)
     except OSError as error:
-        raise NotBuilt(f"it cannot be written: {error}", "TB_NPU_CACHE_DIR names another folder.") from error
+        raise NotBuilt(f"cannot write it: {error}", "TB_NPU_CACHE_DIR names another folder.") from error
 
 
 #: Loads the extension; what does not fit PyTorch may end the process.
@@ -162,7 +162,7 @@ def _run(command: list[str], **variables: str) -> None:
 def _compiler() -> list[str]:
     named = shlex.split(os.environ.get("CXX", ""))
     if named and shutil.which(named[0]) is None:
-        raise NotBuilt(f"CXX is {named[0]!r}, which is no program", _GET_COMPILER)
+        raise NotBuilt(f"CXX is {named[0]!r}, which is not a program", _GET_COMPILER)
     found = named or [name for name in _COMPILERS if shutil.which(name)][:1]
     if not found:
         raise NotBuilt("there is no C++ compiler", _GET_COMPILER)

@@ -7,7 +7,8 @@ same function.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Callable, Optional
 
 import torch
@@ -106,21 +107,33 @@ def _differentiate(name: str, arguments: str, function: Function, operator: Any)
     _library.impl(name, with_gradient, "AutogradPrivateUse1")
 
 
-class _autograd_of_the_host:
-    """Context: kernels run without autograd; this switches it on."""
+@contextmanager
+def _autograd_of_the_host() -> Iterator[None]:
+    """Switch autograd on, without which kernels run."""
+    excluded = torch._C._dispatch_tls_local_exclude_set()
+    for key in ("AutogradFunctionality", "ADInplaceOrView", "AutogradOther"):
+        excluded = excluded.remove(getattr(torch._C.DispatchKey, key))
+    with (
+        torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded),
+        torch.enable_grad(),
+    ):
+        yield
 
-    def __enter__(self) -> None:
-        excluded = torch._C._dispatch_tls_local_exclude_set()
-        for key in ("AutogradFunctionality", "ADInplaceOrView", "AutogradOther"):
-            excluded = excluded.remove(getattr(torch._C.DispatchKey, key))
-        self._guard = torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded)
-        self._grad = torch.enable_grad()
-        self._guard.__enter__()
-        self._grad.__enter__()
 
-    def __exit__(self, *error: Any) -> None:
-        self._grad.__exit__(*error)
-        self._guard.__exit__(*error)
+# ---- one expression each
+
+
+_EXPRESSIONS: dict[str, Function] = {
+    "npu_gelu(Tensor self, *, str approximate='none') -> Tensor": lambda x, how: F.gelu(x, approximate=how),
+    "fast_gelu(Tensor self) -> Tensor": lambda x: x * torch.sigmoid(1.702 * x),
+    "npu_silu(Tensor self) -> Tensor": F.silu,
+    "npu_dtype_cast(Tensor self, ScalarType dtype) -> Tensor": lambda x, dtype: x.to(dtype, copy=True),
+    "npu_format_cast(Tensor self, int acl_format) -> Tensor": lambda x, acl_format: x.clone(),
+    "npu_linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor": F.linear,
+}
+for _schema, _expression in _EXPRESSIONS.items():
+    _fused(_schema)(_expression)
+FUNCTIONS["npu_fast_gelu"] = FUNCTIONS["fast_gelu"]
 
 
 # ---- normalisation
@@ -167,24 +180,6 @@ def _geglu(x: Any, dim: int, approximate: int, activate_left: bool) -> tuple[Any
     return value * activated, activated
 
 
-@_fused("npu_gelu(Tensor self, *, str approximate='none') -> Tensor")
-def _gelu(x: Any, approximate: str) -> Any:
-    return F.gelu(x, approximate=approximate)
-
-
-@_fused("fast_gelu(Tensor self) -> Tensor")
-def _fast_gelu(x: Any) -> Any:
-    return x * torch.sigmoid(1.702 * x)
-
-
-FUNCTIONS["npu_fast_gelu"] = FUNCTIONS["fast_gelu"]
-
-
-@_fused("npu_silu(Tensor self) -> Tensor")
-def _silu(x: Any) -> Any:
-    return F.silu(x)
-
-
 @_fused("npu_scaled_masked_softmax(Tensor x, Tensor mask, Scalar scale=1.0, bool fixed_triu_mask=False) -> Tensor")
 def _scaled_masked_softmax(x: Any, mask: Any, scale: float, fixed_triu_mask: bool) -> Any:
     if fixed_triu_mask:
@@ -192,28 +187,13 @@ def _scaled_masked_softmax(x: Any, mask: Any, scale: float, fixed_triu_mask: boo
     return torch.softmax((x.float() * scale).masked_fill(mask.bool(), -10000.0), -1).to(x.dtype)
 
 
-# ---- changes of type, format and layout
-
-
-@_fused("npu_dtype_cast(Tensor self, ScalarType dtype) -> Tensor")
-def _dtype_cast(x: Any, dtype: Any) -> Any:
-    return x.to(dtype, copy=True)
-
-
-@_fused("npu_format_cast(Tensor self, int acl_format) -> Tensor")
-def _format_cast(x: Any, acl_format: int) -> Any:
-    return x.clone()
+# ---- changes of layout
 
 
 @_fused("npu_confusion_transpose(Tensor self, int[] perm, int[] shape, bool transpose_first) -> Tensor")
 def _confusion_transpose(x: Any, perm: Sequence[int], shape: Sequence[int], transpose_first: bool) -> Any:
     out = x.permute(perm).reshape(shape) if transpose_first else x.reshape(shape).permute(perm)
     return out.clone(memory_format=torch.contiguous_format)
-
-
-@_fused("npu_linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor")
-def _linear(x: Any, weight: Any, bias: Any) -> Any:
-    return F.linear(x, weight, bias)
 
 
 # ---- mixture of experts

@@ -32,7 +32,7 @@ def _autoload(torch: Any) -> None:
         importlib.import_module("torch_npu")
 
 
-#: For import_hooks.change_on_import.
+#: For site/sitecustomize.py: module -> what is done with it once it is imported.
 AUTOLOAD = {"torch": _autoload}
 
 

@@ -36,7 +36,7 @@ def _index(device: DeviceLike = None) -> int:
 
 
 def _always(value: Any) -> Callable[..., Any]:
-    """A function that returns the value, whatever it is asked."""
+    """A function that returns the value for any arguments."""
     return lambda *arguments, **options: value
 
 

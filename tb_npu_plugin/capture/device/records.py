@@ -28,16 +28,14 @@ assert RECORD.itemsize == 80
 
 #: Of a record.
 Kind = IntEnum(
-    "Kind",
-    "OPERATOR VIEW COPY SYNC EVENT_RECORD STREAM_WAIT ALLOCATE FREE COLLECTIVE COLLECTIVE_WAIT ARRIVAL",
-    start=0,
+    "Kind", "OPERATOR VIEW COPY SYNC EVENT_RECORD STREAM_WAIT ALLOCATE FREE COLLECTIVE COLLECTIVE_WAIT ARRIVAL", start=0
 )
 #: `detail` of a copy.
 Copy = IntEnum("Copy", "HOST_TO_DEVICE DEVICE_TO_HOST DEVICE_TO_DEVICE", start=0)
 #: `detail` of a synchronization: what the host waits for.
 Sync = IntEnum("Sync", "EVENT STREAM DEVICE SCALAR COPY SHAPE", start=0)
-#: Bits of `flags`.
-PINNED, NON_BLOCKING, BACKWARD = 1, 2, 4
+#: Bit of `flags`: the call is part of a backward pass.
+BACKWARD = 4
 #: Memory that a recording may take, in bytes.
 CEILING = 1 << 30
 

@@ -65,7 +65,7 @@ def _module(name: str, **content: Any) -> ModuleType:
 
 
 class _Autocast(torch.amp.autocast_mode.autocast):  # type: ignore[misc]
-    """torch_npu.npu.amp.autocast: float16 unless another type is asked for."""
+    """torch_npu.npu.amp.autocast: float16 by default."""
 
     def __init__(self, enabled: bool = True, dtype: Any = torch.float16, cache_enabled: bool = True) -> None:
         super().__init__("npu", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)

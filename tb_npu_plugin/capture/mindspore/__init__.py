@@ -9,7 +9,11 @@ are those of the simulated NPU (platform.py). `tb-npu run train.py` makes `minds
 from __future__ import annotations
 
 import importlib
+import os
+from pathlib import Path
 from typing import Any
+
+from tb_npu_plugin.capture.ascend import MOCK, VARIABLE
 
 __all__ = [
     "AicoreMetrics",
@@ -29,13 +33,18 @@ __all__ = [
 ]
 #: Names of which the twin has its own.
 _OWN = ("DynamicProfilerMonitor", "Profiler", "analyse", "profile")
+#: Where the driver shows its devices.
+DEVICES = Path("/dev")
+
+
+def has_npu() -> bool:
+    """Whether an NPU is there that MindSpore may use: TB_NPU_BACKEND=mock never uses one."""
+    return os.environ.get(VARIABLE) != MOCK and any(DEVICES.glob("davinci[0-9]*"))
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from tb_npu_plugin.capture.mindspore.environment import has_npu
-
     if name in _OWN and not has_npu():
         return getattr(importlib.import_module("tb_npu_plugin.capture.mindspore.twin"), name)
     if name == "analyse":  # MindSpore has it here only

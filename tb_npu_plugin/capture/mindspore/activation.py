@@ -12,13 +12,13 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tb_npu_plugin.capture.mindspore.environment import has_npu
+from tb_npu_plugin.capture.mindspore import has_npu
 
-#: What scripts ask for -> what MindSpore's build for the CPU has.
+#: Argument of a script -> what MindSpore's build for the CPU has.
 _WORDS = {"Ascend": "CPU", "hccl": None}
 #: Settings of an NPU, which the CPU refuses.
 _OF_DEVICES = ("device_id", "max_device_memory", "ascend_config")
-_TOLD = "_TB_NPU_MINDSPORE_TOLD"
+_ANNOUNCED = "_TB_NPU_MINDSPORE_ANNOUNCED"
 
 
 def _use_simulated_profiler(module: Any) -> None:
@@ -37,8 +37,8 @@ def _use_cpu(mindspore: Any) -> None:
     mindspore.profiler.profile = twin.profile
     mindspore.profiler.Profiler = mindspore.Profiler = twin.Profiler
     importlib.import_module("tb_npu_plugin.capture.mindspore.platform").resume()
-    if _TOLD not in os.environ:
-        os.environ[_TOLD] = "1"
+    if _ANNOUNCED not in os.environ:
+        os.environ[_ANNOUNCED] = "1"
         print(
             "tb-npu: the NPU is simulated: MindSpore computes on the CPU, and device times in profiles come from a model.",
             file=sys.stderr,

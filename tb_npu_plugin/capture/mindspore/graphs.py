@@ -76,7 +76,7 @@ def _nodes(schema: Any, graph: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _types(schema: Any, type_: Any) -> list[str | None]:
-    """Types of the elements of a tensor, or of each tensor of a tuple; None for what is no tensor."""
+    """Types of the elements of a tensor, or of each tensor of a tuple; None if it is not a tensor."""
     if type_.data_type == schema.DT_TUPLE:
         return [one for element in type_.sequence_type.elem_types for one in _types(schema, element)]
     if type_.data_type != schema.DT_TENSOR:

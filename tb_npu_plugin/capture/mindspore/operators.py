@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
+
 #: Types of elements, in lower case -> C++ names.
 TYPES = {
     "float32": "float",
@@ -19,40 +22,5 @@ TYPES = {
 WORLD = "hccl_world_group"
 WORLDS = (WORLD, "mccl_world_group", "")
 #: Operators -> the ATen operator with the same kernels on an NPU (simulation/rules.py). Any other is one kernel of its own name.
-OPERATORS = {
-    "Abs": "aten::abs",
-    "Adam": "npu::npu_apply_adam_w",
-    "AdamWeightDecay": "npu::npu_apply_adam_w",
-    "Add": "aten::add",
-    "BatchMatMul": "aten::bmm",
-    "BiasAddGrad": "aten::sum",
-    "Cast": "aten::_to_copy",
-    "Concat": "aten::cat",
-    "Conv2D": "aten::convolution",
-    "Dense": "aten::addmm",
-    "Div": "aten::div",
-    "Exp": "aten::exp",
-    "Gather": "aten::embedding",
-    "GeLU": "aten::gelu",
-    "LayerNorm": "aten::native_layer_norm",
-    "LayerNormGrad": "aten::native_layer_norm_backward",
-    "Log": "aten::log",
-    "MatMul": "aten::mm",
-    "Mul": "aten::mul",
-    "Neg": "aten::neg",
-    "Ones": "aten::fill_",
-    "Pow": "aten::pow",
-    "ReLU": "aten::relu",
-    "ReduceMean": "aten::mean",
-    "ReduceSum": "aten::sum",
-    "Sigmoid": "aten::sigmoid",
-    "Softmax": "aten::_softmax",
-    "SoftmaxBackward": "aten::_softmax_backward_data",
-    "Sqrt": "aten::sqrt",
-    "Square": "aten::pow",
-    "Sub": "aten::sub",
-    "Tanh": "aten::tanh",
-    "Transpose": "aten::clone",
-    "Zeros": "aten::zero_",
-    "ZerosLike": "aten::zero_",
-}
+with Path(__file__).with_name("operators.csv").open(encoding="utf-8", newline="") as _file:
+    OPERATORS = {row["operator"]: row["aten"] for row in csv.DictReader(_file)}

@@ -15,15 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_npu_plugin.capture.mindspore.exchanges import COLLECTIVES, Exchanges
-from tb_npu_plugin.capture.mindspore.host_time import host_clock
+from tb_npu_plugin.capture.mindspore.exchanges import COLLECTIVES, Exchanges, later_ranks
 from tb_npu_plugin.capture.mindspore.operators import OPERATORS, TYPES
-from tb_npu_plugin.capture.mindspore.ranks import later_ranks
-from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, read
+from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, host_clock, read
 from tb_npu_plugin.capture.recording.parse import CHIP_VARIABLE
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, Chip
-from tb_npu_plugin.capture.simulation.host import Place
+from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, plain_format
 from tb_npu_plugin.capture.simulation.launch import Launch as KernelLaunch
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Process, PyCall, Segment, UserMark
@@ -111,7 +109,7 @@ def _without_shapes(launch: KernelLaunch) -> KernelLaunch:
 
 
 class Replay:
-    """One capture. `segments` may be taken once. later: as ranks.later_ranks has it."""
+    """One capture. `segments` may be taken once. later: as exchanges.later_ranks has it."""
 
     def __init__(
         self, data: RawData, chip: Chip, options: Options, later: dict[tuple[str, int], dict[int, int]]
@@ -121,26 +119,29 @@ class Replay:
         self._without_shapes, self._without_types = cache(_without_shapes), cache(_without_types)
         self._clock = host_clock(data, data.executions)
         start = int(self._clock(capture["start"]))
-        self.process = Process(
-            capture["pid"], capture["rank"], capture["rank"], capture["world"], start, start, options.npu
-        )
-        process = self.process
-        process.soc, process.split, process.cube_cores, process.clock = (
-            chip.soc,
-            chip.split,
-            chip.cube_cores,
-            chip.clock,
-        )
-        process.marks = bool(data.steps)
         tids = {one.tid for one in data.launches} | {one.tid for one in data.events}
-        process.threads[:] = sorted({process.pid, *tids} - {0})
         self._exchanges = Exchanges(data, chip, later)
-        process.groups = self._exchanges.groups
-        place = Place(process, chip, f"{process.pid}/{capture['start']}", 0, runtime=options.level >= 2, task_queue=0)
-        self._host = RecordedHost(place)
-        self._host.groups = {group.name: group.index for group in process.groups}
-        self._host.device.meters.communicators = len(process.groups)
-        self._infos: dict[tuple[str, str], OpInfo] = {}
+        self.process = process = Process(
+            capture["pid"],
+            capture["rank"],
+            capture["rank"],
+            capture["world"],
+            start,
+            start,
+            options.npu,
+            marks=bool(data.steps),
+            threads=sorted({capture["pid"], *tids} - {0}),
+            soc=chip.soc,
+            split=chip.split,
+            cube_cores=chip.cube_cores,
+            clock=chip.clock,
+        )
+        setup = RankSetup(
+            process, chip, f"{process.pid}/{capture['start']}", 0, runtime=options.level >= 2, task_queue=0
+        )
+        self._host = RecordedHost(setup)
+        self._host.join({group.name: group for group in self._exchanges.groups})
+        self._info = cache(OpInfo)
 
     def segments(self) -> Iterator[Segment]:
         """One per step, each to the end of its mark and the last one to the end; one for all without steps."""
@@ -156,18 +157,18 @@ class Replay:
         launches = [one for one in self._data.launches if since <= one.start < step.until]
         times: list[int] = [int(time) for time in clock(np.array([one.start for one in launches], dtype=np.int64))]
         first = step.mark.start if step.mark is not None else self._data.capture["start"]
-        host.begin(max(int(clock(first)), host.recorded))
+        host.clock.begin(max(int(clock(first)), host.clock.recorded))
         for launch, now, limit in zip(launches, times, [*times[1:], *times[-1:]]):
-            host.move_to(now, max(limit, now + _ROOM))
+            host.clock.move_to(now, max(limit, now + _ROOM))
             self._launch(launch)
         end = int(clock(step.mark.end if step.mark is not None else self._data.capture["end"] or first))
-        host.move_to(end, end)
+        host.clock.move_to(end, end)
         if self._options.npu:
             host.wait_for_device()
         segment = host.take()
         self._add_host_events(segment, step, since)
         self.process.end = max(self.process.end, host.stopped())
-        segment.until = _END if step.until == _END else min(segment.until, host.shown(int(clock(step.until))))
+        segment.until = _END if step.until == _END else min(segment.until, host.clock.shown(int(clock(step.until))))
         return segment
 
     def _launch(self, launch: Launch) -> None:
@@ -206,7 +207,7 @@ class Replay:
 
     def _add_host_events(self, segment: Segment, step: _Step, since: int) -> None:
         """Add the framework's events, the mark of the step and the memory."""
-        clock, shown = self._clock, self._host.shown
+        clock, shown = self._clock, self._host.clock.shown
 
         def at(recorded: int) -> int:
             return shown(int(clock(recorded)))
@@ -237,9 +238,3 @@ class Replay:
             for name, start, end, number, caller in sorted(self._data.stacks, key=lambda call: call[1])
             if since <= start < step.until
         ]
-
-    def _info(self, name: str, shapes: str = "") -> OpInfo:
-        found = self._infos.get((name, shapes))
-        if found is None:
-            found = self._infos[name, shapes] = OpInfo(name, shapes)
-        return found

@@ -3,13 +3,15 @@
 MindSpore's profiler keeps its device side in a registry of platforms. On a machine without an NPU this module puts its own
 platform there: names, checks, messages, schedule and folders stay MindSpore's; what is recorded comes from here. The CPU
 executes the operators; MindSpore's CPU profiler and its runtime profiler write when and on which thread (raw_data.py), and
-parse.py makes an NPU's result of it. Private names of MindSpore 2.7 to 2.10 are used here and in runtime_profiler.py.
+parse.py makes an NPU's result of it. Private names of MindSpore 2.7 to 2.10 are used here and in recorders.py.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
+import inspect
 import json
 import os
 import time
@@ -29,16 +31,12 @@ from mindspore.profiler.platform.base_profiler import BaseProfiler
 from mindspore.profiler.profiler_interface import ProfilerInterface
 
 from tb_npu_plugin import __version__
+from tb_npu_plugin.capture.mindspore.exchanges import wait_for_other_ranks
 from tb_npu_plugin.capture.mindspore.graphs import compiled_nodes, ranks_of
-from tb_npu_plugin.capture.mindspore.left_out import say_left_out
-from tb_npu_plugin.capture.mindspore.marks import Marks
 from tb_npu_plugin.capture.mindspore.operators import WORLD, WORLDS
-from tb_npu_plugin.capture.mindspore.ranks import wait_for_other_ranks
 from tb_npu_plugin.capture.mindspore.raw_data import CAPTURE, HOST, RUNTIME_FOLDER, SETTINGS_VERSION
-from tb_npu_plugin.capture.mindspore.runtime_profiler import RuntimeProfiler
-from tb_npu_plugin.capture.mindspore.shapes import DispatchedShapes
-from tb_npu_plugin.capture.mindspore.stacks import PythonStacks
-from tb_npu_plugin.schema.torch_npu_json import GROUPS, LEFT_OUT, SIMULATED
+from tb_npu_plugin.capture.mindspore.recorders import DispatchedShapes, Marks, PythonStacks, RuntimeProfiler
+from tb_npu_plugin.schema.torch_npu_json import GROUPS, LEFT_OUT, MEMORY_BLOCKS, SIMULATED, SUNK_GRAPH
 
 CPU = "CPU"
 
@@ -186,8 +184,7 @@ def simulated() -> Iterator[None]:
     """Captures that begin here are those of the simulated NPU."""
     platforms, offline = PROFILERS.modules, npu_profiler.NPUProfilerAnalysis.offline_analyse
     own = platforms[CPU]
-    platforms[CPU] = SimulatedPlatform
-    npu_profiler.NPUProfilerAnalysis.offline_analyse = staticmethod(analyse_folder)
+    activate()
     try:
         yield
     finally:
@@ -211,3 +208,41 @@ def resume() -> None:
 def is_recording() -> bool:
     """A capture is in progress in this process."""
     return bool(ProfilerInterface.is_initialized)
+
+
+#: What the simulated NPU leaves out of a capture: said on the console, and in the result (`tb_npu_simulated`).
+_TEXTS = {
+    MEMORY_BLOCKS: "profile_memory: the simulated NPU has no blocks of memory, so operator_memory.csv has no rows",
+    SUNK_GRAPH: "A sunk graph: the simulated NPU launches each operator of each step, where an NPU launches the graph once",
+}
+_running = 0
+_ended = 0
+
+
+def watch_sinking() -> None:
+    """Notice from now on when Model.train sinks its data: on the CPU it runs step by step."""
+    from mindspore.train.model import Model
+
+    own, signature = Model.train, inspect.signature(Model.train)
+
+    @functools.wraps(own)
+    def train(*args: Any, **kwargs: Any) -> Any:
+        global _running, _ended
+        sinks = bool(signature.bind(*args, **kwargs).arguments.get("dataset_sink_mode"))
+        _running += sinks
+        try:
+            return own(*args, **kwargs)
+        finally:
+            _running -= sinks
+            _ended = time.time_ns() if sinks else _ended
+
+    Model.train = train
+
+
+def say_left_out(started: int, has_memory: bool, jit_level: str) -> list[str]:
+    """What a capture that began at `started` (ns) leaves out; each is one warning."""
+    is_sunk = _running > 0 or _ended > started or jit_level == "O2"
+    out = [name for name, is_left_out in ((MEMORY_BLOCKS, has_memory), (SUNK_GRAPH, is_sunk)) if is_left_out]
+    for name in out:
+        log.warning(f"{_TEXTS[name]}.")
+    return out

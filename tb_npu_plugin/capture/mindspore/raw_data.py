@@ -1,16 +1,22 @@
-"""What a capture leaves in FRAMEWORK, and its reader. Needs no MindSpore.
+"""What a capture leaves in FRAMEWORK, its reader, and its clock. Needs no MindSpore.
 Source: docs/facts/ascend_ms.md, Results of a CPU, Runtime profiler of MindSpore, Compiled graphs of MindSpore."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections import defaultdict, deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER
+from tb_npu_plugin.capture.recording.host_clock import HostClock
+from tb_npu_plugin.capture.writers.overlap import Intervals, merge, subtract
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.schema import mindspore_cpu as cpu
 from tb_npu_plugin.schema.mindspore import SIMULATED_HOST
@@ -35,7 +41,8 @@ Shape = tuple[int, ...]
 
 
 class Event(NamedTuple):
-    """An event of the framework: times in ns since the epoch, name as MindSpore's lane of an NPU shows it."""
+    """An event of the framework, named as MindSpore's lane of an NPU shows it, or what the CPU executed, named by its node:
+    times in ns since the epoch."""
 
     start: int
     end: int
@@ -62,7 +69,7 @@ class Launch(NamedTuple):
 @dataclass
 class RawData:
     """One capture. executions: (start, end) of what the CPU computed; steps: marks; events: of the framework without launches
-    and marks; memory: (ns, allocated, reserved); marks: as marks.Marks has them; stacks: as stacks.PythonStacks has them; groups: name ->
+    and marks; memory: (ns, allocated, reserved); marks, stacks: as recorders.Marks and PythonStacks have them; groups: name ->
     ranks."""
 
     capture: dict[str, Any]
@@ -76,21 +83,12 @@ class RawData:
     groups: dict[str, list[int]] = field(default_factory=dict)
 
 
-class _Execution(NamedTuple):
-    start: int
-    end: int
-    node: str
-
-
-class _Row(NamedTuple):
-    """A launch in MindSpore's list: the shape of each input, None for what is no tensor. No inputs: an operator of PyNative mode."""
-
-    node: str
-    inputs: tuple[Shape | None, ...]
+#: Inputs of a launch in MindSpore's list: the shape of each, None if it is not a tensor; () for an operator of PyNative mode.
+_Inputs = tuple[Optional[Shape], ...]
 
 
 class Node(NamedTuple):
-    """An operator of a compiled graph. inputs: the type of each, None where it is no tensor or unknown."""
+    """An operator of a compiled graph. inputs: the type of each, None if it is unknown or not a tensor."""
 
     inputs: tuple[str | None, ...] = ()
     output: tuple[Shape, str] | None = None
@@ -116,18 +114,14 @@ def read(folder: Path) -> RawData:
         raise BadFile(f"{folder} holds no capture of the simulated NPU: {error}", "Record it again.") from error
     data = RawData(capture)
     since, until = capture["start"], capture["end"] or _END
-    events = [
-        event
-        for path in sorted(framework.rglob("RuntimeProfilerDetail*.csv"))
-        for event in _events(path)
-        if since <= event.start < until  # with Model.train in PyNative mode MindSpore adds what comes after the capture
-    ]
+    # with Model.train in PyNative mode MindSpore adds what comes after the capture
+    events = [event for event in _events(framework) if since <= event.start < until]
     launched = sorted(event for event in events if _is_launch(event.name))
     data.steps = sorted(event for event in events if _mark_of(event.name))
     data.events = sorted(event for event in events if not _is_launch(event.name) and not _mark_of(event.name))
     executions = sorted(_executions(framework))
     data.executions = [(one.start, one.end) for one in executions]
-    host = _host(framework)
+    host = read_object(framework / HOST)  # without it the process ended before
     data.marks, data.stacks, data.groups = host.get("marks", []), host.get("stacks", []), host.get("groups", {})
     calls, nodes = _dispatched(host.get("dispatched", [])), _nodes(host.get("nodes", {}))
     data.launches = _joined(executions, launched, _rows(framework), calls, nodes)
@@ -144,15 +138,15 @@ def _mark_of(name: str) -> str:
     return mark if mark.startswith(STEP_MARK) else ""
 
 
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return []
+def _lines(framework: Path, name: str, header: int = 0) -> Iterator[str]:
+    """Lines of the files whose name matches, each without its header; files that cannot be read are skipped."""
+    for path in sorted(framework.rglob(name)):
+        with contextlib.suppress(OSError):
+            yield from path.read_text(encoding="utf-8", errors="replace").splitlines()[header:]
 
 
-def _events(path: Path) -> list[Event]:
-    found = (match for line in _lines(path) if (match := _DETAIL.match(line)))
+def _events(framework: Path) -> list[Event]:
+    found = map(_DETAIL.match, _lines(framework, "RuntimeProfilerDetail*.csv"))
     return [
         Event(
             int(one["start"]),
@@ -161,46 +155,41 @@ def _events(path: Path) -> list[Event]:
             "::".join(filter(None, (one["module"], one["event"], one["op"]))) if one["module"] else one["stage"],
         )
         for one in found
-        if one["module"] != "Default"
+        if one is not None and one["module"] != "Default"
     ]
 
 
-def _executions(framework: Path) -> list[_Execution]:
+def _executions(framework: Path) -> list[Event]:
     """Executions on the CPU, in the order in which operators were launched."""
     out = []
-    for path in framework.glob("cpu_op_execute_timestamp_*.txt"):
-        for line in _lines(path):
-            node, _, rest = line.partition(cpu.FIELD)
-            for text in rest.partition(cpu.FIELD)[2].split():
-                figures = text.split(cpu.FIGURE)
-                start = scale_decimal(figures[0], 1)
-                dur = scale_decimal(figures[1], TIME_UNITS["ms"]) if len(figures) > 1 else None
-                if start is not None and dur is not None:
-                    out.append(_Execution(start, start + dur, node))
+    for line in _lines(framework, "cpu_op_execute_timestamp_*.txt"):
+        node, _, rest = line.partition(cpu.FIELD)
+        for text in rest.partition(cpu.FIELD)[2].split():
+            figures = text.split(cpu.FIGURE)
+            start = scale_decimal(figures[0], 1)
+            dur = scale_decimal(figures[1], TIME_UNITS["ms"]) if len(figures) > 1 else None
+            if start is not None and dur is not None:
+                out.append(Event(start, start + dur, 0, node))
     return out
 
 
-def _rows(framework: Path) -> list[_Row]:
+def _rows(framework: Path) -> list[_Inputs]:
     """MindSpore's list of launches."""
     out = []
-    for path in framework.glob("cpu_framework_*.txt"):
-        for line in _lines(path):
-            cells = line.split(cpu.FIELD)
-            found = [cpu.INPUT.fullmatch(text.strip()) for text in cells[3:] if text.strip()]
-            texts = [one.group("shape") if one is not None else None for one in found]
-            inputs = tuple(_dims(text) if text is not None else None for text in texts)
-            out.append(_Row(cells[1] if len(cells) > 1 else "", inputs))
+    for line in _lines(framework, "cpu_framework_*.txt"):
+        found = [cpu.INPUT.fullmatch(text.strip()) for text in line.split(cpu.FIELD)[3:] if text.strip()]
+        out.append(tuple(None if one is None else _dims(one["shape"]) for one in found))
     return out
 
 
-def _dims(text: str) -> Shape:
-    return tuple(int(part) for part in text.replace(" ", "").split(",") if part)
+def _dims(text: str | None) -> Shape | None:
+    return None if text is None else tuple(int(part) for part in text.replace(" ", "").split(",") if part)
 
 
-def _host(framework: Path) -> dict[str, Any]:
-    """What this package recorded beside MindSpore; {} where the process ended before."""
+def read_object(path: Path) -> dict[str, Any]:
+    """The object of a JSON file; {} if there is none."""
     try:
-        found = json.loads((framework / HOST).read_bytes())
+        found = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -224,9 +213,9 @@ def _nodes(found: dict[str, Any]) -> dict[str, Node]:
 
 
 def _joined(
-    executions: list[_Execution],
+    executions: list[Event],
     launched: list[Event],
-    rows: list[_Row],
+    rows: list[_Inputs],
     dispatched: dict[str, deque[_Call]],
     nodes: dict[str, Node],
 ) -> list[Launch]:
@@ -236,21 +225,21 @@ def _joined(
     has_threads, has_rows = len(launched) == len(executions), len(rows) == len(executions)
     out = []
     for number, execution in enumerate(executions):
-        where = launched[number] if has_threads else Event(execution.start, execution.end, 0, "")
-        type_ = cpu.NUMBER.sub("", execution.node.rpartition(cpu.SCOPE)[2])
-        inputs = rows[number].inputs if has_rows else ()
+        where = launched[number] if has_threads else execution
+        type_ = cpu.NUMBER.sub("", execution.name.rpartition(cpu.SCOPE)[2])
+        inputs = rows[number] if has_rows else ()
         shapes = tuple(one for one in inputs if one is not None) if inputs else None
-        node = nodes.get(execution.node, Node())
+        node = nodes.get(execution.name, Node())
         types, group = _types_of(inputs, node), node.group
         if dispatched.get(type_):
             call = dispatched[type_].popleft()
             if shapes is None or (shapes == call.shapes and not types):
                 shapes, types, group = call.shapes, call.types, call.group
-        out.append(Launch(where.start, where.end, where.tid, execution.node, type_, shapes, types, node.output, group))
+        out.append(Launch(where.start, where.end, where.tid, execution.name, type_, shapes, types, node.output, group))
     return out
 
 
-def _types_of(inputs: tuple[Shape | None, ...], node: Node) -> tuple[str, ...]:
+def _types_of(inputs: _Inputs, node: Node) -> tuple[str, ...]:
     """Types of the inputs that are tensors; () where one is unknown."""
     if len(inputs) != len(node.inputs):
         return ()
@@ -261,9 +250,28 @@ def _types_of(inputs: tuple[Shape | None, ...], node: Node) -> tuple[str, ...]:
 def _memory(framework: Path) -> list[tuple[int, int, int]]:
     """(ns, allocated, reserved) over time."""
     out = []
-    for path in framework.glob("cpu_ms_memory_record_*.txt"):
-        for line in _lines(path)[1:]:
-            cells = line.split(",")
-            if len(cells) >= 3 and all(cell.isdecimal() for cell in cells[:3]):
-                out.append((int(cells[0]), int(cells[1]), int(cells[2])))
+    for line in _lines(framework, "cpu_ms_memory_record_*.txt", header=1):
+        cells = line.split(",")
+        if len(cells) >= 3 and all(cell.isdecimal() for cell in cells[:3]):
+            out.append((int(cells[0]), int(cells[1]), int(cells[2])))
     return sorted(out)
+
+
+#: Events in which a thread waits for another one.
+_WAITS = re.compile("Wait|Asnumpy|SyncStream")
+
+
+def host_clock(data: RawData, computed: list[tuple[int, int]]) -> HostClock:
+    """Host time of a capture: a clock that is paused while the CPU in place of the NPU `computed` ((start, end), in ns) and so
+    held up the main thread: it computed by itself, or waited for a thread that did. Elsewhere it went on beside the
+    computation, as it does beside an NPU."""
+    main, held_up = data.capture["pid"], _as_intervals(computed)
+    if not {launch.tid for launch in data.launches} <= {main, 0}:
+        waits = [(one.start, one.end) for one in data.events if one.tid == main and _WAITS.search(one.name)]
+        computing = merge(held_up)
+        held_up = subtract(computing, subtract(computing, merge(_as_intervals(waits))))
+    return HostClock(*held_up.T)
+
+
+def _as_intervals(spans: list[tuple[int, int]]) -> Intervals:
+    return np.array(spans, dtype=np.int64).reshape(-1, 2)

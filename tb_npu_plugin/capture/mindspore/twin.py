@@ -12,19 +12,22 @@ from mindspore import profiler as original
 from mindspore.profiler.common.profiler_meta_data import ProfilerMetaData
 from mindspore.profiler.profiler import analyse as _analyse
 
-from tb_npu_plugin.capture.mindspore.left_out import watch_sinking
-from tb_npu_plugin.capture.mindspore.platform import is_recording, simulated
-from tb_npu_plugin.capture.mindspore.runtime_profiler import keep_for_captures
+from tb_npu_plugin.capture.mindspore.platform import is_recording, simulated, watch_sinking
+from tb_npu_plugin.capture.mindspore.recorders import keep_for_captures
 
 keep_for_captures()
 watch_sinking()
 _POINTS = ("FP_POINT", "BP_POINT")
-_told: set[str] = set()
+_warned: set[str] = set()
 
 
 def _in_simulation(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method with captures of the simulated NPU; it does nothing for a profile that was refused."""
+
     @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if args and getattr(args[0], "_is_refused", False):
+            return None
         with simulated():
             return method(*args, **kwargs)
 
@@ -49,15 +52,7 @@ class _Refusing:
         for name in ("start", "stop", "step", "analyse", "add_metadata", "add_metadata_json"):
             method = getattr(cls, name, None)
             if method is not None:
-                setattr(cls, name, _unless_refused(_in_simulation(method)))
-
-
-def _unless_refused(method: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(method)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return None if self._is_refused else method(self, *args, **kwargs)
-
-    return call
+                setattr(cls, name, _in_simulation(method))
 
 
 class Profile(_Refusing, original.profile):  # type: ignore[misc]
@@ -65,8 +60,8 @@ class Profile(_Refusing, original.profile):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         points = [name for name in _POINTS if os.environ.get(name)]
-        if points and not _told.issuperset(points):
-            _told.update(points)
+        if points and not _warned.issuperset(points):
+            _warned.update(points)
             log.warning(f"{' and '.join(points)} are ignored: no MindSpore since 2.3 reads them.")
         super().__init__(*args, **kwargs)
 

@@ -8,10 +8,10 @@ from tb_npu_plugin.capture.models.linear import Linear
 from tb_npu_plugin.capture.models.resnet import ResNet
 from tb_npu_plugin.capture.models.transformer import Sizes as DecoderSizes
 from tb_npu_plugin.capture.models.transformer import Transformer
-from tb_npu_plugin.capture.simulation.cluster import Workload
 from tb_npu_plugin.capture.simulation.faults import FAULTS, Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
+from tb_npu_plugin.capture.simulation.program import Workload
 from tb_npu_plugin.errors import BadRequest
 
 #: Sizes from the models' published configurations.
@@ -46,7 +46,10 @@ class Sizes:
 def workload(
     model: str, sizes: Sizes, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool = True
 ) -> Workload:
-    """A model on the ranks of a layout; synced: the host waits for the device at the end of each step. Raises BadRequest for names and sizes that do not go."""
+    """A model on the ranks of a layout; synced: the host waits for the device at the end of each step.
+
+    Raises BadRequest for an unknown model and for sizes that do not fit it.
+    """
     changes = {key: value for key, value in vars(sizes).items() if value is not None}
     useless = sorted(set(changes) - _SIZES.get(model, set(changes)))
     if useless:
@@ -55,16 +58,16 @@ def workload(
         )
     if model not in TRANSFORMERS:
         given = faults.as_json()
-        wrong = [word for word, fault in FAULTS.items() if fault.of_decoders and word in given]
+        wrong = [word for word, fault in FAULTS.items() if fault.only_decoders and word in given]
         if wrong and model in MODELS:
             raise BadRequest(f"{model} has no {wrong[0]}", "Choose a decoder as --model.")
     if model == "resnet50":
         blocks = (3, 4, 6, 3) if sizes.layers is None else tuple(max(1, sizes.layers // 4) for _ in range(4))
-        return ResNet(layout, kernels, faults, sizes.batch or 64, blocks, synced)
+        return ResNet(layout, kernels, faults, synced, sizes.batch or 64, blocks)
     if model == "linear":
         return Linear(layout, kernels, faults, synced)
     if model not in TRANSFORMERS:
-        raise BadRequest(f"there is no model {model!r}", f"Models are: {', '.join(MODELS)}.")
+        raise BadRequest(f"Unknown model {model!r}", f"Models are: {', '.join(MODELS)}.")
     shape = replace(TRANSFORMERS[model], **changes)
     if "micro" not in changes and layout.pp > 1:
         shape = replace(shape, micro=2 * layout.pp)
@@ -76,4 +79,4 @@ def workload(
             )
         joined = shape.micro // faults.micro_batches
         shape = replace(shape, batch=shape.batch * joined, micro=faults.micro_batches)
-    return Transformer(shape, layout, kernels, faults, synced)
+    return Transformer(layout, kernels, faults, synced, shape)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from tb_npu_plugin.capture.simulation.collectives import Transfer
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
-from tb_npu_plugin.capture.simulation.program import Program, Transfer
+from tb_npu_plugin.capture.simulation.program import Program, Workload
 from tb_npu_plugin.errors import BadRequest
 
 F32 = "float"
@@ -15,17 +16,15 @@ _BUCKET, _ACTIVATION = 65_536, 32_768
 _PARAMETERS = 68
 
 
-class Linear:
-    """A Workload (simulation/cluster.py): a step launches kernels for each kind of core, copies, and allocates. With
-    stages, each has such a layer."""
+class Linear(Workload):
+    """A step launches kernels for each kind of core, copies, and allocates. With stages, each has such a layer."""
 
-    def __init__(self, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool = True) -> None:
+    def __init__(self, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool) -> None:
         if layout.tp > 1:
             raise BadRequest("linear cannot be split into tensors", "Leave --tp at 1.")
         if faults.dynamic:
             raise BadRequest("the shapes of linear do not change", "Choose another --model for dynamic-shapes.")
-        self._layout, self._kernels, self._faults, self._synced = layout, kernels, faults, synced
-        self._known: dict[int, Program] = {}
+        super().__init__(layout, kernels, faults, synced)
 
     def held(self, stage: int) -> int:
         """Parameters, their gradients and momenta, in FP32."""
@@ -35,15 +34,9 @@ class Linear:
         """Rows of the input."""
         return _X[0]
 
-    def program(self, stage: int, step: int) -> Program:
-        """Instructions of a stage; all steps are alike."""
-        found = self._known.get(stage)
-        if found is None:
-            found = self._known[stage] = self._build(stage)
-        return found
-
-    def _build(self, stage: int) -> Program:
-        p, layout = Program(self._kernels, self._synced), self._layout
+    def build(self, program: Program, stage: int, size: int) -> None:
+        """Add the instructions of a stage; all steps are alike."""
+        p, layout = program, self.layout
         first, last = stage == 0, stage == layout.pp - 1
         data = self._data(p)
         if not first:
@@ -52,8 +45,7 @@ class Linear:
         if not last:
             p.communicate(Transfer("pp+", "hcom_send_", _ACTIVATION, 4), wait=False)
             p.communicate(Transfer("pp+", "hcom_receive_", _ACTIVATION, 4), backward=True)
-        p.collect()
-        p.map_memory()
+        p.interrupt()
         with p.op("AddmmBackward0", [_OUT], [F32], sequence, backward=True):
             p.free(p.run("aten::mm", (_X[::-1], _OUT), (F32, F32), backward=True))
             p.free(out)
@@ -64,7 +56,6 @@ class Linear:
         if layout.pp > 1:  # the norm of all gradients
             p.communicate(Transfer("world", "hcom_allReduce_", 4, 4))
         self._finish(p, data)
-        return p
 
     def _data(self, p: Program) -> int:
         """Load and copy the input; a thread pins the next one meanwhile. Gives the slot of the input."""
@@ -73,7 +64,7 @@ class Linear:
             data = p.allocate(512)
             p.copy(512, parts=2)
             p.run_on_other_thread("aten::pin_memory", [_X], [F32], 5_000)
-        p.leak(self._faults.leak)
+        p.leak(self.faults.leak)
         return data
 
     def _forward(self, p: Program) -> tuple[int, int]:
@@ -87,7 +78,7 @@ class Linear:
         with p.op("aten::dropout", [_OUT], [F32]):
             p.free(p.run("aten::_fused_dropout", (_OUT,), (F32,)))
         p.free(p.run("aten::sum", (_OUT,), (F32,)))
-        for _ in range(self._faults.ai_cpu):
+        for _ in range(self.faults.ai_cpu):
             p.free(p.run("aten::nonzero", (_OUT,), (F32,)))
         return sequence, out
 

@@ -1,4 +1,4 @@
-"""Processes that write beside this one, and what becomes of them when it is stopped."""
+"""Writing processes, which end when the first one is stopped."""
 
 from __future__ import annotations
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from tb_npu_plugin.capture.simulation.collectives import Transfer
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
-from tb_npu_plugin.capture.simulation.program import Program, Transfer
+from tb_npu_plugin.capture.simulation.program import Program, Workload
 from tb_npu_plugin.capture.simulation.work import Shape
 from tb_npu_plugin.errors import BadRequest
 
@@ -33,23 +34,22 @@ class _Kept:
     weight: int = 0
 
 
-class ResNet:
-    """A Workload (simulation/cluster.py)."""
+class ResNet(Workload):
+    """batch: images of a step; blocks: in each of the four stages."""
 
     def __init__(
         self,
         layout: Layout,
         kernels: KernelFactory,
         faults: Faults,
+        synced: bool,
         batch: int = 64,
         blocks: tuple[int, ...] = (3, 4, 6, 3),
-        synced: bool = True,
     ) -> None:
         if layout.tp > 1 or layout.pp > 1:
             raise BadRequest("resnet50 is trained data parallel only", "Leave --tp and --pp at 1.")
-        self._layout, self._kernels, self._faults, self._batch, self._blocks = layout, kernels, faults, batch, blocks
-        self._synced = synced
-        self._known: dict[int, Program] = {}
+        super().__init__(layout, kernels, faults, synced)
+        self.batch, self.blocks = batch, blocks
 
     def held(self, stage: int) -> int:
         """Parameters, their gradients and momenta, in FP32."""
@@ -57,28 +57,22 @@ class ResNet:
 
     def size(self, step: int) -> int:
         """Pixels of an image's side."""
-        return _SIZES[step % len(_SIZES)] if self._faults.dynamic else _SIZES[0]
+        return _SIZES[step % len(_SIZES)] if self.faults.dynamic else _SIZES[0]
 
-    def program(self, stage: int, step: int) -> Program:
-        """Instructions of a step."""
-        size = self.size(step)
-        found = self._known.get(size)
-        if found is None:
-            builder = _Builder(
-                Program(self._kernels, self._synced), self._layout, self._faults, self._batch, self._blocks
-            )
-            found = self._known[size] = builder.build(size)
-        return found
+    def build(self, program: Program, stage: int, size: int) -> None:
+        """Add the instructions of a step."""
+        _Builder(program, self).build(size)
 
 
 class _Builder:
-    def __init__(self, program: Program, layout: Layout, faults: Faults, batch: int, blocks: tuple[int, ...]) -> None:
-        self._p, self._layout, self._faults, self._batch, self._blocks = program, layout, faults, batch, blocks
+    def __init__(self, program: Program, model: ResNet) -> None:
+        self._p, self._layout, self._faults = program, model.layout, model.faults
+        self._batch, self._blocks = model.batch, model.blocks
         self._kept: list[_Kept] = []
         self._modules: dict[str, int] = {}
         self._pending = 0
 
-    def build(self, size: int) -> Program:
+    def build(self, size: int) -> None:
         """The step: data, forward, backward with the reduction of gradients, optimizer, loss."""
         p = self._p
         image = (self._batch, 3, size, size)
@@ -86,13 +80,11 @@ class _Builder:
         p.leak(self._faults.leak)
         with p.frame("torchvision/models/resnet.py(266): forward"), p.frame("nn.Module: ResNet_0", 0):
             self._network(image)
-        p.collect()
-        p.map_memory()
+        p.interrupt()
         self._backward()
         self._optimizer()
         p.read_loss(4, F32, ("aten::item", "aten::_local_scalar_dense"))
         p.free(data)
-        return p
 
     def _network(self, image: Shape) -> None:
         x = self._conv(image, 64, 7, 2)

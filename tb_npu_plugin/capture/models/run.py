@@ -24,9 +24,8 @@ from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.framework import Files
-from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
-from tb_npu_plugin.capture.writers.kinds import KINDS, remove
+from tb_npu_plugin.capture.writers.framework import KINDS, Files, remove
+from tb_npu_plugin.capture.writers.result import FRAMEWORKS
 from tb_npu_plugin.capture.writers.side_files import folder_name
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.gc_pause import gc_paused
@@ -46,7 +45,7 @@ class Recipe:
     """What to simulate. faults: as on the command line (simulation/faults.py); only: ranks to write, all without;
     dialect: of which release, the newest without; task_queue: TASK_QUEUE_ENABLE of torch_npu; step_sync: the host reads
     the loss of each step, and so waits for the device; named_groups: communicators have names that the script gave;
-    without: kinds of files (writers/kinds.py) that are not left."""
+    without: kinds of files (writers/framework.py) that are not left."""
 
     model: str = "llama-7b"
     ranks: int = 1
@@ -70,11 +69,11 @@ class Recipe:
     without: tuple[str, ...] = ()
 
     def cluster(self) -> Cluster:
-        """The run. Raises BadRequest for what does not go together."""
+        """The run. Raises BadRequest for unknown names and incompatible options."""
         if self.chip not in CHIPS:
-            raise BadRequest(f"there is no chip {self.chip!r}", f"Chips are: {', '.join(CHIPS)}.")
+            raise BadRequest(f"Unknown chip {self.chip!r}", f"Chips are: {', '.join(CHIPS)}.")
         if self.framework not in FRAMEWORKS:
-            raise BadRequest(f"there is no framework {self.framework!r}", f"Known are: {', '.join(FRAMEWORKS)}.")
+            raise BadRequest(f"Unknown framework {self.framework!r}", f"Known are: {', '.join(FRAMEWORKS)}.")
         if self.options.data_process and self.framework != "mindspore":
             raise BadRequest("only MindSpore profiles the data pipeline", "Add --framework mindspore.")
         chip, layout = CHIPS[self.chip], Layout(self.ranks, self.tp, self.pp)
@@ -90,7 +89,7 @@ class Recipe:
             raise BadRequest("TASK_QUEUE_ENABLE is a variable of torch_npu", "Leave --task-queue out.")
         unknown = [kind for kind in self.without if kind not in KINDS]
         if unknown:
-            raise BadRequest(f"there is no kind of files {unknown[0]!r}", f"Known are: {', '.join(KINDS)}.")
+            raise BadRequest(f"Unknown kind of files {unknown[0]!r}", f"Known are: {', '.join(KINDS)}.")
         wrong = [rank for rank in self.only if not 0 <= rank < self.ranks]
         if wrong:
             raise BadRequest(f"there is no rank {wrong[0]}", f"The run has {self.ranks} ranks, from 0.")
@@ -125,15 +124,15 @@ class Recipe:
 def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambda what, share: None) -> dict[str, Any]:
     """Write one result folder per rank below `out`, and truth.json beside them. Gives the content of truth.json.
 
-    jobs: processes that write; 0: one per core. Raises BadRequest for a recipe that does not go and for results that are
-    there already, OSError and sqlite3.Error where `out` cannot be written. Results that are not complete then are removed.
+    jobs: processes that write; 0: one per core. Raises BadRequest for unknown names, incompatible options and
+    results that already exist, OSError and sqlite3.Error where `out` cannot be written. Incomplete results are removed then.
     """
     cluster = recipe.cluster()
     ranks = recipe.only or tuple(range(recipe.ranks))
     for rank in ranks:
         folder = _folder(recipe, cluster, rank, out)
         if folder.exists():
-            raise BadRequest(f"{folder} is there already", "Write into another folder, or remove it first.")
+            raise BadRequest(f"{folder} already exists", "Write into another folder, or remove it first.")
     out.mkdir(parents=True, exist_ok=True)
     is_alone = recipe.ranks == 1  # it waits for no other: its times need not be known before
     table, truths = ({}, []) if is_alone else cluster.times(lambda share: progress("times of all ranks", share))
@@ -151,7 +150,7 @@ def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambd
 
 
 def complete_ranks(recipe: Recipe, out: Path) -> list[int]:
-    """Ranks of a run that was not finished whose results are there."""
+    """Ranks of an unfinished run whose results are complete."""
     try:
         there = {path.name for path in out.iterdir()}
     except OSError:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tb_npu_plugin.capture.simulation.collectives import Trouble
+from tb_npu_plugin.capture.simulation.collectives import Transfer, Trouble
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
-from tb_npu_plugin.capture.simulation.program import Program, Transfer
+from tb_npu_plugin.capture.simulation.program import Program, Workload
+from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND
 from tb_npu_plugin.capture.simulation.work import Shape
 from tb_npu_plugin.errors import BadRequest
 
@@ -64,12 +65,10 @@ class _Kept:
     reduce: int = 0  # bytes of an all-reduce among tensor parallel ranks that follows its gradient
 
 
-class Transformer:
-    """A Workload (simulation/cluster.py): the decoder on the ranks of a layout."""
+class Transformer(Workload):
+    """A decoder of these sizes on the ranks of a layout."""
 
-    def __init__(
-        self, shape: Sizes, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool = True
-    ) -> None:
+    def __init__(self, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool, shape: Sizes) -> None:
         if shape.layers % layout.pp or shape.heads % layout.tp:
             raise BadRequest(
                 f"{shape.layers} layers and {shape.heads} heads cannot be split into pp {layout.pp} and tp {layout.tp}",
@@ -84,8 +83,8 @@ class Transformer:
                 f"a hidden size of {shape.hidden} cannot be split into {shape.heads} heads",
                 "Choose --hidden as a multiple of --heads.",
             )
-        self.shape, self.layout, self.faults, self._kernels, self._synced = shape, layout, faults, kernels, synced
-        self._known: dict[tuple[int, int], Program] = {}
+        super().__init__(layout, kernels, faults, synced)
+        self.shape = shape
 
     def held(self, stage: int) -> int:
         """Weights and gradients in BF16, and the states of the optimizer in FP32: 16 bytes a parameter."""
@@ -107,14 +106,9 @@ class Transformer:
         length = self.shape.sequence
         return max(64, int(length * _LENGTHS[step % len(_LENGTHS)]) // 64 * 64) if self.faults.dynamic else length
 
-    def program(self, stage: int, step: int) -> Program:
-        """Instructions of a stage."""
-        length = self.size(step)
-        found = self._known.get((stage, length))
-        if found is None:
-            program = Program(self._kernels, self._synced)
-            found = self._known[stage, length] = _Stage(self, stage, length, program).build()
-        return found
+    def build(self, program: Program, stage: int, size: int) -> None:
+        """Add the instructions of a stage."""
+        _Stage(self, stage, size, program).build()
 
 
 class _Stage:
@@ -136,37 +130,32 @@ class _Stage:
         self._has_reduced = False
         self._number: dict[str, int] = {}
 
-    def build(self) -> Program:
+    def build(self) -> None:
         """The whole step: data, 1F1B schedule, optimizer, loss."""
-        micro, p = self._shape.micro, self._p
-        self._data()
+        micro = self._shape.micro
+        data = self._p.load_batch((self._shape.batch, self._length), "long int", 400_000)
+        self._p.leak(self._faults.leak)
         warm = min(micro, self._layout.pp - 1 - self._stage)
         for number in range(warm):
-            self._receive("pp-")
+            self._exchange("pp-", RECEIVE)
             self._forward(number)
-            self._send("pp+")
+            self._exchange("pp+", SEND)
         steady = micro - warm
         if steady:
-            self._receive("pp-")
+            self._exchange("pp-", RECEIVE)
         for number in range(steady):
             self._forward(warm + number)
-            self._send("pp+", joined=True)  # with what the backward pass receives
+            self._exchange("pp+", SEND, joined=True)  # with what the backward pass receives
             self._backward(last=number == micro - 1)
             if number < steady - 1:
-                self._receive("pp-", joined=True)  # before the send: the stage before sends first, too
-            self._send("pp-")
+                self._exchange("pp-", RECEIVE, joined=True)  # before the send: the stage before sends first, too
+            self._exchange("pp-", SEND)
         for number in range(steady, micro):
             self._backward(last=number == micro - 1)
-            self._send("pp-")
+            self._exchange("pp-", SEND)
         self._optimizer()
-        self._read_loss()
-        return p
-
-    # -- parts of a step ----------------------------------------------------------------------------
-    def _data(self) -> None:
-        p, tokens = self._p, (self._shape.batch, self._length)
-        self._input = p.load_batch(tokens, "long int", 400_000)
-        p.leak(self._faults.leak)
+        self._p.read_loss(2, BF16, _READ)
+        self._p.free(data)
 
     def _forward(self, number: int) -> None:
         """One micro batch: from the stage before, through the layers, towards the stage behind."""
@@ -184,13 +173,12 @@ class _Stage:
         if self._last:
             out = (self._tokens[0], self._vocabulary)
             self._op(kept, "npu::npu_rms_norm", (self._tokens, (self._shape.hidden,)))
-            self._linear(kept, self._tokens, (self._shape.hidden, self._vocabulary), "lm_head")
+            self._linear(kept, self._tokens, (self._shape.hidden, self._vocabulary))
             self._op(kept, "aten::_log_softmax", (out,))
             self._op(kept, "aten::nll_loss_forward", (out, (self._tokens[0],)), (), BF16, "long int")
             p.use_graph_engine("LogSoftmaxV2", 1 << 20, 8_000)
         if number == 0:  # each stage has a first one, and communicates behind it
-            p.collect()
-            p.map_memory()
+            p.interrupt()
 
     def _layer(self, kept: list[_Kept], layer: int) -> None:
         p, s = self._p, self._shape
@@ -200,14 +188,14 @@ class _Stage:
         with p.frame(f"nn.Module: LlamaDecoderLayer_{layer}", layer), p.frame("model/llama.py(118): forward"):
             self._op(kept, "npu::npu_rms_norm", (x, (s.hidden,)))
             with p.frame(f"nn.Module: LlamaAttention_{layer}", layer):
-                self._linear(kept, x, (s.hidden, 3 * inner[1]), "qkv", reduce=True)
+                self._linear(kept, x, (s.hidden, 3 * inner[1]), reduce=True)
                 for _ in range(2):
                     self._op(kept, "npu::npu_rotary_mul", (heads, (1, 1, self._length, self._head)))
                 if self._faults.unfused:
                     self._plain_attention(kept, heads)
                 else:
                     self._op(kept, "npu::npu_fusion_attention", (heads, heads, heads))
-                self._linear(kept, inner, (inner[1], s.hidden), "o")
+                self._linear(kept, inner, (inner[1], s.hidden))
                 self._sum_tensor()
                 self._dropout(kept)
             self._op(kept, "aten::add", (x, x))
@@ -217,9 +205,9 @@ class _Stage:
                     p.free(p.run("aten::nonzero", [mask], ["bool"]))
             self._op(kept, "npu::npu_rms_norm", (x, (s.hidden,)))
             with p.frame(f"nn.Module: LlamaMLP_{layer}", layer):
-                self._linear(kept, x, (s.hidden, 2 * self._wide), "gate_up", reduce=True)
+                self._linear(kept, x, (s.hidden, 2 * self._wide), reduce=True)
                 self._op(kept, "npu::npu_swiglu", ((x[0], 2 * self._wide),))
-                self._linear(kept, wide, (self._wide, s.hidden), "down")
+                self._linear(kept, wide, (self._wide, s.hidden))
                 self._sum_tensor()
                 self._dropout(kept)
             self._op(kept, "aten::add", (x, x))
@@ -254,7 +242,7 @@ class _Stage:
         size = 2 * shapes[0][0] * shapes[0][1] if weights else 0
         kept.append(_Kept(name, sequence, shapes, slot, size))
 
-    def _linear(self, kept: list[_Kept], x: Shape, weight: Shape, part: str, reduce: bool = False) -> None:
+    def _linear(self, kept: list[_Kept], x: Shape, weight: Shape, reduce: bool = False) -> None:
         p = self._p
         number = self._number["Linear"] = self._number.get("Linear", -1) + 1
         with p.frame(f"nn.Module: Linear_{number}", number), p.op("aten::linear", [x, weight], [BF16, BF16]):
@@ -276,7 +264,7 @@ class _Stage:
     def _backward(self, last: bool) -> None:
         """The oldest micro batch, in reverse; the gradients of the last one are reduced while it goes on."""
         p, kept = self._p, self._kept.pop(0)
-        self._receive("pp+")
+        self._exchange("pp+", RECEIVE)
         for left, entry in enumerate(reversed(kept), 1 - len(kept)):
             self._gradient(entry)
             p.free(entry.slot)
@@ -322,22 +310,13 @@ class _Stage:
             backward = _BACKWARD.get(entry.name)
             if backward is not None:
                 # gradient of the result, which is as large as the input, and the inputs
-                taken = (entry.shapes[0], *entry.shapes) if backward in _TAKES_GRADIENT else entry.shapes
+                taken = (entry.shapes[0], *entry.shapes) if backward == _NORM_GRADIENT else entry.shapes
                 p.free(p.run(backward, taken, [BF16] * len(taken), backward=True))
 
-    def _send(self, role: str, joined: bool = False) -> None:
-        """Hand the activations on, or their gradients back."""
+    def _exchange(self, role: str, type_: str, joined: bool = False) -> None:
+        """Hand the activations, or their gradients, on to the stage before ("pp-") or behind, or take them from it."""
         if not (self._last if role == "pp+" else self._first):
-            self._transfer(role, "hcom_send_", joined)
-
-    def _receive(self, role: str, joined: bool = False) -> None:
-        """Take the activations from the stage before, or their gradients from the one behind."""
-        if not (self._last if role == "pp+" else self._first):
-            self._transfer(role, "hcom_receive_", joined)
-
-    def _transfer(self, role: str, type_: str, joined: bool) -> None:
-        transfer = Transfer(role, type_, self._activation, joined=joined)
-        self._p.communicate(transfer, wait=type_ == "hcom_receive_")
+            self._p.communicate(Transfer(role, type_, self._activation, joined=joined), wait=type_ == RECEIVE)
 
     def _optimizer(self) -> None:
         p, s = self._p, self._shape
@@ -353,22 +332,16 @@ class _Stage:
         with p.frame("torch/optim/optimizer.py(302): zero_grad"), p.op("Optimizer.zero_grad#AdamW"):
             p.run("aten::zero_", ((sum(sizes),),), (BF16,), output=False)
 
-    def _read_loss(self) -> None:
-        p = self._p
-        p.read_loss(2, BF16, _READ)
-        p.free(self._input)
 
-
-#: Backward operators of which all inputs are given.
-_TAKES_GRADIENT = frozenset(("npu::npu_rms_norm_backward",))
+#: Its inputs are the gradient and those of the forward operator; others take the latter alone.
+_NORM_GRADIENT = "npu::npu_rms_norm_backward"
 #: Forward operator -> what its backward operator calls.
 _BACKWARD = {
     "aten::embedding": "aten::embedding_dense_backward",
-    "npu::npu_rms_norm": "npu::npu_rms_norm_backward",
+    "npu::npu_rms_norm": _NORM_GRADIENT,
     "aten::_fused_dropout": "npu::npu_dropout_backward",
     "npu::npu_rotary_mul": "npu::npu_rotary_mul",
     "npu::npu_fusion_attention": "npu::npu_fusion_attention_grad",
-    "aten::add": None,
     "npu::npu_swiglu": "npu::npu_swiglu_backward",
     "aten::_log_softmax": "aten::_log_softmax_backward_data",
     "aten::nll_loss_forward": "aten::nll_loss_backward",

@@ -13,29 +13,12 @@ from tb_npu_plugin.capture.device.records import Kind, Recording, Signature, Ten
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.batch import PLANES, Item, batch
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, planes, schedule
-from tb_npu_plugin.capture.simulation.program import Transfer
+from tb_npu_plugin.capture.simulation.collectives import LOGGED, Exchange, Transfer, planes, schedule
 from tb_npu_plugin.capture.simulation.records import BATCH, P2P_TYPES, RECEIVE, SEND, Group
 from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.capture.simulation.work import TYPES
 from tb_npu_plugin.schema.communicators import group_hash
 
-#: Collectives of the device's log -> their types on a real device; a barrier is the all-reduce of one float.
-_TYPES = {
-    "hccl::allreduce": "hcom_allReduce_",
-    "hccl::barrier": "hcom_allReduce_",
-    "hccl::reduce": "hcom_reduce_",
-    "hccl::broadcast": "hcom_broadcast_",
-    "hccl::scatter": "hcom_scatter_",
-    "hccl::allgather": "hcom_allGather_",
-    "hccl::gather": "hcom_allGather_",
-    "hccl::reduce_scatter": "hcom_reduceScatter_",
-    "hccl::alltoall": "hcom_alltoall_",
-    "hccl::alltoallv": "hcom_alltoallv_",
-    "hccl::batch_isend_irecv": BATCH,
-    "hccl::send": SEND,
-    "hccl::recv": RECEIVE,
-}
 #: Types of elements of CANN -> as HCCL names them, where it differs; torch_npu reduces booleans as bytes.
 DATA_TYPES = {"FLOAT16": "FP16", "DT_BF16": "BFP16", "FLOAT": "FP32", "DOUBLE": "FP64", "BOOL": "UINT8"}
 #: group_name of the communicators of two ranks.
@@ -45,11 +28,11 @@ _SKEW = 120_000
 
 
 class Exchanges:
-    """The groups of this rank, and its collectives."""
+    """The groups of this rank, by name, and its collectives."""
 
     def __init__(self, settings: Settings, chip: Chip, log: Recording) -> None:
         self._topology = Topology(chip)
-        self._named: dict[str, Group] = {}
+        self.groups: dict[str, Group] = {}
         self._by_id: dict[str, str] = {}  # group of the log -> communicator
         self._counts: Counter[tuple[int, str]] = Counter()
         self._later: dict[int, dict[int, int]] = {}  # collective -> peer -> ns by which it came later
@@ -60,36 +43,31 @@ class Exchanges:
             if group["group_name"] != _BETWEEN_TWO:
                 self._by_id[name.rpartition("_")[2]] = name
             self._add(name, str(group["group_name"]), tuple(group["global_ranks"]), int(group["group_rank"]))
-        self._default = next((g.name for g in self._named.values() if len(g.ranks) == settings.world), "")
+        self._default = next((g.name for g in self.groups.values() if len(g.ranks) == settings.world), "")
         for number in {int(row) for row in log.of(Kind.COLLECTIVE)["signature"] if row >= 0}:
             found = self._of(log.signatures[number])
             if found is not None:
                 type_, group = found
                 count = PLANES if type_ == BATCH else planes(type_, group.ranks, self._topology)
-                self._named[group.name] = replace(group, planes=max(group.planes, count))
+                self.groups[group.name] = replace(group, planes=max(group.planes, count))
 
     def _add(self, name: str, role: str, ranks: tuple[int, ...], rank: int) -> None:
-        self._named[name] = Group(len(self._named), group_hash(name), ranks, rank, 0, name, role)
-
-    @property
-    def groups(self) -> list[Group]:
-        """All of them."""
-        return list(self._named.values())
+        self.groups[name] = Group(len(self.groups), group_hash(name), ranks, rank, 0, name, role)
 
     def pairs(self) -> dict[str, dict[str, Any]]:
         """Communicators of two ranks of a larger group, for the metadata of a result."""
         return {
             name: {"group_name": _BETWEEN_TWO, "group_rank": group.rank, "global_ranks": list(group.ranks)}
-            for name, group in self._named.items()
+            for name, group in self.groups.items()
             if group.group_name == _BETWEEN_TWO
         }
 
     def _of(self, signature: Signature) -> tuple[str, Group] | None:
-        """Type and group of a collective; None where nobody but this rank is in it."""
-        type_ = _TYPES.get(signature.name)
+        """Type and group of a collective; None if the group has no other rank."""
+        type_ = LOGGED.get(signature.name)
         identity, peer = str(signature.arguments[1]), signature.arguments[2]
         name = self._by_id.get(identity, self._default)
-        group = self._named.get(name)
+        group = self.groups.get(name)
         if type_ is None or group is None or len(group.ranks) < 2:
             return None
         if type_ in (SEND, RECEIVE) and len(group.ranks) > 2:
@@ -97,9 +75,9 @@ class Exchanges:
                 return None
             pair = tuple(sorted((group.ranks[group.rank], group.ranks[peer])))
             two = f"{name}_{pair[0]}_{pair[1]}"
-            if two not in self._named:
+            if two not in self.groups:
                 self._add(two, _BETWEEN_TWO, pair, pair.index(group.ranks[group.rank]))
-            group = self._named[two]
+            group = self.groups[two]
         return type_, group
 
     def run(self, host: RecordedHost, signature: Signature, number: int) -> None:
@@ -117,9 +95,9 @@ class Exchanges:
         if items:
             end, tasks = batch(items, exchange, arrivals, self._topology, member)
         else:
-            ends, moves = schedule(exchange, arrivals, self._topology, member)
-            end, tasks = ends[member], in_group(moves, exchange, group.ranks)
-        host.communicated(f"{transfer.type}_{group.id[-3:]}_{count}_1", transfer, exchange, group, end, tasks)
+            ends, tasks = schedule(exchange, arrivals, self._topology, member)
+            end = ends[member]
+        host.communicated(count, transfer, exchange, group, end, tasks)
         host.done["collective", number] = end
 
     def _exchange(self, transfer: Transfer, group: Group) -> tuple[Exchange, int]:

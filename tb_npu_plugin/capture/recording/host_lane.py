@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from msgspec import Raw, Struct, field
 
-from tb_npu_plugin.capture.simulation.records import outer_first
+from tb_npu_plugin.capture.simulation.records import OpInfo, outer_first
 from tb_npu_plugin.errors import BadFile
 
 _PIECE, _TAIL = 4 << 20, 8192
@@ -28,22 +28,13 @@ _WORK = "gloo:"
 _MODULE, _BUILT_IN = "nn.Module: ", "<"
 
 
-@dataclass(frozen=True, eq=False)
-class Signature:
-    """What calls of an operator share. shapes, types: as torch_npu prints them, tensors of a list one by one."""
-
-    name: str
-    shapes: str = ""
-    types: str = ""
-
-
 class Call(NamedTuple):
-    """An operator call. forward: the forward thread, 0 outside the backward pass."""
+    """An operator call. info: without its stack; forward: the forward thread, 0 outside the backward pass."""
 
     start: int
     end: int
     tid: int
-    signature: Signature
+    info: OpInfo
     sequence: int = -1
     forward: int = 0
 
@@ -102,7 +93,7 @@ class Reader:
     def __init__(self) -> None:
         self.recorded = HostLane()
         self._base = 0
-        self._signatures: dict[tuple[str, bytes, bytes], Signature] = {}
+        self._infos: dict[tuple[str, bytes, bytes], OpInfo] = {}
 
     def read(self, path: Path, progress: Callable[[int], None]) -> HostLane:
         """progress: takes the bytes read so far. BadFile if it is not such a trace."""
@@ -111,7 +102,7 @@ class Reader:
                 base = _BASE.search(piece) or _BASE.search(_tail(path))  # the last key up to PyTorch 2.4
                 start = piece.find(_HEAD)
                 if base is None or start < 0:
-                    raise BadFile(f"{path} is no trace of PyTorch's profiler", "Record it again.")
+                    raise BadFile(f"{path} is not a trace of PyTorch's profiler", "Record it again.")
                 self._base = int(base[1])
                 piece = piece[start + len(_HEAD) :]
             self._take(self._parsed(piece))
@@ -142,22 +133,23 @@ class Reader:
             category, args = event.cat, event.args
             if category in ("cpu_op", "user_annotation"):
                 if event.ph == "X" and not event.name.startswith(_WORK):
-                    signature = self._signature(event.name, args)
-                    calls.append(Call(start, start + dur, event.tid, signature, args.sequence, args.forward))
+                    info = self._info(event.name, args)
+                    calls.append(Call(start, start + dur, event.tid, info, args.sequence, args.forward))
             elif category == "python_function":
                 name, parent = sys.intern(event.name), args.parent or 0
                 functions.append(Function(start, start + dur, event.tid, name, args.id, parent, args.module))
 
-    def _signature(self, name: str, args: _Args) -> Signature:
+    def _info(self, name: str, args: _Args) -> OpInfo:
+        """The operator. shapes, types: as torch_npu prints them, tensors of a list one by one."""
         key = (name, bytes(args.dims), bytes(args.types))
-        if key not in self._signatures:
+        if key not in self._infos:
             flat: list[tuple[Sequence[int], str]] = []
             for shape, type_ in zip(*(msgspec.json.decode(text) or [] for text in key[1:])):
                 is_list = shape and isinstance(shape[0], list)
                 flat += [(inner, type_ or "None") for inner in (shape if is_list else [shape])]
             shapes = _SEPARATOR.join(",".join(map(str, shape)) for shape, _ in flat)
-            self._signatures[key] = Signature(name, shapes, _SEPARATOR.join(type_ for _, type_ in flat))
-        return self._signatures[key]
+            self._infos[key] = OpInfo(name, shapes, _SEPARATOR.join(type_ for _, type_ in flat))
+        return self._infos[key]
 
 
 def _ns(us: Sequence[float], base: int = 0) -> list[int]:

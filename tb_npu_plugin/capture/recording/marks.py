@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tb_npu_plugin.capture.recording.host_lane import Call, Signature
+from tb_npu_plugin.capture.recording.host_lane import Call
 from tb_npu_plugin.capture.recording.raw_data import HostData
 from tb_npu_plugin.capture.simulation.device import MARK, STREAM
-from tb_npu_plugin.capture.simulation.records import MSTX, Kernel, Segment, Task, UserMark
+from tb_npu_plugin.capture.simulation.records import MSTX, Kernel, OpInfo, Segment, Task, UserMark
 
 #: ns of the operators that put a mark on the stream: less than Python takes until it calls the next one.
 _OPERATOR = 500
@@ -39,7 +39,7 @@ class Marks:
 
     def __init__(self, data: HostData, simulates: bool, skipped: str) -> None:
         self.calls: list[Call] = []
-        self.launches: dict[Signature, StreamMark] = {}
+        self.launches: dict[OpInfo, StreamMark] = {}
         self._marks: list[tuple[int, int, int, str, str]] = []
         self._begun: dict[int, StreamMoment] = {}
         self._tasks: dict[int, Task] = {}
@@ -52,17 +52,17 @@ class Marks:
                 continue
             number = len(self._marks)
             self._marks.append((start, end, tid, message, domain))
-            self.calls.append(Call(start, end, tid, Signature(message)))
+            self.calls.append(Call(start, end, tid, OpInfo(message)))
             if stream is None or to is None or not simulates:
                 continue
             operators = [("mstx_range_start_op", start, True, False), ("mstx_range_end_op", end, False, True)]
             if start == end:
                 operators = [("mstx_mark_op", start, True, True)]
             for name, at, begins, ends in operators:
-                signature = Signature(name)
-                self.launches[signature] = StreamMark(number, begins, ends)
+                info = OpInfo(name)
+                self.launches[info] = StreamMark(number, begins, ends)
                 until = at + _OPERATOR if ends else min(end, at + _OPERATOR)
-                self.calls.append(Call(at, until, tid, signature))
+                self.calls.append(Call(at, until, tid, info))
 
     def tasks(self, moments: Iterable[StreamMoment]) -> list[Task]:
         """Rows on the device of the marks that are complete."""

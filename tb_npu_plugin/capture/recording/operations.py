@@ -9,24 +9,9 @@ from tb_npu_plugin import __version__
 from tb_npu_plugin.capture.device.records import Kind, Recording, Signature, TensorInfo, tensors_in
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, plain_format
 from tb_npu_plugin.capture.simulation.launch import Launch
-from tb_npu_plugin.capture.simulation.rules import EACH, has_rule
+from tb_npu_plugin.capture.simulation.rules import EACH, SAME, has_rule
 from tb_npu_plugin.capture.simulation.work import Tensor, Tensors
 
-#: Operators of PyTorch -> those with the same kernels (simulation/rules.py).
-_SAME = {
-    "aten::convolution_overrideable": "aten::convolution",
-    "aten::convolution_backward_overrideable": "aten::convolution_backward",
-    "aten::_convolution": "aten::convolution",
-    "aten::_scaled_dot_product_fused_attention_overrideable": "npu::npu_fusion_attention",
-    "aten::_scaled_dot_product_fused_attention_overrideable_backward": "npu::npu_fusion_attention_grad",
-    "npu::_npu_dropout": "aten::native_dropout",
-    "aten::max.dim": "aten::max_dim",
-    "aten::min.dim": "aten::min_dim",
-    "aten::_index_put_impl_": "aten::index_put_",
-    "aten::_native_batch_norm_legit": "aten::native_batch_norm",
-    "aten::_fused_adamw_": "npu::npu_apply_adam_w",
-    "aten::_fused_adam_": "npu::npu_apply_adam_w",
-}
 _ADAM = "npu::npu_apply_adam_w"
 _COPY, _CAST, _MOVE = "aten::copy_", "aten::_to_copy", "aten::clone"
 _ATTENTION = ("npu::npu_fusion_attention", "npu::npu_fusion_attention_grad")
@@ -68,13 +53,13 @@ class Operations:
 
 def operator_of(name: str) -> str:
     """The operator of a name with overload, as the rules have it. Of a list of tensors CANN has a kernel by overload."""
-    if name in _SAME:
-        return _SAME[name]
+    if name in SAME:
+        return SAME[name]
     name, _, overload = name.partition(".")
     if name.startswith(EACH):
         words = {"ScalarList": "scalar_list", "out": ""}.get(overload, overload.lower())
         return f"{name.rstrip('_')}_{words}".rstrip("_")
-    return _SAME.get(name, name)
+    return SAME.get(name, name)
 
 
 def describe(log: Recording) -> dict[str, Any]:

@@ -15,11 +15,11 @@ from tb_npu_plugin.capture.recording.operations import describe
 from tb_npu_plugin.capture.recording.raw_data import DEVICE, TRACE, read
 from tb_npu_plugin.capture.recording.replay import Replay
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
-from tb_npu_plugin.capture.writers.built_in_marks import COMMUNICATION
 from tb_npu_plugin.capture.writers.dialect import LEVELS, NEW, Options
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.framework import Files
 from tb_npu_plugin.capture.writers.result import TORCH
+from tb_npu_plugin.capture.writers.torch_record import COMMUNICATION
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, PROFILER_METADATA, SIMULATED
@@ -32,7 +32,7 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
     data = read(folder)
     name = os.environ.get(CHIP_VARIABLE) or DEFAULT_CHIP
     if name not in CHIPS:
-        raise BadFile(f"{CHIP_VARIABLE}: there is no chip {name!r}", f"Chips are: {', '.join(CHIPS)}.")
+        raise BadFile(f"{CHIP_VARIABLE}: unknown chip {name!r}", f"Chips are: {', '.join(CHIPS)}.")
     trace = folder / RAW_FOLDER / TRACE
     total = 2 * trace.stat().st_size  # reading is about half of the work
     with gc_paused():

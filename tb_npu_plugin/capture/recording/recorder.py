@@ -23,7 +23,7 @@ from tb_npu_plugin.schema.torch_npu_json import GROUPS, SIMULATED
 
 #: Devices of one server, as on the simulated chip: rank 8 is device 0 of the second one.
 _DEVICES = 8
-#: What is said where a capture asks for the device and there is none.
+#: Warning of a capture that asks for the device where the process has none.
 _NO_DEVICE = (
     "This process has no simulated NPU, so that the result shows the host alone. `tb-npu run SCRIPT` gives it one, and so does "
     "`from tb_npu_plugin.capture.pytorch import torch_npu` at the top of the script"
@@ -107,7 +107,6 @@ class MockRecorder:
         if device is not None:
             self._log = device.save(self._folder / RAW_FOLDER / DEVICE)
 
-    # -- marks --------------------------------------------------------------------------------------
     def step_begin(self, number: int) -> None:
         """Open the mark of a step."""
         if self._running:
@@ -160,7 +159,6 @@ class MockRecorder:
             if since is not None:
                 self._data.threads.append((tid, since, now))
 
-    # -- end ----------------------------------------------------------------------------------------
     def finalize(self, groups: Mapping[str, Any]) -> Mapping[str, Any]:
         """Write what was recorded."""
         if self._data.end is None:

@@ -1,14 +1,15 @@
 """A capture on the device: what PyTorch ran on the simulated NPU, with the times that the host took and the model's device.
 
 The host's operators are those of PyTorch's profiler, the device's work is that of the device's log. Both are put in order
-of time, and the simulated host does the same. The computation of the stand-in kernels on the CPU is no time of the host: its
-clock stands still during it. It waits where a host with an NPU would: for a value that it reads, for a synchronisation, and
+of time, and the simulated host does the same. The computation of the stand-in kernels on the CPU is excluded: the host
+clock is paused during it. It waits where a host with an NPU would: for a value that it reads, for a synchronisation, and
 at the end of a step; everything after a wait is shown later by it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -19,14 +20,14 @@ from tb_npu_plugin.capture.recording.exchanges import Exchanges
 from tb_npu_plugin.capture.recording.host_clock import HostClock
 from tb_npu_plugin.capture.recording.host_lane import Call, Function, HostLane, stacks_of
 from tb_npu_plugin.capture.recording.marks import Marks, StreamMoment
-from tb_npu_plugin.capture.recording.memory import Addresses
 from tb_npu_plugin.capture.recording.operations import Operations
 from tb_npu_plugin.capture.recording.raw_data import HostData
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.columns import Ints
-from tb_npu_plugin.capture.simulation.host import Place
+from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
+from tb_npu_plugin.capture.simulation.memory import CachingAllocator, Held, Memory
 from tb_npu_plugin.capture.simulation.records import (
     GcPause,
     HostOp,
@@ -43,6 +44,9 @@ from tb_npu_plugin.capture.simulation.segment_builder import STEP_MARK
 _ROOM = 8_000
 _END = 1 << 62
 _COMPUTED = (Kind.OPERATOR, Kind.COPY, Kind.COLLECTIVE, Kind.COLLECTIVE_WAIT)
+
+#: Name of a block that no recorded operator allocated (the buckets of DistributedDataParallel, say).
+_NO_OPERATOR = "unknown"
 
 
 class EventKind(IntEnum):
@@ -102,16 +106,15 @@ class Replay:
             data.start,
             data.end or data.start,
             settings.npu,
-            marks=any(call.signature.name.startswith(STEP_MARK) for call in self._calls),
+            marks=any(call.info.name.startswith(STEP_MARK) for call in self._calls),
             threads=[*tids, *launching],
             dequeue_tid=dequeue,
-            groups=self._exchanges.groups,
             soc=chip.soc,
             split=chip.split,
             cube_cores=chip.cube_cores,
             clock=chip.clock,
         )
-        place = Place(
+        setup = RankSetup(
             self.process,
             chip,
             f"{data.pid}/{data.start}",
@@ -119,14 +122,13 @@ class Replay:
             runtime=settings.level == "Level2",
             task_queue=settings.task_queue,
         )
-        self._host = RecordedHost(place)
+        self._host = RecordedHost(setup)
         self._operations = Operations(KernelFactory(chip))
-        self._host.groups = {group.name: group.index for group in self.process.groups}
-        self._host.device.meters.communicators = len(self._exchanges.groups)
+        self._host.join(self._exchanges.groups)
         self._addresses = Addresses(self._host.memory, self._host.allocator, self._rows)
-        self._infos: dict[tuple[Any, tuple[str, ...]], OpInfo] = {}
+        self._infos: dict[tuple[OpInfo, tuple[str, ...]], OpInfo] = {}
         self._gc_from = 0
-        #: Of the segment in the making: its mark, operators that are open by number of their call, Python functions by
+        #: State of the current segment: its mark, operators that are open by number of their call, Python functions by
         #: number, and marks that streams have passed.
         self._step: HostOp | None = None
         self._open: dict[int, HostOp] = {}
@@ -134,16 +136,15 @@ class Replay:
         self._moments: list[StreamMoment] = []
 
     def _is_shown(self, tid: int, at: int) -> bool:
-        """The thread that started the capture, those of the backward pass, and those that asked for it while they did."""
+        """The thread that started the capture, those of the backward pass, and threads while they are enabled."""
         if tid == self._data.tid or tid in self._autograd:
             return True
         return any(tid == other and since <= at < until for other, since, until in self._data.threads)
 
-    # -- segments -----------------------------------------------------------------------------------
     def segments(self) -> Iterator[Segment]:
         """One per step, each to the end of its mark and the last one to the end; one for all without steps."""
         steps: list[Any] = sorted(
-            (call for call in self._calls if call.signature.name.startswith(STEP_MARK)), key=lambda call: call.start
+            (call for call in self._calls if call.info.name.startswith(STEP_MARK)), key=lambda call: call.start
         )
         bounds = [*(step.end for step in steps[:-1]), _END]
         for step, until, events in zip(steps or [None], bounds, self._events(bounds)):
@@ -185,9 +186,9 @@ class Replay:
         records = map(Record._make, rows[list(Record._fields)].tolist())
         limits = [*times[1:], times[-1] + _ROOM] if times else []
         self._step, self._python, self._moments = None, {}, []
-        host.begin(times[0] if times else int(self._host_time(data.start)))
+        host.clock.begin(times[0] if times else int(self._host_time(data.start)))
         for now, limit, kind, number in zip(times, limits, kinds.tolist(), numbers.tolist()):
-            host.move_to(now, limit)
+            host.clock.move_to(now, limit)
             if kind == EventKind.RECORD:
                 self._replay(next(records))
             elif kind == EventKind.CALL_BEGINS:
@@ -204,7 +205,7 @@ class Replay:
         segment = host.records.take()
         segment.memory, segment.totals = host.memory.take()
         if step is not None and self._step is not None:
-            number = int(step.signature.name[len(STEP_MARK) :])
+            number = int(step.info.name[len(STEP_MARK) :])
             segment.step = Step(number, self._step.start, self._step.end)
         segment.until = _END if until == _END else self._shown(until)
         self.process.end = max(self.process.end, self._shown(data.end or data.start), host.device.busy_until())
@@ -217,9 +218,9 @@ class Replay:
         host, call = self._host, self._calls[number]
         host.use(call.tid, 0)
         op = self._open[number] = host.begin_operator(self._info(number), call.tid, call.sequence, call.forward)
-        mark = self._marks.launches.get(call.signature)
+        mark = self._marks.launches.get(call.info)
         if mark is not None:
-            self._moments.append(host.mark(call.signature.name, mark))
+            self._moments.append(host.mark(call.info.name, mark))
         if call is step:
             self._step = op
 
@@ -232,7 +233,7 @@ class Replay:
 
     def _shown(self, at: int) -> int:
         """From recorded time to the time that results show, in the last segment."""
-        return self._host.shown(int(self._host_time(at)))
+        return self._host.clock.shown(int(self._host_time(at)))
 
     def _add_host_events(self, until: int, segment: Segment) -> None:
         """Add what is on the host beside operators: Python, collections, marks."""
@@ -248,13 +249,11 @@ class Replay:
         self._marks.take(until, self._shown, segment)
 
     def _info(self, number: int) -> OpInfo:
-        signature, stack = self._calls[number].signature, self._stacks[number] if self._stacks else ()
-        found = self._infos.get((signature, stack))
-        if found is None:
-            found = self._infos[signature, stack] = OpInfo(signature.name, signature.shapes, signature.types, stack)
-        return found
+        info, stack = self._calls[number].info, self._stacks[number] if self._stacks else ()
+        if (info, stack) not in self._infos:
+            self._infos[info, stack] = replace(info, stack=stack) if stack else info
+        return self._infos[info, stack]
 
-    # -- records ------------------------------------------------------------------------------------
     def _replay(self, record: Record) -> None:
         """Do what a record of the device says."""
         host, kind = self._host, record.kind
@@ -294,3 +293,29 @@ class Replay:
             host.wait_for("collective", record.id)
         elif kind == Kind.COLLECTIVE and signature is not None:
             self._exchanges.run(host, signature, record.id)
+
+
+class Addresses:
+    """Blocks of the caching allocator by address. log: records of the device; what is freed without having been allocated was
+    allocated before the capture."""
+
+    def __init__(self, memory: Memory, allocator: CachingAllocator, log: Any) -> None:
+        self._memory = memory
+        self._blocks: dict[int, Held] = {}
+        seen: set[int] = set()
+        rows = log[(log["kind"] == Kind.ALLOCATE) | (log["kind"] == Kind.FREE)]
+        for kind, address, size in zip(*(rows[name].tolist() for name in ("kind", "id", "bytes"))):
+            if kind == Kind.FREE and size > 0 and address not in seen:
+                self._blocks[address] = allocator.allocate(size), None
+            seen.add(address)
+
+    def allocate(self, address: int, size: int, operator: str, now: int) -> None:
+        """Allocate. operator: its name, empty if none is known."""
+        if size > 0:
+            self._blocks[address] = self._memory.allocate(operator or _NO_OPERATOR, size, now)
+
+    def free(self, address: int, size: int, now: int) -> None:
+        """Give a block back."""
+        held = self._blocks.pop(address, None) if size > 0 else None
+        if held is not None:
+            self._memory.release(held, now, now)

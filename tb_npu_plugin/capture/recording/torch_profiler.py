@@ -42,7 +42,7 @@ def make(host: HostSwitches) -> Any:
 
 
 def prepare(profiler: Any) -> None:
-    """Get a profiler ready, without PyTorch's compiler: it would be asked for CUDA graphs, and its import takes seconds."""
+    """Get a profiler ready, without PyTorch's compiler: PyTorch would import it to look for CUDA graphs, which takes seconds."""
     import torch
 
     lazy: set[str] = getattr(torch, "_lazy_modules", set())

@@ -11,17 +11,17 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, planes, schedule
+from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, planes, schedule
 from tb_npu_plugin.capture.simulation.faults import Faults
-from tb_npu_plugin.capture.simulation.host import AUTOGRAD, Host, HostFaults, Place
+from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.layout import Communicator, Layout
 from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Planes
-from tb_npu_plugin.capture.simulation.program import Program, Transfer
+from tb_npu_plugin.capture.simulation.program import Workload
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND, Group, Process, Segment
 from tb_npu_plugin.capture.simulation.topology import Topology
+from tb_npu_plugin.capture.simulation.training_host import AUTOGRAD, TrainingHost
 from tb_npu_plugin.schema.communicators import group_hash
 
 #: Group -> arrivals of its members at its first communication, at its second ...: a long run has many.
@@ -32,40 +32,22 @@ _SKEW = 400_000
 _PORT, _FOUNDED = 60_000, 95_000_000
 
 
-class Workload(Protocol):
-    """What the ranks run."""
-
-    def program(self, stage: int, step: int) -> Program:
-        """Instructions of a pipeline stage in a step (counted from 0). The same object for the same instructions."""
-
-    def held(self, stage: int) -> int:
-        """Bytes of weights, gradients and states of the optimizer on a rank of a stage."""
-
-    def size(self, step: int) -> int:
-        """Of the input of a step: tokens of a sequence, pixels of an image's side. What dynamic shapes change."""
-
-
 @dataclass
 class Truth:
-    """Known figures of each rank by step: what analyses can be held against. All in ns or bytes.
+    """Known figures of each rank by step: what analyses can be held against. All in ns or bytes."""
 
-    computing   time of the compute kernels; slowed: what a slow rank adds to it
-    waited      time from the rank's arrival at a communication to that of the last member, over all of them
-    ai_cpu      time of AI CPU kernels; compiles, compile: calls and time of compiling operators
-    allocated, reserved   of the caching allocator at the end of the step
-    pauses      of the garbage collector; loading: of the data loader
-    """
-
-    computing: list[int] = field(default_factory=list)
-    slowed: list[int] = field(default_factory=list)
-    waited: list[int] = field(default_factory=list)
-    ai_cpu: list[int] = field(default_factory=list)
-    compiles: list[int] = field(default_factory=list)
-    compile: list[int] = field(default_factory=list)
-    allocated: list[int] = field(default_factory=list)
+    computing: list[int] = field(default_factory=list)  # of the compute kernels
+    slowed: list[int] = field(default_factory=list)  # what a slow rank adds to it
+    waited: list[int] = field(
+        default_factory=list
+    )  # from arriving at a communication to the arrival of the last member
+    ai_cpu: list[int] = field(default_factory=list)  # of AI CPU kernels
+    compiles: list[int] = field(default_factory=list)  # operators that were compiled
+    compile: list[int] = field(default_factory=list)  # and the time of that
+    allocated: list[int] = field(default_factory=list)  # of the caching allocator at the end of the step
     reserved: list[int] = field(default_factory=list)
-    pauses: list[int] = field(default_factory=list)
-    loading: list[int] = field(default_factory=list)
+    pauses: list[int] = field(default_factory=list)  # of the garbage collector
+    loading: list[int] = field(default_factory=list)  # of the data loader
 
 
 @dataclass(frozen=True)
@@ -131,16 +113,11 @@ class Cluster:
         out: set[int] = set()
         for role, communicator in self.layout.communicators(rank).items():
             if role in roles:
-                place, count = communicator.ranks.index(rank), len(communicator.ranks)
-                mesh = self.topology.is_mesh(communicator.ranks)
-                out |= set(
-                    communicator.ranks
-                    if mesh
-                    else (communicator.ranks[place - 1], communicator.ranks[(place + 1) % count])
-                )
+                ranks = communicator.ranks
+                own, is_mesh = ranks.index(rank), self.topology.is_mesh(ranks)
+                out.update(ranks if is_mesh else (ranks[own - 1], ranks[(own + 1) % len(ranks)]))
         return sorted(out - {rank})
 
-    # -- times of all ranks -------------------------------------------------------------------------
     def times(self, progress: Callable[[float], None] = lambda share: None) -> tuple[Timetable, list[Truth]]:
         """Arrivals at all communications, and the truth of each rank. progress: share of the ranks that are done."""
         runs = [_Run(self, rank) for rank in range(self.layout.world)]
@@ -174,7 +151,7 @@ class Cluster:
         topology: Topology,
         table: Timetable,
     ) -> list[_Run]:
-        """All members have arrived: note when, and tell them when they are done."""
+        """All members have arrived: note when, and resume them with the time at which each is done."""
         kinds = {transfer.type for transfer in there.values()}
         senders = [rank for rank, transfer in there.items() if transfer.type == SEND]
         if kinds != {RECEIVE, SEND} and (len(kinds) > 1 or senders or RECEIVE in kinds):
@@ -190,7 +167,6 @@ class Cluster:
             run.communicated(key, there[run.rank], exchange, end, NO_PLANES)
         return members
 
-    # -- records of one rank ------------------------------------------------------------------------
     def record(self, rank: int, table: Timetable, runtime: bool = False) -> tuple[Process, Iterator[Segment], Truth]:
         """The process, segments and truth of a rank; the first and the last are complete after the last segment. runtime:
         with the calls of level 2."""
@@ -218,7 +194,7 @@ class _Run:
         held = cluster.workload.held(self._stage)
         # half of what the rank needs
         in_pieces = (held + cluster.workload.program(self._stage, 0).peak()) // 2 if faults.fragmentation else 0
-        place = Place(
+        setup = RankSetup(
             process,
             cluster.chip,
             cluster.seed,
@@ -228,53 +204,27 @@ class _Run:
             slow=faults.slow_ranks.get(rank, 1.0) * faults.low_clocks.get(rank, 1.0),
             task_queue=cluster.task_queue,
             fragmented=in_pieces,
-            faults=HostFaults(
-                faults.gc.get(rank, 0),
-                faults.loader.get(rank, 0),
-                faults.allocator.get(rank, 0),
-                faults.slow_hosts.get(rank, 1.0),
-                faults.preempted.get(rank, 0),
-            ),
+            preempted=faults.preempted.get(rank, 0),
         )
-        self.host = Host(place)
+        self.host = TrainingHost(setup, faults)
         self._groups = self._make_groups()
-        process.groups = list(self._groups.values())
-        self.host.groups = {
-            role: self._groups[communicator.key].index for role, communicator in self.communicators.items()
-        }
-        self.host.device.meters.communicators = len(process.groups)
+        self.host.join({role: self._groups[one.key] for role, one in self.communicators.items()})
         self.truth = Truth()
 
     def _make_groups(self) -> dict[str, Group]:
-        topology = self._cluster.topology
-        roles = self._cluster.workload.program(self._stage, 0).roles()
-        out: dict[str, Group] = {}
-        for role, communicator in self.communicators.items():
-            if communicator.key in out:
-                continue
-            used = any(self.communicators[other] is communicator for other in roles)
-            rows = (
-                0
-                if not used
-                else 1
-                if role.startswith("pp")
-                else planes("hcom_allReduce_", communicator.ranks, topology)
-            )
-            name = self._cluster.communicator_name(communicator)
-            rank = communicator.ranks.index(self.rank)
-            out[communicator.key] = Group(
-                len(out),
-                name if self._cluster.named_groups else group_hash(name),
-                communicator.ranks,
-                rank,
-                rows,
-                name,
-                communicator.role,
-            )
+        cluster, out = self._cluster, dict[str, Group]()
+        used = {self.communicators[role].key for role in cluster.workload.program(self._stage, 0).roles()}
+        for role, one in self.communicators.items():
+            if one.key not in out:
+                rows = 1 if role.startswith("pp") else planes("hcom_allReduce_", one.ranks, cluster.topology)
+                name, own = cluster.communicator_name(one), one.ranks.index(self.rank)
+                identity = name if cluster.named_groups else group_hash(name)
+                rows = rows if one.key in used else 0
+                out[one.key] = Group(len(out), identity, one.ranks, own, rows, name, one.role)
         return out
 
     def key(self, communicator: Communicator) -> tuple[str, int]:
-        """What tells this operator from others: its group, and how many the group had before."""
+        """Identity of this operator: its group, and how many the group had before."""
         return communicator.key, self._counts.get(communicator.key, 0)
 
     def _warm(self) -> None:
@@ -286,7 +236,8 @@ class _Run:
     def _step(self, step: int) -> Iterator[Transfer]:
         """Run one step; stops at each communication."""
         cluster = self._cluster
-        yield from self.host.run(cluster.workload.program(self._stage, step), cluster.first_step + step)
+        program = cluster.workload.program(self._stage, step)
+        yield from self.host.run(cluster.first_step + step, program.instructions, program.sequences)
         for name, figures in vars(self.truth).items():
             figures.append(self.host.figures[name])
 
@@ -321,14 +272,12 @@ class _Run:
         assert arrivals[member] == self.host.arrival, "the recorded run is not the one whose times are known"
         self.host.figures["waited"] += max(arrivals) - self.host.arrival
         ends, tasks = schedule(exchange, arrivals, topology, member)
-        self.communicated(key, transfer, exchange, ends[member], in_group(tasks, exchange, ranks))
+        self.communicated(key, transfer, exchange, ends[member], tasks)
 
     def communicated(
         self, key: tuple[str, int], transfer: Transfer, exchange: Exchange, end: int, tasks: Planes
     ) -> None:
         """The communication at which this rank has stopped is done at `end`."""
-        communicator = self.communicators[transfer.group]
-        group = self._groups[communicator.key]
-        self._counts[communicator.key] = key[1] + 1
-        name = f"{transfer.type}_{group_hash(group.name)[-3:]}_{key[1]}_1"
-        self.host.communicated(name, transfer, exchange, group, end, tasks)
+        group, number = self._groups[key[0]], key[1]
+        self._counts[key[0]] = number + 1
+        self.host.communicated(number, transfer, exchange, group, end, tasks)

@@ -19,39 +19,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Pattern, Planes, PlaneTask
 from tb_npu_plugin.capture.simulation.topology import Topology
 
 _Ints = NDArray[np.int64]
 _Places = tuple[int, ...]
 
+_TABLE = {row["type"]: row for row in read_table("collectives")}
 #: Collective -> its phases: does a phase reduce?
 PHASES = {
-    "hcom_allReduce_": (True, False),
-    "hcom_reduceScatter_": (True,),
-    "hcom_allGather_": (False,),
-    "hcom_broadcast_": (False,),
-    "hcom_alltoall_": (False,),
-    "hcom_alltoallv_": (False,),
-    "hcom_reduce_": (True,),
-    "hcom_scatter_": (False,),
+    type_: tuple(phase == "reduce" for phase in row["phases"].split()) for type_, row in _TABLE.items() if row["phases"]
 }
 #: Name that torch_npu gives what launches a collective: HcclAllreduce in the public sample, all in ProcessGroupHCCL.cpp.
-CALLS = {
-    "hcom_allReduce_": "HcclAllreduce",
-    "hcom_reduceScatter_": "HcclReduceScatter",
-    "hcom_allGather_": "HcclAllgather",
-    "hcom_broadcast_": "HcclBroadcast",
-    "hcom_alltoall_": "HcclAlltoAll",
-    "hcom_alltoallv_": "HcclAlltoAllV",
-    "hcom_reduce_": "HcclReduce",
-    "hcom_scatter_": "HcclScatter",
-    "hcom_send_": "HcclSend",
-    "hcom_receive_": "HcclRecv",
-    "hcom_batchSendRecv_": "HcclBatchSendRecv",
-}
+CALLS = {type_: row["call"] for type_, row in _TABLE.items()}
+#: Name in the log of the device (native/hccl.cpp) -> its type; a barrier is the all-reduce of one float.
+LOGGED = {name: type_ for type_, row in _TABLE.items() for name in row["logged"].split()}
 #: Collectives whose count is that of one member's share: so their calls of HCCL take it, and so HCCL reports it.
-_BY_SHARE = frozenset(("hcom_allGather_", "hcom_reduceScatter_", "hcom_alltoall_", "hcom_scatter_"))
+_BY_SHARE = frozenset(type_ for type_, row in _TABLE.items() if row["counts_share"] == "yes")
 #: Bytes of which the shares of an all-reduce are multiples: of HCCL's HCCL_MIN_SLICE_ALIGN_910B on the mesh (so in the
 #: public sample), and HCCL_MIN_SLICE_ALIGN on the ring. The last members get what is left. What gives no member more
 #: than such a unit moves whole, in one phase (assumed: HCCL has such algorithms for few bytes).
@@ -74,6 +59,21 @@ class Trouble:
 
 
 NO_TROUBLE = Trouble()
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A communication operator of one rank. group: as the host names it, in programs its role ("tp", "dp", "pp+", "pp-");
+    type: hcom_...; size: bytes; item: bytes of an element; data_type: as HCCL names it, empty: as usual for an element of that
+    size; trouble: of its moves; joined: Megatron launches it together with the next one of the group."""
+
+    group: str
+    type: str
+    size: int
+    item: int = 2
+    data_type: str = ""
+    trouble: Trouble = NO_TROUBLE
+    joined: bool = False
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class _Tasks:
         self.move(start, 600, 0, "Reduce_Inline", self.member, _WORD)
 
     def shake(self, plane: int, peer: int, notify: int, at: int, wait_at: int, wait: int) -> None:
-        """Tell the other side at a time, and wait until it tells."""
+        """Notify the other side at a time, and wait for its notification."""
         self.move(at, _RECORD, plane, "Notify_Record", peer, 0, "INVALID_TYPE", notify)
         self.move(wait_at, wait, plane, "Notify_Wait", peer, 0, "INVALID_TYPE", notify)
 

@@ -59,9 +59,9 @@ def vary(mean: int, number: float) -> int:
     return int(mean * (LEAST + RISE * number / (LAST - number))) // 10 * 10
 
 
-def stream_of(kernel: Kernel) -> int:
-    """Stream that a kernel runs on."""
-    return RANDOM_STREAM if kernel.core == "DSA_SQE" else STREAM
+def stream_of(kernel: Kernel, current: int) -> int:
+    """Stream that a kernel runs on. current: the host's."""
+    return RANDOM_STREAM if kernel.core == "DSA_SQE" else current
 
 
 class Launched(NamedTuple):
@@ -96,7 +96,7 @@ class Copied(NamedTuple):
 
 
 class Device:
-    """Device and launching thread of one process: when what is asked of it happens.
+    """Device and launching thread of one process: when launches, copies and communication happen.
 
     random      gives numbers from 0 to 1
     slow        factor of the kernels' durations
@@ -105,6 +105,7 @@ class Device:
     resumes     when the thread that enqueued the last element can go on: when the queue had room, without a queue when the
                 call returned
     compiled    kernels of operators that are compiled
+    busy, communicating   until when a stream is busy, and a group communicates
     """
 
     def __init__(self, chip: Chip, start: int, random: Callable[[], float], slow: float, task_queue: int) -> None:
@@ -112,25 +113,16 @@ class Device:
         self.meters = Meters(chip, start)
         self.free_at, self.resumes = start, 0
         self.compiled: set[Kernel] = set()
-        self._busy: dict[int, int] = defaultdict(int, {STREAM: 0, RANDOM_STREAM: 0})
-        self._communicating: dict[int, int] = {}
+        self.busy: defaultdict[int, int] = defaultdict(int)
+        self.communicating: defaultdict[int, int] = defaultdict(int)
         self._dequeued = [0] * QUEUE
         self._started = [0] * AHEAD
         self._count = 0
 
     def busy_until(self) -> int:
         """When everything that was launched is done."""
-        return max([self.free_at, *self._busy.values(), *self._communicating.values()])
+        return max([self.free_at, *self.busy.values(), *self.communicating.values()])
 
-    def stream_until(self, stream: int) -> int:
-        """When what was launched on a stream is done."""
-        return self._busy[stream]
-
-    def communication_until(self, group: int) -> int:
-        """When the communication of a group is done."""
-        return self._communicating.get(group, 0)
-
-    # -- the task queue -----------------------------------------------------------------------------
     def _dequeue(self, enqueued: int) -> int:
         """Take the next element; returns when CANN is called for it: at once without a queue."""
         if not self._task_queue:
@@ -169,8 +161,8 @@ class Device:
         dur = int(usual * self._slow) + 1
         place = self._count % AHEAD
         node = max(prepared + before + compiling, self._started[place])  # a full stream takes no more
-        start = max(node + inner + arrive, self._busy[stream] + 300) + jitter
-        self._started[place], self._busy[stream] = start, start + dur
+        start = max(node + inner + arrive, self.busy[stream] + 300) + jitter
+        self._started[place], self.busy[stream] = start, start + dur
         end = node + inner + closing
         self._return(end)
         slowed = dur - int(usual) - 1
@@ -182,8 +174,8 @@ class Device:
         end = begin + vary(ARRIVE, self._random())
         start, dur, starts = end + 4_000, copy_ns(self.chip, size), []
         for _ in range(parts):
-            start = max(self._busy[STREAM] - _EARLY, start)
-            self._busy[STREAM] = start + dur
+            start = max(self.busy[STREAM] - _EARLY, start)
+            self.busy[STREAM] = start + dur
             starts.append(start)
         self._return(end)
         return Copied(begin, end, starts, dur)
@@ -191,8 +183,8 @@ class Device:
     def mark(self, enqueued: int) -> tuple[int, int]:
         """Put a mark on the stream. Returns when its call begins, and when the stream passes it."""
         begin = self._dequeue(enqueued)
-        at = max(self._busy[STREAM] + 300, begin + MARK_ARRIVES)
-        self._busy[STREAM] = at + MARK
+        at = max(self.busy[STREAM] + 300, begin + MARK_ARRIVES)
+        self.busy[STREAM] = at + MARK
         self._return(begin + MARK_CALL)
         return begin, at
 
@@ -201,20 +193,16 @@ class Device:
         begin = self._dequeue(enqueued)
         end = begin + vary(COMMUNICATE, self._random())
         # its data come from the compute stream
-        at = max(self.communication_until(group) + 2_000, end + 5_000, self._busy[STREAM] + 1_500)
+        at = max(self.communicating[group] + 2_000, end + 5_000, self.busy[STREAM] + 1_500)
         self._return(end)
         return begin, end, at
 
-    def communicated(self, group: int, end: int) -> None:
-        """The communication of a group is done at `end`."""
-        self._communicating[group] = end
-
     def wait(self, done: int, stream: int = STREAM) -> tuple[int, int] | None:
         """Let a stream wait until `done`. Returns start and end of the task, None if there is nothing to wait for."""
-        busy = self._busy[stream]
+        busy = self.busy[stream]
         if done <= busy:
             return None
         start = max(busy + 300, self.free_at)
         end = max(done, start) + 200
-        self._busy[stream] = end
+        self.busy[stream] = end
         return start, end

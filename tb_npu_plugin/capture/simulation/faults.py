@@ -1,15 +1,17 @@
 """What goes wrong in a simulated run, and the words for it on the command line.
 
 Each fault leaves a known truth: the figures that were put in, so that an analysis can be held against them.
-A new fault: an entry of FAULTS, a field of Faults, and what it does where the run is made (capture/models or beside this).
+A new fault: a row of faults.csv, a field of Faults, and what it does where the run is made (capture/models or beside this).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Optional, Union
+from typing import Any, NamedTuple, Optional, Union
 
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.errors import BadRequest
 
 Json = Union[str, int, float, list["Json"], dict[str, "Json"]]
@@ -55,201 +57,90 @@ class Faults:
         }
 
 
-@dataclass(frozen=True)
-class Figure:
-    """How bad a fault is: `what` may stand on the command line, from `low` to `high`; kept `scale` times as a whole number,
-    or as it is (0), and reported as `key`."""
+class Unit(NamedTuple):
+    """What the figure of a fault counts: `name` of a number from `low` to `high`, kept as a whole number `scale` times as
+    large, or with scale 0 as it is."""
 
-    default: float
-    what: str
-    key: str
+    name: str
     low: float
     high: float
-    scale: int = 0
-
-    def read(self, text: str | None) -> float:
-        """The figure as it is kept. Raises ValueError for what is no number, BadRequest for one out of range."""
-        number = self.default if text is None else float(text)
-        if not self.low <= number <= self.high:  # nor is NaN
-            raise BadRequest(f"{text} is no {self.what} of a fault", f"It is from {self.low:g} to {self.high:g}.")
-        return int(number * self.scale) if self.scale else number
+    scale: int
 
 
-def _factor(default: float) -> Figure:
-    return Figure(default, "factor", "factor", 0.01, 1000)
-
-
-def _ms(default: float) -> Figure:
-    return Figure(default, "number of ms", "ns", 0.001, 3_600_000, 1_000_000)
-
-
-def _count(default: float, key: str) -> Figure:
-    return Figure(default, "number", key, 1, 1000, 1)
-
-
-def _mb(default: float, key: str) -> Figure:
-    return Figure(default, "number of MB", key, 0.001, 1 << 20, 1 << 20)
+_UNITS = {
+    "factor": Unit("factor", 0.01, 1000, 0),
+    "ms": Unit("number of ms", 0.001, 3_600_000, 1_000_000),
+    "count": Unit("number", 1, 1000, 1),
+    "MB": Unit("number of MB", 0.001, 1 << 20, 1 << 20),
+}
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault. field: of Faults; usage: what may follow the word; help: for people; of: what it strikes, named first;
-    figure: how bad it is (None: it is there or not); rank: the one that is struck where none is named; of_decoders: other
-    models do not have it."""
+    """A row of faults.csv.
+
+    field           of Faults
+    strikes         the "run", or a "rank" or "link", which is named first
+    default_rank    the rank that is struck where none is named
+    unit, default   of its figure, how bad it is; unit None: it has no figure
+    reported_as     key of the figure in truth.json
+    only_decoders   other models do not have it
+    usage, help     what may follow the word, what the fault does
+    """
 
     field: str
+    strikes: str
+    default_rank: Optional[int]
+    unit: Optional[Unit]
+    default: float
+    reported_as: str
+    only_decoders: bool
     usage: str
     help: str
-    of: Literal["run", "rank", "link"] = "run"
-    figure: Optional[Figure] = None
-    rank: Optional[int] = None
-    of_decoders: bool = False
 
     def put(self, faults: Faults, word: str, rest: Sequence[str], ranks: int) -> None:
-        """Set the field. Raises ValueError for what is not written so, BadRequest for what is not there or given twice."""
-        struck, figures = ("", rest) if self.of == "run" else (rest[0] if rest else "", rest[1:])
-        if len(figures) > (0 if self.figure is None else 1):
+        """Set the field. Raises ValueError for a wrong form, BadRequest for an unknown rank, a figure out of range or a fault
+        that is given twice."""
+        struck, figures = ("", rest) if self.strikes == "run" else (rest[0] if rest else "", rest[1:])
+        if len(figures) > (0 if self.unit is None else 1):
             raise ValueError
-        value = True if self.figure is None else self.figure.read(figures[0] if figures else None)
+        value = True if self.unit is None else _figure(self.unit, float(figures[0]) if figures else self.default)
         known = getattr(faults, self.field)
-        if self.of == "run":
+        if self.strikes == "run":
             _new(known == getattr(Faults(), self.field), word)
             setattr(faults, self.field, value)
             return
-        if self.of == "link":
+        if self.strikes == "link":
             key: object = _link(struck, ranks)
         else:
-            key = self.rank if not rest and self.rank is not None else _rank(struck, ranks)
+            key = self.default_rank if not rest and self.default_rank is not None else _rank(struck, ranks)
         _new(key not in known, f"{word} of {key}")
         known[key] = value
 
     def as_json(self, value: Any) -> Json:
         """What `put` has set."""
-        if self.figure is None:
+        if self.unit is None:
             return {}
-        if self.of == "run":
-            return {self.figure.key: value}
-        if self.of == "link":
-            return [{"ranks": list(pair), self.figure.key: figure} for pair, figure in value.items()]
-        return [{"rank": rank, self.figure.key: figure} for rank, figure in value.items()]
+        if self.strikes == "run":
+            return {self.reported_as: value}
+        name = "rank" if self.strikes == "rank" else "ranks"
+        return [{name: key if name == "rank" else list(key), self.reported_as: one} for key, one in value.items()]
 
 
-#: By the word of the command line. Numbers in brackets are defaults.
-FAULTS: dict[str, Fault] = {
-    "slow-rank": Fault(
-        "slow_ranks", ":RANK[:FACTOR]", "kernels of one rank take FACTOR (1.5) times as long", "rank", _factor(1.5)
-    ),
-    "slow-link": Fault(
-        "slow_links", ":A-B[:FACTOR]", "the link between two ranks is FACTOR (4) times slower", "link", _factor(4)
-    ),
-    "gc-pause": Fault(
-        "gc",
-        "[:RANK[:MS]]",
-        "Python collects garbage for MS (120) in each step of a rank (0)",
-        "rank",
-        _ms(120),
-        rank=0,
-    ),
-    "slow-loader": Fault(
-        "loader", "[:RANK[:MS]]", "the data loader of a rank (0) takes MS (150) longer", "rank", _ms(150), rank=0
-    ),
-    "ai-cpu": Fault(
-        "ai_cpu", "[:COUNT]", "COUNT (1) operators of each layer run on the AI CPU", figure=_count(1, "operators")
-    ),
-    "memory-leak": Fault("leak", "[:MB]", "each step keeps MB (64) more memory", figure=_mb(64, "bytes_per_step")),
-    "dynamic-shapes": Fault("dynamic", "", "the length of the input changes from step to step"),
-    "fragmentation": Fault("fragmentation", "", "small blocks that stay pin large segments of the allocator"),
-    "slow-host": Fault(
-        "slow_hosts", ":RANK[:FACTOR]", "the host of one rank takes FACTOR (20) times as long", "rank", _factor(20)
-    ),
-    "preemption": Fault(
-        "preempted",
-        ":RANK[:MS]",
-        "the launching thread of one rank loses its core for MS (5) at some launches",
-        "rank",
-        _ms(5),
-    ),
-    "slow-allocator": Fault(
-        "allocator", ":RANK[:MS]", "the host of one rank maps device memory for MS (20) in each step", "rank", _ms(20)
-    ),
-    "low-clock": Fault(
-        "low_clocks", ":RANK[:FACTOR]", "the clock of one rank is FACTOR (1.25) times lower", "rank", _factor(1.25)
-    ),
-    "sync-stream": Fault(
-        "synchronizing",
-        "[:MS]",
-        "the host waits for the device in each layer, and computes with what it reads for MS (1)",
-        figure=_ms(1),
-        of_decoders=True,
-    ),
-    "uneven-stages": Fault(
-        "uneven_stages",
-        "[:LAYERS]",
-        "the first pipeline stage has LAYERS (1) layers of each other stage",
-        figure=_count(1, "layers"),
-        of_decoders=True,
-    ),
-    "few-micro-batches": Fault(
-        "micro_batches",
-        "[:COUNT]",
-        "the batch of a step is cut into COUNT (1) micro batches",
-        figure=_count(1, "micro_batches"),
-        of_decoders=True,
-    ),
-    "no-overlap": Fault("without_overlap", "", "computing stops while gradients are reduced", of_decoders=True),
-    "small-buckets": Fault(
-        "bucket",
-        "[:MB]",
-        "gradients are reduced in buckets of MB (1) at least",
-        figure=_mb(1, "bytes"),
-        of_decoders=True,
-    ),
-    "contention": Fault(
-        "contention",
-        "[:FACTOR]",
-        "gradients that are reduced beside computing move FACTOR (3) times slower",
-        figure=_factor(3),
-        of_decoders=True,
-    ),
-    "retransmission": Fault(
-        "resend",
-        "[:MS]",
-        "RDMA sends the first gradients of each step again after MS (4200)",
-        figure=_ms(4200),
-        of_decoders=True,
-    ),
-    "unaligned": Fault(
-        "unaligned",
-        "[:FACTOR]",
-        "gradients are reduced in shards that are no multiples of 512 bytes, FACTOR (2) times slower",
-        figure=_factor(2),
-        of_decoders=True,
-    ),
-    "casts": Fault(
-        "casts",
-        "[:COUNT]",
-        "COUNT (4) casts of activations in each layer",
-        figure=_count(4, "casts"),
-        of_decoders=True,
-    ),
-    "unfused": Fault(
-        "unfused", "", "attention's forward pass is one kernel for each term of its formula", of_decoders=True
-    ),
-    "fp32": Fault("fp32", "", "matrix products compute in FP32", of_decoders=True),
-    "stalls": Fault(
-        "stalls",
-        "[:FACTOR]",
-        "matrix products take FACTOR (2) times as long, and no unit is busy for most of it",
-        figure=_factor(2),
-        of_decoders=True,
-    ),
-    "few-blocks": Fault(
-        "blocks",
-        "[:BLOCKS]",
-        "matrix products run in BLOCKS (13) blocks at most",
-        figure=_count(13, "blocks"),
-        of_decoders=True,
-    ),
+#: By the word of the command line.
+FAULTS = {
+    row["word"]: Fault(
+        row["field"],
+        row["strikes"],
+        int(row["default_rank"]) if row["default_rank"] else None,
+        _UNITS.get(row["unit"]),
+        json.loads(row["default"] or "0"),
+        row["reported_as"],
+        row["only_decoders"] == "yes",
+        row["usage"],
+        row["help"],
+    )
+    for row in read_table("faults")
 }
 
 
@@ -259,17 +150,24 @@ def usages() -> list[str]:
 
 
 def parse_faults(texts: Sequence[str], ranks: int) -> Faults:
-    """Faults from the command line. Raises BadRequest for what is none, and for ranks that are not there."""
+    """Faults from the command line. Raises BadRequest for an unknown fault or rank."""
     faults = Faults()
     for text in texts:
         word, *rest = text.split(":")
         if word not in FAULTS:
-            raise BadRequest(f"{word!r} is no fault", f"Faults are: {', '.join(FAULTS)}.")
+            raise BadRequest(f"Unknown fault {word!r}", f"Faults are: {', '.join(FAULTS)}.")
         try:
             FAULTS[word].put(faults, word, rest, ranks)
         except ValueError:
             raise BadRequest(f"{text!r} is not understood", f"It is written {word}{FAULTS[word].usage}.") from None
     return faults
+
+
+def _figure(unit: Unit, number: float) -> float:
+    """The figure as it is kept. Raises BadRequest if it is out of range."""
+    if not unit.low <= number <= unit.high:  # nor is NaN
+        raise BadRequest(f"{number:g} is no {unit.name} of a fault", f"It is from {unit.low:g} to {unit.high:g}.")
+    return int(number * unit.scale) if unit.scale else number
 
 
 def _new(is_new: bool, what: str) -> None:

@@ -37,7 +37,7 @@ class Graphs:
         self._transfers = 0
 
     def convolution(self, image: Tensor, weight: Tensor, result: Tensor) -> list[Launch]:
-        """(n, c, h, w) by (o, c, kh, kw). What is no graph comes as NCHW."""
+        """(n, c, h, w) by (o, c, kh, kw). Tensors outside graphs are NCHW."""
         inputs = (_stored(image, _IMAGE), _stored(weight, _FILTER))
         return [
             self._transfer(image, "NCHW", _IMAGE),

@@ -39,11 +39,10 @@ class KernelFactory:
         found = self._known.get(key)
         if found is None:
             rule = rule_of(op) if shapes or outputs else None
-            made = getattr(self, f"_{rule.kind}")(rule, inputs, outputs) if rule else ()
+            made = _MAKERS[rule.kind](self, rule, inputs, outputs) if rule else ()
             found = self._known[key] = tuple(made)
         return found
 
-    # -- kinds of operators ------------------------------------------------------------------------
     def _matmul(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
         """(m, k) by (k, n), as the last two tensors; addmm has the bias in front."""
         left, right = inputs[-2:]
@@ -102,6 +101,20 @@ class KernelFactory:
         blocks = min(self.chip.vector_cores, max(1, -(-elements // _ELEMENTS_A_BLOCK)))
         blocks = 1 if rule.core == "AI_CPU" else blocks
         return [launch(self.chip, rule, inputs, out, blocks, read=inputs[1:] if rule.filled else inputs)]
+
+
+#: By Rule.kind.
+_MAKERS = {
+    "matmul": KernelFactory._matmul,
+    "conv": KernelFactory._conv,
+    "conv_grad": KernelFactory._conv_grad,
+    "attention": KernelFactory._attention,
+    "gather": KernelFactory._gather,
+    "dropout": KernelFactory._dropout,
+    "reduction": KernelFactory._reduction,
+    "adam": KernelFactory._adam,
+    "elementwise": KernelFactory._elementwise,
+}
 
 
 def plain_format(shape: Shape) -> str:

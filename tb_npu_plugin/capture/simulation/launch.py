@@ -48,13 +48,7 @@ class Launch:
 
 
 def launch(
-    chip: Chip,
-    rule: Rule,
-    inputs: Tensors,
-    outputs: Tensors,
-    blocks: int,
-    name: str = "",
-    read: Tensors | None = None,
+    chip: Chip, rule: Rule, inputs: Tensors, outputs: Tensors, blocks: int, name: str = "", read: Tensors | None = None
 ) -> Launch:
     """A kernel on this many blocks. name: that of the kernel, where it does not follow from the rule; read: what it reads,
     where that is not all of its inputs."""

@@ -12,7 +12,7 @@ from tb_npu_plugin.errors import BadRequest
 
 @dataclass(frozen=True)
 class Communicator:
-    """One communicator. key: what tells it from others; role: its group_name in parallel_group_info."""
+    """One communicator. key: identity; role: its group_name in parallel_group_info."""
 
     key: str
     role: str
@@ -45,7 +45,7 @@ class Layout:
 
     def communicators(self, rank: int) -> dict[str, Communicator]:
         """Communicators of a rank by role: world, tp, dp, pp, and pp- / pp+ with the stages before and behind: two ranks of a
-        larger group have one of their own, as torch_npu makes them."""
+        larger group have a separate one, as torch_npu makes it."""
         tp, dp, whole = self.tp, self.dp, self.tp * self.dp
         stage, inside = divmod(rank, whole)
         out = {"world": Communicator("world", "default_group", tuple(range(self.world)))}

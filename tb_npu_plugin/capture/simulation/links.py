@@ -15,12 +15,7 @@ from collections import defaultdict
 
 from tb_npu_plugin.capture.simulation.chips import CHIPS, Chip
 from tb_npu_plugin.capture.simulation.planes import PlaneTask
-from tb_npu_plugin.capture.simulation.records import (
-    CommOp,
-    Process,
-    Segment,
-    Task,
-)
+from tb_npu_plugin.capture.simulation.records import CommOp, Process, Segment, Task
 from tb_npu_plugin.capture.simulation.samples import LinkSample, Moved
 from tb_npu_plugin.schema.link_files import SYS_INTERCONNECTION_EVERY, SYS_IO_EVERY
 from tb_npu_plugin.schema.trace_events import HCCS, NIC, PCIE, ROCE

@@ -6,11 +6,10 @@ that whatever follows from it is worked out once, not for each of thousands of o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from operator import attrgetter
-from typing import overload
 
 _SIZE = attrgetter("size")
 
@@ -43,18 +42,14 @@ class Pattern:
         return sum(map(_SIZE, self.tasks))
 
 
-class Planes(Sequence[PlaneTask]):
+class Planes:
     """The tasks of one operator: a pattern, and when each of its tasks begins and how long it takes (ns). peers: the same,
     by place, of moves of the other side that are not at the time of their task. The records are made when they are asked for."""
 
     __slots__ = ("_records", "durs", "pattern", "peers", "starts")
 
     def __init__(
-        self,
-        pattern: Pattern,
-        starts: list[int],
-        durs: list[int],
-        peers: Mapping[int, tuple[int, int]] | None = None,
+        self, pattern: Pattern, starts: list[int], durs: list[int], peers: Mapping[int, tuple[int, int]] | None = None
     ) -> None:
         self.pattern, self.starts, self.durs, self.peers = pattern, starts, durs, peers or {}
         self._records: list[PlaneTask] | None = None
@@ -94,12 +89,8 @@ class Planes(Sequence[PlaneTask]):
     def __len__(self) -> int:
         return len(self.starts)
 
-    @overload
-    def __getitem__(self, index: int) -> PlaneTask: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[PlaneTask]: ...
-    def __getitem__(self, index: int | slice) -> PlaneTask | list[PlaneTask]:
-        return self.records[index]
+    def __iter__(self) -> Iterator[PlaneTask]:
+        return iter(self.records)
 
 
 #: Of an operator whose tasks are not kept.

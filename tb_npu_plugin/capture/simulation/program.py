@@ -1,4 +1,4 @@
-"""What the host of one rank does in a training step, as a list of instructions.
+"""What the host of one rank does in a training step, as a list of instructions, and models that give such programs.
 
 A program is built once from a model and run for every step and by every rank that has the same place in the model, so
 that what instructions share (names, shapes, stacks, kernels) exists once.
@@ -6,35 +6,21 @@ that what instructions share (names, shapes, stacks, kernels) exists once.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
-from tb_npu_plugin.capture.simulation.collectives import CALLS, NO_TROUBLE, Trouble
+from tb_npu_plugin.capture.simulation.collectives import CALLS, Transfer
+from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.launch import Launch
+from tb_npu_plugin.capture.simulation.layout import Layout
 from tb_npu_plugin.capture.simulation.records import OpInfo
+from tb_npu_plugin.capture.simulation.training_host import Instruction, TrainingHost
 from tb_npu_plugin.capture.simulation.work import Shape, Tensor
 
-#: Name of the method of the host (host.py) that carries it out, and its arguments.
-Instruction = tuple[str, tuple[Any, ...]]
 _SEPARATOR = ";\r\n"
-
-
-@dataclass(frozen=True)
-class Transfer:
-    """A communication operator of a program. group: role of the group ("tp", "dp", "pp+", "pp-"); type: hcom_...;
-    size: bytes; item: bytes of an element; data_type: as HCCL names it, empty: as usual for an element of that size;
-    trouble: of its moves; joined: Megatron launches it together with the next one of the group."""
-
-    group: str
-    type: str
-    size: int
-    item: int = 2
-    data_type: str = ""
-    trouble: Trouble = NO_TROUBLE
-    joined: bool = False
 
 
 class Program:
@@ -55,20 +41,16 @@ class Program:
             self._infos[key] = OpInfo(*key)
         return self._infos[key]
 
-    def _add(self, name: str, *arguments: Any) -> None:
-        self.instructions.append((name, arguments))
-
-    # -- structure ----------------------------------------------------------------------------------
     @contextmanager
     def frame(self, name: str, module: int | None = None) -> Iterator[None]:
         """A Python function, or a module with its number, around what runs inside."""
-        self._add("enter_frame", name, module)
+        self.instructions.append(partial(TrainingHost.enter_frame, name=name, module=module))
         if module is None:
             self._frames.append(name)
         yield
         if module is None:
             self._frames.pop()
-        self._add("leave_frame")
+        self.instructions.append(partial(TrainingHost.leave_frame))
 
     @contextmanager
     def op(
@@ -80,9 +62,10 @@ class Program:
         backward: bool = False,
     ) -> Iterator[None]:
         """An operator call around what runs inside. sequence: what links it with its other direction."""
-        self._add("enter", self._info(name, shapes, types, not backward), sequence, backward)
+        info = self._info(name, shapes, types, not backward)
+        self.instructions.append(partial(TrainingHost.enter, info=info, sequence=sequence, backward=backward))
         yield
-        self._add("leave")
+        self.instructions.append(partial(TrainingHost.leave))
 
     def run(
         self,
@@ -101,8 +84,7 @@ class Program:
                 out = launches[-1].kernel.outputs.partition(";")[0]
                 shape = tuple(int(part) for part in out.split(",")) if out else (1,)
                 slot = self.allocate(Tensor(shape, types[0]).size)
-            for launch in launches:
-                self.launch(launch)
+            self.instructions += [partial(TrainingHost.launch, launch=launch) for launch in launches]
         return slot
 
     def next_sequence(self) -> int:
@@ -110,73 +92,65 @@ class Program:
         self.sequences += 1
         return self.sequences
 
-    # -- what happens -------------------------------------------------------------------------------
-    def launch(self, launch: Launch) -> None:
-        """Launch a kernel from the open operator."""
-        self._add("launch", launch)
-
     def copy(self, size: int, to_host: bool = False, parts: int = 1) -> None:
         """Launch a copy between host and device from the open operator; `parts`: tasks that it takes."""
-        self._add("copy", size, to_host, parts)
+        self.instructions.append(partial(TrainingHost.copy, size=size, to_host=to_host, parts=parts))
 
     def communicate(self, transfer: Transfer, backward: bool = False, wait: bool = True) -> None:
         """Communicate; `wait`: the compute stream goes on when it is done."""
         type_ = "c10::BFloat16" if transfer.item == 2 else "float"
         with self.op(CALLS[transfer.type], ((transfer.size // transfer.item,),), (type_,), backward=backward):
-            self._add("communicate", transfer)
+            self.instructions.append(partial(TrainingHost.communicate, transfer=transfer))
         if wait:
             self.wait(transfer.group)
 
     def wait(self, group: str) -> None:
         """Let the compute stream wait for the communication of a group."""
-        self._add("wait", group)
+        self.instructions.append(partial(TrainingHost.wait, group=group))
 
     def allocate(self, size: int) -> int:
         """Allocate in the open operator; gives the slot."""
         self.slots += 1
-        self._add("allocate", self.slots, size)
+        self.instructions.append(partial(TrainingHost.allocate, slot=self.slots, size=size))
         return self.slots
 
     def free(self, slot: int) -> None:
         """Give the block of a slot back."""
         if slot >= 0:
-            self._add("release", slot)
+            self.instructions.append(partial(TrainingHost.release, slot=slot))
 
     def leak(self, size: int) -> None:
         """Keep a block of `size` bytes, if any, that nothing gives back."""
         if size:
             with self.op("aten::cat", [(size // 4,)], ["float"]):
-                self._add("leak", size)
+                self.instructions.append(partial(TrainingHost.leak, size=size))
 
     def read_loss(self, size: int, type_: str, names: Sequence[str] = ("aten::item",)) -> None:
-        """Copy the loss to the host, inside operators of these names, unless the training never reads it."""
+        """Copy the loss to the host and wait for it, inside operators of these names, unless the training never reads it."""
         if not self.synced:
             return
         with ExitStack() as stack:
             for name in names:
                 stack.enter_context(self.op(name, [(1,)], [type_]))
             self.copy(size, to_host=True)
-            self.synchronize()
-
-    def synchronize(self) -> None:
-        """Wait until the device has done everything."""
-        self._add("synchronize")
+            self.instructions.append(partial(TrainingHost.synchronize))
 
     def spend(self, ns: int) -> None:
         """Let the host work."""
-        self._add("spend", ns)
+        self.instructions.append(partial(TrainingHost.spend, ns=ns))
 
     def run_on_other_thread(self, name: str, shapes: Sequence[Shape], types: Sequence[str], ns: int) -> None:
         """Let another thread run an operator of `ns` inside the open one."""
-        self._add("run_on_other_thread", self._info(name, shapes, types, False), ns)
+        info = self._info(name, shapes, types, False)
+        self.instructions.append(partial(TrainingHost.run_on_other_thread, info=info, ns=ns))
 
     def use_graph_engine(self, name: str, size: int, ns: int) -> None:
         """Let CANN's graph engine hold `size` bytes for `ns`."""
-        self._add("use_graph_engine", name, size, ns)
+        self.instructions.append(partial(TrainingHost.use_graph_engine, name=name, size=size, dur=ns))
 
     def load(self, ns: int) -> None:
         """Let the host wait for the data loader, which a fault may slow down."""
-        self._add("load", ns)
+        self.instructions.append(partial(TrainingHost.load, ns=ns))
 
     def load_batch(self, shape: Shape, type_: str, ns: int) -> int:
         """Let the host wait `ns` for a batch of PyTorch's data loader and copy it to the device; gives its slot."""
@@ -191,30 +165,56 @@ class Program:
             self.copy(size)
         return slot
 
-    def map_memory(self) -> None:
-        """A place where the allocator may map device memory."""
-        self._add("map_memory")
-
-    def collect(self) -> None:
-        """A place where the garbage collector may run."""
-        self._add("collect")
+    def interrupt(self) -> None:
+        """A place where the garbage collector may run and the allocator may map device memory."""
+        self.instructions += [partial(TrainingHost.collect), partial(TrainingHost.map_memory)]
 
     def peak(self) -> int:
         """Most bytes that are allocated at once, without workspaces."""
         sizes, now, most = dict[int, int](), 0, 0
-        for name, arguments in self.instructions:
-            if name == "allocate":
-                sizes[arguments[0]] = arguments[1]
-                now += arguments[1]
+        for instruction in self.instructions:
+            given = instruction.keywords
+            if instruction.func is TrainingHost.allocate:
+                sizes[given["slot"]] = given["size"]
+                now += given["size"]
                 most = max(most, now)
-            elif name == "release":
-                now -= sizes.pop(arguments[0])
+            elif instruction.func is TrainingHost.release:
+                now -= sizes.pop(given["slot"])
         return most
 
     def roles(self) -> set[str]:
         """Groups that communicate."""
-        return {arguments[0].group for name, arguments in self.instructions if name == "communicate"}
+        communicate = TrainingHost.communicate
+        return {one.keywords["transfer"].group for one in self.instructions if one.func is communicate}
 
     def launches(self) -> list[Launch]:
         """All launches of kernels."""
-        return [arguments[0] for name, arguments in self.instructions if name == "launch"]
+        return [one.keywords["launch"] for one in self.instructions if one.func is TrainingHost.launch]
+
+
+class Workload(ABC):
+    """A model on the ranks of a layout. synced: the host waits for the device at the end of each step."""
+
+    def __init__(self, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool) -> None:
+        self.layout, self.faults, self._kernels, self._synced = layout, faults, kernels, synced
+        self._known: dict[tuple[int, int], Program] = {}
+
+    @abstractmethod
+    def held(self, stage: int) -> int:
+        """Bytes of weights, gradients and states of the optimizer on a rank of a pipeline stage."""
+
+    @abstractmethod
+    def size(self, step: int) -> int:
+        """Of the input of a step, counted from 0: tokens of a sequence, pixels of an image's side. Dynamic shapes change it."""
+
+    @abstractmethod
+    def build(self, program: Program, stage: int, size: int) -> None:
+        """Add the instructions of a step."""
+
+    def program(self, stage: int, step: int) -> Program:
+        """The program of a stage in a step. The same object for the same instructions."""
+        key = (stage, self.size(step))
+        if key not in self._known:
+            program = self._known[key] = Program(self._kernels, self._synced)
+            self.build(program, *key)
+        return self._known[key]

@@ -1,14 +1,15 @@
 """What each ATen or npu operator becomes on the device, and which operators run nothing there: the table operators.csv.
 
-An operator that is not in the table becomes one vector kernel of its own name.
+A row of kind "same" names the operator with the same kernels as its API. An operator that is not in the table becomes one
+vector kernel with the operator's name.
 """
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
+
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
 
 
 @dataclass(frozen=True)
@@ -32,24 +33,23 @@ def vector(api: str, type_: str, passes: float = 1.0, l0: str = "") -> Rule:
     return Rule("elementwise", api, l0 or f"{type_}AiCore", type_, passes=passes)
 
 
-def _read_table() -> dict[str, Rule]:
-    with (Path(__file__).parent / "operators.csv").open(encoding="utf-8", newline="") as file:
-        return {
-            row["operator"]: Rule(
-                row["kind"],
-                row["api"],
-                row["l0"],
-                row["type"],
-                row["core"],
-                float(row["passes"] or 0),
-                row["fresh"] == "yes",
-                row["filled"] == "yes",
-            )
-            for row in csv.DictReader(file)
-        }
-
-
-RULES = _read_table()
+_ROWS = read_table("operators")
+#: Operators of PyTorch -> those with the same kernels.
+SAME = {row["operator"]: row["api"] for row in _ROWS if row["kind"] == "same"}
+RULES = {
+    row["operator"]: Rule(
+        row["kind"],
+        row["api"],
+        row["l0"],
+        row["type"],
+        row["core"],
+        float(row["passes"] or 0),
+        row["fresh"] == "yes",
+        row["filled"] == "yes",
+    )
+    for row in _ROWS
+    if row["kind"] != "same"
+}
 #: Begin of the names of operators of lists of tensors, and vector operations per element where they are not two.
 EACH = "aten::_foreach_"
 _EACH_PASSES = {"mul": 1, "addcmul": 3, "addcdiv": 3}

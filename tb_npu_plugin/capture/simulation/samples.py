@@ -12,7 +12,7 @@ WORKSPACE = "WORKSPACE"
 
 @dataclass(eq=False)
 class Totals:
-    """State of one component of the memory after an event. active None: the component does not tell."""
+    """State of one component of the memory after an event. active None: the component does not report it."""
 
     component: str
     at: int

@@ -34,7 +34,7 @@ from tb_npu_plugin.capture.simulation.records import (
     by_start,
 )
 
-#: Tasks of a stream are numbered from here on, in batches of as many as 16 bits tell apart.
+#: Tasks of a stream are numbered from here on, in batches of 2**16.
 FIRST_TASK, _TASK_BITS = 300, 16
 #: First numbers of elements of the task queue and of CANN calls.
 _FIRST_CORRELATION, _FIRST_CONNECTION = 8001, 901
@@ -68,7 +68,6 @@ class SegmentBuilder:
         segment.comm = sorted(segment.comm, key=by_start)
         return segment
 
-    # -- operators and frames -----------------------------------------------------------------------
     @property
     def op(self) -> OpInfo:
         """The innermost operator that is open; without a name if none is."""
@@ -80,7 +79,7 @@ class SegmentBuilder:
             self._segment.ops.append(HostOp(info, tid, start, end))
 
     def add_step(self, number: int, start: int, end: int) -> None:
-        """Add the mark of a step, whose operators are there."""
+        """Add the mark of a step, behind its operators."""
         if self._keep:
             self._segment.step = Step(number, start, end)
             self._segment.ops.insert(0, HostOp(OpInfo(f"{STEP_MARK}{number}"), self._process.pid, start, end))
@@ -116,7 +115,6 @@ class SegmentBuilder:
         if self._keep:
             self._segment.gc.append(GcPause(tid, start, end))
 
-    # -- CANN and the device ------------------------------------------------------------------------
     @property
     def launching_tid(self) -> int:
         """Thread that calls CANN for the innermost operator."""
@@ -125,17 +123,14 @@ class SegmentBuilder:
     def call(self, level: str, name: str, item: str, mode: str, tid: int, start: int, end: int) -> None:
         """Add a call of CANN."""
         if self._keep:
-            self._call(level, name, item, mode, tid, start, end)
-
-    def _call(self, level: str, name: str, item: str, mode: str, tid: int, start: int, end: int) -> None:
-        self.connection += 1
-        self._segment.cann.append(CannCall(level, name, item, mode, tid, start, end, self.connection))
+            self.connection += 1
+            self._segment.cann.append(CannCall(level, name, item, mode, tid, start, end, self.connection))
 
     def prepare(self, launch: Launch, tid: int, start: int, end: int) -> None:
         """Add the call that asks for the size of the workspace of a kernel."""
         if self._keep:
             name, mode = launch.prepared
-            self._call("acl", name, "0", mode, tid, start, end)
+            self.call("acl", name, "0", mode, tid, start, end)
 
     def _queue(self, name: str, start: int, end: int, begin: int, done: int) -> None:
         """Add an element that was enqueued from `start` to `end`, whose call lasted from `begin` to `done`."""
@@ -158,12 +153,12 @@ class SegmentBuilder:
         if times.sized > begin:
             self.prepare(launch, tid, begin, times.sized)
         if times.compiling:
-            self._call("acl", "opCompile", "0", "ACL_OP", tid, begin + 1_000, begin + times.compiling - 1_000)
+            self.call("acl", "opCompile", "0", "ACL_OP", tid, begin + 1_000, begin + times.compiling - 1_000)
         if self._runtime:
-            self._call("runtime", "KernelLaunchWithHandle", "0", "runtime", tid, node + 600, node_end - 400)
-        self._call("node", "launch", kernel.name, "launch", tid, node, node_end)
+            self.call("runtime", "KernelLaunchWithHandle", "0", "runtime", tid, node + 600, node_end - 400)
+        self.call("node", "launch", kernel.name, "launch", tid, node, node_end)
         connection, mode = self.connection, "ACL_OP" if launch.is_graph else "ACL_NN"
-        self._call("acl", launch.api, "0", mode, tid, times.prepared, times.end)
+        self.call("acl", launch.api, "0", mode, tid, times.prepared, times.end)
         self._queue(launch.queued, start, end, begin, times.end)
         self._task(kernel, times.start, times.dur, stream, connection, node + ACL, tid)
 
@@ -181,7 +176,7 @@ class SegmentBuilder:
         if self._keep:
             name = "acl_memcpy_device_to_host" if to_host else "acl_memcpy_host_to_device"
             tid = self.launching_tid
-            self._call("acl", "aclrtMemcpyAsync", "0", "ACL_RTS", tid, times.begin, times.end)
+            self.call("acl", "aclrtMemcpyAsync", "0", "ACL_RTS", tid, times.begin, times.end)
             self._queue(name, start, end, times.begin, times.end)
             for at in times.starts:
                 self._task(COPIES[to_host], at, times.dur, STREAM, self.connection, times.begin, tid, size)
@@ -190,9 +185,9 @@ class SegmentBuilder:
         """Add the calls, from `begin` to `done`, of a communication operator that was enqueued from `start` to `end`."""
         if self._keep:
             tid = self.launching_tid
-            self._call("acl", type_, "0", "HOST_HCCL", tid, begin, done)
-            self._call("node", "launch", type_, "launch", tid, begin, done - 1_000)
-            self._call("hccl", "Launch_Ffts", "Launch_Ffts", "master", tid, begin, done - 2_000)
+            self.call("acl", type_, "0", "HOST_HCCL", tid, begin, done)
+            self.call("node", "launch", type_, "launch", tid, begin, done - 1_000)
+            self.call("hccl", "Launch_Ffts", "Launch_Ffts", "master", tid, begin, done - 2_000)
             self._queue(CALLS[type_], start, end, begin, done)
 
     def add_communication(self, op: CommOp) -> None:
@@ -202,7 +197,7 @@ class SegmentBuilder:
 
     def mark(self, name: str, stream: int, start: int, end: int, begin: int) -> tuple[int, int]:
         """Add a mark on a stream that was enqueued from `start` to `end`. Returns its task and its connection: it takes both
-        numbers, and is no call of CANN."""
+        numbers without a call of CANN."""
         self.connection += 1
         self._queue(name, start, end, begin, begin + MARK_CALL)
         return self.next_task(stream)[0], self.connection

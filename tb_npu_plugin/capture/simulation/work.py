@@ -77,7 +77,7 @@ _PRODUCTS = {"FlashAttentionScore": 2.0, "FlashAttentionScoreGrad": 5.0}
 
 
 def cube_flops(type_: str, inputs: Tensors, outputs: Tensors) -> float:
-    """Operations of the matrix units of a kernel; 0 where its type is none of theirs."""
+    """Operations of the matrix units of a kernel; 0 if its type does not use them."""
     if "MatMul" in type_ and len(inputs) >= 2:
         return _product(inputs[0].shape, inputs[1].shape, outputs[0].shape)
     if type_.startswith("Conv") and len(inputs) >= 2:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,22 +24,26 @@ _TOGETHER = 16
 
 
 class Database:
-    """Rows by table. A table is made with its first row. The file is complete when it is closed: what an interrupted
-    run leaves is called `*.part`."""
+    """Rows by table. The file is made with the first table, a table with its first row. The file is complete when it is
+    closed: what an interrupted run leaves is called `*.part`."""
 
     def __init__(self, path: Path, tables: Mapping[str, str]) -> None:
         self._path, self._part, self._tables = path, path.with_name(path.name + ".part"), tables
-        self._part.unlink(missing_ok=True)
-        self._connection = sqlite3.connect(self._part)
-        # nothing reads the file before it is renamed, so it needs no journal
-        self._connection.executescript(
-            f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-{_CACHE};"
-        )
         self.strings: list[Strings] = []
         self._made: set[str] = set()
 
+    @cached_property
+    def _connection(self) -> sqlite3.Connection:
+        self._part.unlink(missing_ok=True)
+        connection = sqlite3.connect(self._part)
+        # nothing reads the file before it is renamed, so it needs no journal
+        connection.executescript(
+            f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-{_CACHE};"
+        )
+        return connection
+
     def make(self, table: str) -> None:
-        """Make a table, if it is not there."""
+        """Make a table, if it does not exist."""
         if table not in self._made:
             self._connection.execute(f"CREATE TABLE {table} ({self._tables[table]})")
             self._made.add(table)
@@ -69,13 +74,15 @@ class Database:
         self._connection.executemany(f"INSERT INTO {table} VALUES (?,?)", rows)
 
     def index(self, table: str, definition: str) -> None:
-        """An index, if its table is there."""
+        """An index, if its table exists."""
         if table in self._made:
             self._connection.execute(f"PRAGMA cache_size=-{_INDEX_CACHE}")
             self._connection.execute(f"CREATE INDEX {definition}")
 
     def close(self) -> None:
-        """Complete the file."""
+        """Complete the file, if there is one."""
+        if not self._made:
+            return
         for strings in self.strings:
             self.add("STRING_IDS", [(id_, text) for text, id_ in strings.items()])
         self._connection.commit()
@@ -84,7 +91,7 @@ class Database:
 
 
 class Strings(dict[str, int]):
-    """Ids of texts, from `first` on; a text that is new gets one when it is asked for. The database writes them in the end."""
+    """Ids of texts, from `first` on; a new text gets one at its first use. The database writes them when it is closed."""
 
     def __init__(self, database: Database, first: int) -> None:
         super().__init__()

@@ -1,34 +1,27 @@
-"""The files of a result, written while segments come, and in what the results of the frameworks differ. The frameworks are
-listed in frameworks.py."""
+"""The files of a result, written while segments come, and in what the results of the frameworks differ; its kinds of files.
+The frameworks are listed in result.py."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from pathlib import Path
 
 from tb_npu_plugin.capture.simulation.links import LinkMeters
 from tb_npu_plugin.capture.simulation.records import Process, Segment
-from tb_npu_plugin.capture.writers.communication import Communication, Steps
+from tb_npu_plugin.capture.writers.communication import Communication, Rules
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.host_csv import Apis
+from tb_npu_plugin.capture.writers.kernels_csv import data_preprocess, l2_cache, task_time
 from tb_npu_plugin.capture.writers.links import link_writers
 from tb_npu_plugin.capture.writers.memory_csv import Modules
-from tb_npu_plugin.capture.writers.optional_csv import AiCpu, L2Cache, TaskTime
-from tb_npu_plugin.capture.writers.overlap import NO_ROWS, Overlap, OverlapRows, Windows
+from tb_npu_plugin.capture.writers.overlap import Windows
+from tb_npu_plugin.schema import mindspore, torch_npu_csv, torch_npu_db, torch_npu_json, torch_npu_memory_csv
 from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
 
 #: Makes the writer of one file.
-MakesWriter = Callable[[Output, Windows], Writer]
-
-
-@runtime_checkable
-class OverlapWriter(Writer, Protocol):
-    """A writer that needs the rows of Overlap Analysis as well."""
-
-    def overlap(self, rows: OverlapRows, before: int) -> None:
-        """Take overlap rows in file order; nothing later begins before `before`."""
+MakesWriter = Callable[[Output], Writer]
 
 
 @dataclass(frozen=True)
@@ -37,7 +30,7 @@ class Framework:
 
     suffix         end of the names of result folders
     dialect        how its newest release writes
-    windows        its steps on the device
+    windows        finds its steps on the device
     kernels ...    its text files; one without rows is not made
     communication  its communication.json and communication_matrix.json
     others         databases, and what is written with every export
@@ -55,28 +48,28 @@ class Framework:
     operators: MakesWriter
     allocations: MakesWriter
     memory_record: MakesWriter
-    communication: type[Steps]
-    others: Callable[[Output, Windows], list[Writer]]
+    communication: Rules
+    others: Callable[[Output], list[Writer]]
     info: Callable[[Process, Options, Dialect], str]
     metadata: Callable[[Process, Options], str]
     record: Callable[[Process, Options], Callable[[Segment], Segment]]
 
-    def writers(self, output: Output, windows: Windows) -> list[Writer]:
+    def writers(self, output: Output) -> list[Writer]:
         """What writes the files that the options bring."""
-        options, out = output.options, self.others(output, windows)
+        options, out = output.options, self.others(output)
         if "text" not in options.export:
             return out
-        out += [self.trace(output, windows), *link_writers(output)]
+        out += [self.trace(output), *link_writers(output)]
         if options.device:
-            out += [self.kernels(output, windows), self.steps(output, windows)]
-            out += [L2Cache(output)] if options.l2_cache else []
-            out += [TaskTime(output)] if output.dialect.task_time else []
+            out += [self.kernels(output), self.steps(output)]
+            out += [l2_cache(output)] if options.l2_cache else []
+            out += [task_time(output)] if output.dialect.task_time else []
         if options.device and options.level >= 1:
-            out += [Communication(output, windows, self.communication), Apis(output)]
-            out += [AiCpu(output)] if options.level >= 2 else []
+            out += [Communication(output, self.communication), Apis(output)]
+            out += [data_preprocess(output)] if options.level >= 2 else []
         if options.memory:
-            out += [self.allocations(output, windows), self.memory_record(output, windows), Modules(output)]
-        return [*out, self.operators(output, windows)] if options.cpu else out
+            out += [self.allocations(output), self.memory_record(output), Modules(output)]
+        return [*out, self.operators(output)] if options.cpu else out
 
     def write_side_files(self, output: Output) -> None:
         """profiler_info and profiler_metadata, beside the folder of the others."""
@@ -95,25 +88,54 @@ class Files:
         # first of all, since it says of the process whether there are steps
         self._record = framework.record(process, options)
         self._links = LinkMeters(process, options.npu and options.sys_io, options.npu and options.sys_interconnection)
-        self._device, self._overlap, self._windows = options.device, Overlap(), framework.windows()
-        self._writers = framework.writers(output, self._windows)
+        self._output = replace(output, windows=framework.windows())
+        self._writers = framework.writers(self._output)
 
     def add(self, segment: Segment) -> None:
         """Write what was recorded of the next segment; of the links what all that ran moved, whatever the level."""
-        segment = replace(self._record(segment), links=self._links.take(segment))
-        self._windows.add(segment)
+        segment, output = replace(self._record(segment), links=self._links.take(segment)), self._output
+        output.windows.add(segment)
+        output.overlap.add(segment if output.options.device else Segment(until=segment.until))
         for writer in self._writers:
             writer.add(segment)
-        rows = self._overlap.add(segment) if self._device else NO_ROWS
-        self._add_overlap(rows, min(segment.until, self._overlap.open_since()))
-
-    def _add_overlap(self, rows: OverlapRows, before: int) -> None:
-        for writer in self._writers:
-            if isinstance(writer, OverlapWriter):
-                writer.overlap(rows, before)
 
     def close(self) -> None:
         """Finish all files: the process is complete now."""
-        self._add_overlap(self._overlap.finish(), 1 << 63)
+        self._output.overlap.finish()
         for writer in self._writers:
             writer.close()
+        for file in self._output.opened:
+            file.close()
+
+
+#: Kind -> patterns of its files.
+KINDS = {
+    "trace": (torch_npu_json.TRACE_VIEW.name,),
+    "communication": (
+        torch_npu_json.COMMUNICATION.name,
+        torch_npu_json.COMMUNICATION_MATRIX.name,
+        mindspore.COMMUNICATION_DB,
+    ),
+    "kernels": (torch_npu_csv.KERNELS.name,),
+    "steps": (torch_npu_csv.STEP_TRACE.name,),
+    "operators": (torch_npu_csv.OPERATORS.name,),
+    "statistics": (torch_npu_csv.OP_STATISTIC.name, torch_npu_csv.API_STATISTIC.name),
+    "tasks": (torch_npu_csv.TASK_TIME.name,),
+    "memory": (
+        torch_npu_memory_csv.OP_MEMORY.name,
+        torch_npu_memory_csv.MEMORY_RECORD.name,
+        torch_npu_memory_csv.MODULE_MEMORY.name,
+    ),
+    "database": (f"{torch_npu_db.PROFILER_DB}*.db", f"{mindspore.PROFILER_DB}*.db"),
+    "analysis": (torch_npu_db.ANALYSIS_DB,),
+    "info": ("profiler_info_*.json",),
+    "metadata": (torch_npu_json.PROFILER_METADATA.name,),
+}
+
+
+def remove(folder: Path, kinds: Iterable[str]) -> None:
+    """Remove the files of these kinds from a result folder."""
+    for kind in kinds:
+        for pattern in KINDS[kind]:
+            for path in folder.rglob(pattern):
+                path.unlink()

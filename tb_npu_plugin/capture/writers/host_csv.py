@@ -5,22 +5,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cache
-from operator import mul
 
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment, by_start
-from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.files import Durations, Output, Writer
 from tb_npu_plugin.capture.writers.text import cell, us_text
 from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema.trace import STEP_MARK
 
 
-class Operators:
+class Operators(Writer):
     """operator_details.csv: one row per operator call; nesting is by time alone, whatever the thread."""
 
     def __init__(self, output: Output) -> None:
         self._options = output.options
-        keys = tuple(column.key for column in schema.OPERATORS.columns)
-        self._file = output.csv(schema.OPERATORS, keys)
+        self._file = output.csv(schema.OPERATORS)
         self._text = cache(self._make_text)
 
     def add(self, segment: Segment) -> None:
@@ -35,10 +33,6 @@ class Operators:
             launch.op.device += launch.dur
         ops = sorted(segment.ops, key=by_start)
         self._file.add(self._lines(ops, _parents(ops)))
-
-    def close(self) -> None:
-        """Finish the file."""
-        self._file.close()
 
     def _lines(self, ops: list[HostOp], parents: list[int]) -> list[str]:
         selfs = [op.end - op.start for op in ops]
@@ -84,12 +78,12 @@ def _parents(ops: list[HostOp]) -> list[int]:
     return out
 
 
-class Apis:
+class Apis(Writer):
     """api_statistic.csv."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
-        self._groups: dict[tuple[str, str], list[int]] = {}  # count, total, least, most, sum of squares: ns
+        self._calls = defaultdict[tuple[str, str], Durations](Durations)
 
     def add(self, segment: Segment) -> None:
         """Count the calls of one segment."""
@@ -99,25 +93,13 @@ class Apis:
             if call.level != "runtime" or with_runtime:
                 found[call.level, call.name].append(call.end - call.start)
         for key, durs in found.items():
-            count, total, least, most, squares = self._groups.get(key, (0, 0, durs[0], durs[0], 0))
-            self._groups[key] = [
-                count + len(durs),
-                total + sum(durs),
-                min(least, min(durs)),
-                max(most, max(durs)),
-                squares + sum(map(mul, durs, durs)),
-            ]
+            self._calls[key].add(durs)
 
     def close(self) -> None:
         """Write the file."""
-        dialect = self._output.dialect
-        keys = ("level", "name", "total_ns", "calls", "avg_ns", "min_ns", "max_ns", "variance")
-        file = self._output.csv(schema.API_STATISTIC, ("device_id", *keys) if dialect.device_id else keys)
-        lead = "host," if dialect.device_id else ""
-        for (level, name), (count, total, least, most, squares) in self._groups.items():
-            level = dialect.cann_level if level == "hccl" else level
-            variance = (count * squares - total * total) / (count * count) / 1e6
-            mean = round(total / count / 1000, 3)
-            figures = f"{us_text(total)},{count},{mean},{us_text(least)},{us_text(most)},{round(variance, 3)}"
-            file.add([f"{lead}{level},{cell(name)},{figures}"])
-        file.close()
+        file, lead = self._output.csv(schema.API_STATISTIC), self._output.lead(schema.API_STATISTIC, "host")
+        for (level, name), durs in self._calls.items():
+            level = self._output.dialect.cann_level if level == "hccl" else level
+            variance = round((durs.count * durs.squares - durs.total**2) / durs.count**2 / 1e6, 3)
+            figures = f"{us_text(durs.total)},{durs.count},{durs.mean_us},{us_text(durs.least)},{us_text(durs.most)}"
+            file.add([f"{lead}{level},{cell(name)},{figures},{variance}"])

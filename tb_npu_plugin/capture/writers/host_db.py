@@ -1,4 +1,4 @@
-"""The framework's tables of the profiler's database, but for its memory.
+"""The framework's tables of the profiler's database.
 Source: docs/facts/databases.md, ascend_pytorch_profiler.db."""
 
 from __future__ import annotations
@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from functools import cache
 
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment
+from tb_npu_plugin.capture.simulation.samples import Allocation, Totals
 from tb_npu_plugin.capture.writers.database import NULL, Database, Row, Strings
-from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.files import Output, Writer
+from tb_npu_plugin.capture.writers.memory_csv import STREAM, MemoryRecord, TotalsByTime, TotalsRow
 from tb_npu_plugin.capture.writers.trace_host import forward_and_backward
 from tb_npu_plugin.schema import torch_npu_db as schema
 
@@ -21,8 +23,8 @@ _NO_OPERATOR = (NULL,) * 5
 _Shared = tuple[int, tuple[float, float, float, int]]
 
 
-class HostTables:
-    """PYTORCH_API and what it refers to, steps, collections of garbage."""
+class HostTables(Writer):
+    """PYTORCH_API and what it refers to, steps, garbage collections."""
 
     def __init__(self, output: Output, database: Database) -> None:
         self._output, self._database = output, database
@@ -106,3 +108,81 @@ def _connections(segment: Segment) -> dict[HostOp, list[int]]:
         for op in ops:  # beside the correlation ids of the task queue, which count by one from 8000 on
             out[op].append(schema.CONNECTION_OFFSET + (1 << 27) + number)
     return out
+
+
+_ENGINE = "GE"
+
+
+class MemoryTables(Writer):
+    """Blocks, and the state of each component at each event."""
+
+    def __init__(self, output: Output, database: Database) -> None:
+        self._database, self._device = database, output.process.device
+        self._thread = output.process.pid << 32 | output.process.pid
+        self._engine = Strings(database, schema.ENGINE_STRINGS)
+        self._memory = Strings(database, schema.MEMORY_STRINGS)
+        self._last: list[Allocation] = []
+        self._held: list[Allocation] = []
+        self._totals = TotalsByTime(MemoryRecord.SUM)
+
+    def add(self, segment: Segment) -> None:
+        """Write the totals of a segment, and the blocks of the segment before."""
+        self._records(self._totals.add(segment))
+        self._allocations()
+        self._last = list(segment.memory)
+
+    def close(self) -> None:
+        """Write the rest: blocks that were never released come last."""
+        self._allocations()
+        self._blocks(self._held)
+        self._records(self._totals.close())
+
+    def _records(self, totals: list[TotalsRow]) -> None:
+        texts, device = self._memory, self._device
+        rows = [
+            (texts[name], at, allocated, reserved, _cell(active), NULL if name == _ENGINE else STREAM, device)
+            for name, at, allocated, reserved, active in totals
+        ]
+        self._database.add("MEMORY_RECORD", rows)
+
+    def _allocations(self) -> None:
+        ready = [block for block in self._last if block.release is not None]
+        self._held += [block for block in self._last if block.release is None]
+        self._last = []
+        self._blocks(ready)
+        self._engine_events([block for block in ready if block.graph_engine])
+
+    def _blocks(self, blocks: list[Allocation]) -> None:
+        rows = []
+        for block in blocks:
+            at, release, active = block.at, _cell(block.release), _cell(block.active_release)
+            durs = release - at, active - at  # NULL where the end is
+            if block.graph_engine:
+                name, stream = self._engine[_name(block)], NULL
+            else:
+                name, stream = self._memory[block.name], STREAM
+            sizes = (*_sizes(block.before), *_sizes(block.after))
+            rows.append((name, block.size, at, release, active, *durs, *sizes, stream, self._device))
+        self._database.add("OP_MEMORY", rows)
+
+    def _engine_events(self, blocks: list[Allocation]) -> None:
+        """Rows of NPU_OP_MEM: two for each block of CANN."""
+        text, rows = self._engine, []
+        for block in blocks:
+            for event, at, totals in (("allocate", block.at, block.before), ("release", block.release, block.after)):
+                names = (text[_name(block)], 1 << 44, text[event])
+                sizes = _sizes(totals)[:2]
+                rows.append((*names, block.size, at, self._thread, *sizes, text[_ENGINE], self._device))
+        self._database.add("NPU_OP_MEM", rows)
+
+
+def _name(block: Allocation) -> str:
+    return block.name.removeprefix("cann::") if block.graph_engine else block.name
+
+
+def _cell(value: int | None) -> float:
+    return NULL if value is None else value
+
+
+def _sizes(totals: Totals | None) -> tuple[float, float, float]:
+    return (NULL,) * 3 if totals is None else (totals.allocated, totals.reserved, _cell(totals.active))

@@ -16,7 +16,7 @@ from tb_npu_plugin.capture.simulation.links import PIECE, chip_of
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.simulation.samples import LinkSample, Moved
 from tb_npu_plugin.capture.writers.database import Database, Row
-from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.text import time_text
 from tb_npu_plugin.schema import link_files as schema
 from tb_npu_plugin.schema import trace_events as words
@@ -112,7 +112,7 @@ class _Sums:
         self.sums = [total + figure for total, figure in zip(self.sums, figures)]
 
 
-class LinkFile:
+class LinkFile(Writer):
     """The CSV file of one link: figures of the whole capture. It is not made without a sample."""
 
     def __init__(self, output: Output, link: str) -> None:
@@ -131,11 +131,8 @@ class LinkFile:
     def close(self) -> None:
         """Write the file."""
         spec = next(file for file in schema.LINK_FILES if file.id == self._link.lower())
-        keys = tuple(column.key for column in spec.columns)
-        lead = [self._output.process.device] if self._output.has_device_id(spec) else []
-        file = self._output.csv(spec, keys if lead else keys[1:])
-        file.add([",".join(map(str, [*lead, *row])) for row in self._rows()])
-        file.close()
+        file, lead = self._output.csv(spec), self._output.lead(spec)
+        file.add([lead + ",".join(map(str, row)) for row in self._rows()])
 
     def _rows(self) -> list[list[object]]:
         """Without the id of the device: over HCCS one for each direction, over PCIe one for each kind of packets, whose least
@@ -168,7 +165,7 @@ def link_writers(output: Output) -> list[LinkFile]:
     return [LinkFile(output, link) for link in links if options.npu]
 
 
-class LinkTables:
+class LinkTables(Writer):
     """Tables of the profiler's database; packets and bytes of a port are running totals."""
 
     def __init__(self, output: Output, database: Database) -> None:

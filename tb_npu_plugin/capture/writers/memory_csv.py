@@ -7,8 +7,8 @@ from typing import Optional
 
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.simulation.samples import WORKSPACE, Allocation, Totals
-from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.text import Rows, cell, mb_text, time_text, us_text
+from tb_npu_plugin.capture.writers.files import END, ByTime, Output, Writer
+from tb_npu_plugin.capture.writers.text import cell, mb_text, time_text, us_text
 from tb_npu_plugin.schema import torch_npu_memory_csv as schema
 
 #: Address of the stream, as old releases write it.
@@ -17,34 +17,21 @@ STREAM = 897357296
 APP = "APP"
 #: Component, time, bytes: allocated, reserved, active.
 TotalsRow = tuple[str, int, int, int, Optional[int]]
-_TOTALS = attrgetter("component", "at", "allocated", "reserved", "active")
-_OLD_HAS_NOT = (
-    "active_release_ns",
-    "active_dur_ns",
-    "alloc_active_bytes",
-    "release_active_bytes",
-    "active_bytes",
-    "stream",
-)
+_TOTALS, _at = attrgetter("component", "at", "allocated", "reserved", "active"), attrgetter("at")
 
 
-class Allocations:
+class Allocations(Writer):
     """operator_memory.csv: in the order of allocation; blocks held over a whole step and blocks of CANN at the end."""
 
     def __init__(self, output: Output) -> None:
-        self._device, self._active = output.device, output.dialect.active
-        keys = [c.key for c in schema.OP_MEMORY.columns if self._active or c.key not in _OLD_HAS_NOT]
-        self._file = output.csv(schema.OP_MEMORY, tuple(keys))
+        self._device, self._active = output.device, output.dialect.writes(schema.OP_MEMORY, "active_release_ns")
+        self._file = output.csv(schema.OP_MEMORY)
         self._last: list[Allocation] = []
         self._held: list[Allocation] = []
         self._engine: list[str] = []
 
     def add(self, segment: Segment) -> None:
         """Write the segment before this one."""
-        self._write()
-        self._last = list(segment.memory)
-
-    def _write(self) -> None:
         lines = []
         for block in self._last:
             if block.graph_engine:
@@ -54,15 +41,13 @@ class Allocations:
             else:
                 lines.append(self._line(block))
         self._file.add(lines)
+        self._last = list(segment.memory)
 
     def close(self) -> None:
         """Write the rest. Blocks of the last segment keep their order."""
-        held, self._held = self._held, []
         engine = [self._line(block) for block in self._last if block.graph_engine]
         self._file.add([self._line(block) for block in self._last if not block.graph_engine])
-        self._file.add([self._line(block) for block in held])
-        self._file.add(self._engine + engine)
-        self._file.close()
+        self._file.add([*map(self._line, self._held), *self._engine, *engine])
 
     def _line(self, block: Allocation) -> str:
         at, release, active = block.at, block.release, block.active_release
@@ -85,75 +70,59 @@ class Allocations:
 
 
 class TotalsByTime:
-    """The totals of the components by time."""
+    """The totals of the components by time, each followed by the sum of all components but workspaces."""
 
     def __init__(self, sum_name: str) -> None:
         self._sum_name = sum_name
-        self._pending: list[Totals] = []
+        self._totals = ByTime[Totals](_at)
         self._known: dict[str, Totals] = {}
 
     def add(self, segment: Segment) -> list[TotalsRow]:
-        """What no later segment can come before: each totals, then the sum of all components but workspaces."""
-        self._pending += segment.totals
-        self._pending.sort(key=attrgetter("at"))
-        ready = [totals for totals in self._pending if totals.at < segment.until]
-        del self._pending[: len(ready)]
+        """What no later segment can come before."""
         rows: list[TotalsRow] = []
-        for now in ready:
-            component, at, allocated, reserved, active = row = _TOTALS(now)
-            rows.append(row)
-            if component == WORKSPACE:
-                continue
-            self._known[component] = now
-            active = active or 0
-            for name, other in self._known.items():
-                if name != component:
-                    allocated += other.allocated
-                    reserved += other.reserved
-                    active += other.active or 0
-            rows.append((self._sum_name, at, allocated, reserved, active))
+        for now in self._totals.take(segment.totals, segment.until):
+            rows.append(_TOTALS(now))
+            if now.component != WORKSPACE:
+                self._known[now.component] = now
+                known = self._known.values()
+                allocated, reserved = sum(one.allocated for one in known), sum(one.reserved for one in known)
+                rows.append((self._sum_name, now.at, allocated, reserved, sum(one.active or 0 for one in known)))
         return rows
 
     def close(self) -> list[TotalsRow]:
         """The rest."""
-        return self.add(Segment(until=1 << 63))
+        return self.add(Segment(until=END))
 
 
-class MemoryRecord:
+class MemoryRecord(Writer):
     """memory_record.csv: the process first, then PTA and GE each with their sum, then the workspace."""
 
     SUM = "PTA+GE"
+    #: Parts in file order: components; "" for those of the allocator.
+    PARTS: tuple[str, ...] = (APP, "", WORKSPACE)
 
     def __init__(self, output: Output) -> None:
-        self._output, self._device, self._active = output, output.device, output.dialect.active
-        self._file = output.csv(schema.MEMORY_RECORD, self._keys())
-        self._app, self._rows, self._workspace = (self._file.part() for _ in range(3))
+        self._output, self._device = output, output.device
+        self._active = output.dialect.writes(schema.MEMORY_RECORD, "active_bytes")
+        self._file = output.csv(schema.MEMORY_RECORD)
+        for name in self.PARTS:
+            self._file.part(name)
         self._totals = TotalsByTime(self.SUM)
 
     def add(self, segment: Segment) -> None:
         """Take the totals of one segment."""
         if self._output.options.npu:
             app = [self._line(APP, s.at, None, s.size, None) for s in segment.modules if s.component == "PROCESS"]
-            self._app.add(app)
+            self._file.part(APP).add(app)
         self._write(self._totals.add(segment))
 
     def _write(self, rows: list[TotalsRow]) -> None:
-        self._rows.add([self._line(*row) for row in rows if row[0] != WORKSPACE])
-        self._workspace.add([self._line(*row) for row in rows if row[0] == WORKSPACE])
+        self._file.part().add([self._line(*row) for row in rows if row[0] != WORKSPACE])
+        self._file.part(WORKSPACE).add([self._line(*row) for row in rows if row[0] == WORKSPACE])
 
     def close(self) -> None:
-        """Put the parts together."""
+        """Write the rest."""
         self._write(self._totals.close())
-        for part in self._parts():
-            self._file.append(part)
-        self._file.close()
-
-    def _keys(self) -> tuple[str, ...]:
-        return tuple(c.key for c in schema.MEMORY_RECORD.columns if self._active or c.key not in _OLD_HAS_NOT)
-
-    def _parts(self) -> tuple[Rows, ...]:
-        """In file order."""
-        return self._app, self._rows, self._workspace
 
     def _line(self, component: str, at: int, allocated: int | None, reserved: int, active: int | None) -> str:
         front = f"{component},{time_text(at)},{mb_text(allocated)},{mb_text(reserved)}"
@@ -163,27 +132,16 @@ class MemoryRecord:
         return f"{front},{mb_text(active)},{stream},{self._device}"
 
 
-class Modules:
+class Modules(Writer):
     """npu_module_mem.csv."""
 
     def __init__(self, output: Output) -> None:
-        self._lead = f"{output.process.device}," if output.dialect.device_id else ""
-        keys = ("component", "time_ns", "reserved_bytes", "device")
-        self._file = output.csv(schema.MODULE_MEMORY, ("device_id", *keys) if self._lead else keys)
+        self._file, self._lead = output.csv(schema.MODULE_MEMORY), output.lead(schema.MODULE_MEMORY)
         self._device = output.device
-        self._parts: dict[str, Rows] = {}
 
     def add(self, segment: Segment) -> None:
-        """Keep the samples: the file goes by component."""
+        """Add the samples of one segment to their components."""
         for sample in segment.modules:
             if sample.component != "PROCESS":
                 line = f"{self._lead}{sample.component},{time_text(sample.at)},{mb_text(sample.size)},{self._device}"
-                if sample.component not in self._parts:
-                    self._parts[sample.component] = self._file.part()
-                self._parts[sample.component].add([line])
-
-    def close(self) -> None:
-        """Write the file."""
-        for part in self._parts.values():
-            self._file.append(part)
-        self._file.close()
+                self._file.part(sample.component).add([line])

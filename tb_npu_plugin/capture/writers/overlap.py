@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from tb_npu_plugin.capture.simulation.columns import arrays, columns
 from tb_npu_plugin.capture.simulation.records import Segment, Step
 
-Interval = tuple[int, int]
 #: Rows (start, end).
 Intervals = NDArray[np.int64]
-#: Rows of Overlap Analysis: (start, end, index in OVERLAP).
+#: Rows of Overlap Analysis: (start, end, kind).
 OverlapRows = NDArray[np.int64]
 _NONE: Intervals = np.zeros((0, 2), dtype=np.int64)
 NO_ROWS: OverlapRows = np.zeros((0, 3), dtype=np.int64)
-OVERLAP = ("Computing", "Communication", "Communication(Not Overlapped)", "Free")
+#: Places in trace_events.OVERLAPS.
 COMPUTING, COMMUNICATION, ALONE, FREE = range(4)
 
 
@@ -38,76 +37,63 @@ def merge(intervals: Intervals) -> Intervals:
     return np.stack([intervals[first, 0], ends[np.append(first[1:], len(ends)) - 1]], axis=1)
 
 
-def subtract(left: list[Interval], right: list[Interval]) -> list[Interval]:
-    """Parts of `left` outside `right`; both merged and sorted."""
-    out, first = [], 0
-    for start, end in left:
-        while first < len(right) and right[first][1] <= start:
-            first += 1
-        at = first
-        while at < len(right) and right[at][0] < end:
-            begin, stop = right[at]
-            if begin > start:
-                out.append((start, begin))
-            start = max(start, stop)
-            at += 1
-        if start < end:
-            out.append((start, end))
-    return out
+def subtract(left: Intervals, right: Intervals) -> Intervals:
+    """Parts of `left` outside `right`; both merged."""
+    edges = np.unique(np.concatenate([left, right]))
+    starts = edges[:-1]
+    return np.stack([starts, edges[1:]], axis=1)[_is_in(left, starts) & ~_is_in(right, starts)]
+
+
+def _is_in(merged: Intervals, at: Intervals) -> NDArray[np.bool_]:
+    return np.searchsorted(merged[:, 0], at, side="right") > np.searchsorted(merged[:, 1], at, side="right")
 
 
 class Overlap:
-    """The rows of Overlap Analysis, worked out while records come, in file order."""
+    """The rows of Overlap Analysis, worked out while records come.
+
+    rows    those that the last segment has completed, in file order
+    before  nothing that follows begins earlier
+    """
+
+    rows: OverlapRows = NO_ROWS
+    before = 0
 
     def __init__(self) -> None:
-        self._computing = self._communication = _NONE  # (start, end) of what is not settled yet
+        self._computing = self._communication = _NONE  # (start, end) of what is not complete yet
         self._idle_since: int | None = None
 
-    def add(self, segment: Segment) -> OverlapRows:
-        """Rows that no later record can change."""
+    def add(self, segment: Segment) -> None:
+        """Take the next segment."""
         (kernels,) = columns(segment.tasks, "kernel")
         computes = np.array([kernel.core != "" for kernel in kernels], dtype=bool)
         self._computing = np.concatenate([self._computing, _intervals(segment.tasks)[computes]])
         self._communication = np.concatenate([self._communication, _intervals(segment.comm)])
-        return self._rows(self._end_of_settled(segment.until))
+        self.rows = self._complete(self._end_of_complete(segment.until))
+        starts = [int(open_[:, 0].min()) for open_ in (self._computing, self._communication) if len(open_)]
+        self.before = min([segment.until, *(starts if self._idle_since is None else [self._idle_since])])
 
-    def finish(self) -> OverlapRows:
-        """The remaining rows."""
-        return self._rows((1 << 63) - 1)
+    def finish(self) -> None:
+        """The last segment has been added."""
+        self.rows, self.before = self._complete((1 << 63) - 1), 1 << 63
 
-    def open_since(self) -> int:
-        """No later row begins before."""
-        if self._idle_since is not None:
-            return self._idle_since
-        return min(
-            (int(open_[:, 0].min()) for open_ in (self._computing, self._communication) if len(open_)), default=1 << 63
-        )
-
-    def _end_of_settled(self, until: int) -> int:
+    def _end_of_complete(self, until: int) -> int:
         """Start of the busy time that goes on at `until`, or `until`."""
         until = min(until, (1 << 63) - 1)
         busy = merge(np.concatenate([self._computing, self._communication]))
         last = int(np.searchsorted(busy[:, 0], until)) - 1
         return int(busy[last, 0]) if last >= 0 and busy[last, 1] >= until else until
 
-    def _rows(self, before: int) -> OverlapRows:
-        done = []
-        for open_ in (self._computing, self._communication):
-            done.append(merge(open_[open_[:, 0] < before]))
-        self._computing, self._communication = (
-            open_[open_[:, 0] >= before] for open_ in (self._computing, self._communication)
-        )
-        computing, communication = done
-        busy = merge(np.concatenate(done))
+    def _complete(self, before: int) -> OverlapRows:
+        open_ = self._computing, self._communication
+        computing, communication = (merge(each[each[:, 0] < before]) for each in open_)
+        self._computing, self._communication = (each[each[:, 0] >= before] for each in open_)
+        busy = merge(np.concatenate([computing, communication]))
         if not len(busy):
             return NO_ROWS
         ends = busy[:-1, 1] if self._idle_since is None else np.append(self._idle_since, busy[:-1, 1])
         free = np.stack([ends, busy[len(busy) - len(ends) :, 0]], axis=1)
         self._idle_since = int(busy[-1, 1])
-        alone: list[Interval] = []
-        if len(communication):
-            alone = subtract(*(list(zip(*each.T.tolist())) for each in (communication, computing)))
-        kinds = computing, communication, np.array(alone, dtype=np.int64).reshape(-1, 2), free
+        kinds = computing, communication, subtract(communication, computing), free
         numbers = np.repeat(np.arange(len(kinds)), [len(kind) for kind in kinds])
         rows = np.column_stack([np.concatenate(kinds), numbers])
         return rows[np.lexsort((numbers, rows[:, 0]))]
@@ -149,12 +135,6 @@ class StepFinder:
 
     def window(self, at: int) -> tuple[int, int, Step] | None:
         """Its start and end on the device, and the step."""
-        windows, first = self._windows, self._first
-        while first < len(windows) and windows[first][1] <= at:
-            first += 1
-        self._first = first
-        while first < len(windows) and windows[first][0] <= at:
-            if at < windows[first][1]:
-                return windows[first]
-            first += 1
-        return None
+        while self._first < len(self._windows) and self._windows[self._first][1] <= at:
+            self._first += 1
+        return next((found for found in self._windows[self._first :] if found[0] <= at < found[1]), None)

@@ -3,67 +3,64 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from tb_npu_plugin.capture.simulation.records import Segment
-from tb_npu_plugin.capture.writers.database import Database, Strings
+from tb_npu_plugin.capture.writers.database import Strings
 from tb_npu_plugin.capture.writers.device_db import DeviceTables, MarkTables
-from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.host_db import HostTables
-from tb_npu_plugin.capture.writers.host_memory_db import MemoryTables
+from tb_npu_plugin.capture.writers.files import Output, Writer
+from tb_npu_plugin.capture.writers.host_db import HostTables, MemoryTables
 from tb_npu_plugin.capture.writers.links import LinkTables
 from tb_npu_plugin.capture.writers.side_files import environment, group_infos
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS
 
+_VERSIONS = {
+    "SCHEMA_VERSION_MICRO": "0",
+    "SCHEMA_VERSION_MINOR": "0",
+    "SCHEMA_VERSION_MAJOR": "1",
+    "SCHEMA_VERSION": "1.0.0",
+}
 
-class ProfilerDatabase:
+
+class ProfilerDatabase(Writer):
     """ascend_pytorch_profiler_N.db, or with fewer tables what msprof exports of another framework. with_framework: it has
     the tables of PyTorch, and the metadata."""
 
     def __init__(self, output: Output, name: str, tables: Mapping[str, str], with_framework: bool) -> None:
         self._output, self._with_framework = output, with_framework
-        self._database = database = Database(output.folder / name, tables)
+        self._database = database = output.database(name, tables)
         for table in schema.ALWAYS:
             database.make(table)
         strings, options = Strings(database, schema.CANN_STRINGS), output.options
-        self._tables: list[Callable[[Segment], None]] = []
-        self._memory = MemoryTables(output, database) if with_framework and options.memory else None
+        memory = [MemoryTables(output, database)] if with_framework and options.memory else []
+        self._tables: list[Writer] = []
         if options.npu:
             tables_of_device = DeviceTables if options.kernels else MarkTables
-            self._tables += [tables_of_device(output, database, strings).add, LinkTables(output, database).add]
+            self._tables += [tables_of_device(output, database, strings), LinkTables(output, database)]
         if with_framework:
-            self._tables.append(HostTables(output, database).add)
-        if self._memory is not None:
-            self._tables.append(self._memory.add)
+            self._tables += [HostTables(output, database), *memory]
 
     def add(self, segment: Segment) -> None:
         """Write the next segment."""
-        for add in self._tables:
-            add(segment)
+        for table in self._tables:
+            table.add(segment)
 
     def close(self) -> None:
-        """Write what the process is, the tables that explain numbers, and the indexes, and complete the file."""
-        if self._memory is not None:
-            self._memory.close()
+        """Write what the process is, the tables that explain numbers, and the indexes."""
+        for table in self._tables:
+            table.close()
         database, process = self._database, self._output.process
-        for table, names in schema.ENUMS.items():
-            database.enumeration(table, names)
+        for name, numbers in schema.ENUMS.items():
+            database.enumeration(name, numbers)
         database.add("RANK_DEVICE_MAP", [(process.rank if self._output.has_rank else -1, process.device)])
         database.add("HOST_INFO", [(group_hash(process.host), process.host)])
         database.add("SESSION_TIME_INFO", [(process.start, process.end)])
         database.add("NPU_INFO", [(process.device, process.soc)])
-        versions = [
-            ("SCHEMA_VERSION_MICRO", "0"),
-            ("SCHEMA_VERSION_MINOR", "0"),
-            ("SCHEMA_VERSION_MAJOR", "1"),
-            ("SCHEMA_VERSION", "1.0.0"),
-        ]
-        database.add("META_DATA", [*versions, *(self._metadata() if self._with_framework else [])])
-        for table, definition in schema.INDEXES.items():
-            database.index(table, definition)
-        database.close()
+        database.add("META_DATA", [*_VERSIONS.items(), *(self._metadata() if self._with_framework else [])])
+        for name, definition in schema.INDEXES.items():
+            database.index(name, definition)
 
     def _metadata(self) -> list[tuple[str, str]]:
         """What profiler_metadata.json holds, as JSON."""

@@ -12,16 +12,8 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.capture.simulation.columns import columns
 from tb_npu_plugin.capture.simulation.records import RECEIVE, Segment
-from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.overlap import (
-    ALONE,
-    COMMUNICATION,
-    COMPUTING,
-    FREE,
-    OverlapRows,
-    StepFinder,
-    Windows,
-)
+from tb_npu_plugin.capture.writers.files import Output, Writer
+from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, StepFinder
 from tb_npu_plugin.schema import torch_npu_csv as schema
 
 Number = TypeVar("Number", int, float)
@@ -43,18 +35,18 @@ class _Sums:
     us: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0, 0.0])
 
 
-class StepSums:
+class StepSums(Writer):
     """What step_trace_time.csv and StepTraceTime add up, by step."""
 
-    def __init__(self, output: Output, windows: Windows) -> None:
+    def __init__(self, output: Output) -> None:
         self._output = output
-        self._row_step, self._receive_step = StepFinder(windows), StepFinder(windows)
+        self._row_step, self._receive_step = StepFinder(output.windows), StepFinder(output.windows)
         self._steps: dict[int | None, _Sums] = {}
         self._bubbles: dict[int | None, tuple[int, float]] = defaultdict(lambda: (0, 0))  # ns, us
         self._first_op: int | None = None
 
     def add(self, segment: Segment) -> None:
-        """Add what the overlap rows do not have."""
+        """Take the next segment."""
         if self._first_op is None and segment.ops:
             self._first_op = columns(segment.ops, "start")[0][0]
         for op in segment.comm:
@@ -62,12 +54,13 @@ class StepSums:
             if found is not None:
                 ns, us = self._bubbles[found[0]]
                 self._bubbles[found[0]] = ns + op.dur, us + op.dur / 1000
+        self.take_overlap()
 
-    def overlap(self, rows: OverlapRows, before: int) -> None:
-        """Take overlap rows in file order."""
-        starts, ends, kinds = rows.T
+    def take_overlap(self) -> None:
+        """Add the overlap rows that are complete."""
+        starts, ends, kinds = self._output.overlap.rows.T
         at = 0
-        while at < len(rows):
+        while at < len(starts):
             found = self._step(int(starts[at]), self._row_step)
             if found is None:
                 at += 1
@@ -138,13 +131,8 @@ class StepTrace(StepSums):
 
     def close(self) -> None:
         """Write the file."""
-        keys = [column.key for column in schema.STEP_TRACE.columns]
-        if not self._output.dialect.device_id:
-            keys.remove("device_id")
-        if not self._output.dialect.preparing:
-            keys.remove("preparing")
-        file = self._output.csv(schema.STEP_TRACE, tuple(keys))
+        self.take_overlap()
+        file, keys = self._output.csv(schema.STEP_TRACE), self._output.columns(schema.STEP_TRACE)
         for step, figures in self.rounded():
             cells = {**figures, "step": "" if step is None else step, "device_id": self._output.process.device}
             file.add([",".join(str(cells[name]) for name in keys)])
-        file.close()

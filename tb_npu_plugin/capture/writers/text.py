@@ -53,6 +53,7 @@ class CsvFile:
         csv.writer(buffer, lineterminator=newline).writerow(header)
         self._path, self._header, self._newline, self._width = path, buffer.getvalue(), newline, len(header)
         self._file: BinaryIO | None = None
+        self._parts: dict[str, Rows] = {}
 
     def _open(self) -> BinaryIO:
         if self._file is None:
@@ -73,19 +74,19 @@ class CsvFile:
             raise ValueError(f"{self._path.name}: {width} cells under {self._width} headers; see its writer")
         return (self._newline.join(lines) + self._newline).encode()
 
-    def part(self) -> Rows:
-        """Rows that are appended after rows that come later."""
-        return Rows(self, self._path.parent)
-
-    def append(self, rows: Rows) -> None:
-        """Append the rows of a part and empty it."""
-        if rows.file.tell():
-            rows.file.seek(0)
-            shutil.copyfileobj(rows.file, self._open(), 1 << 20)
-        rows.file.close()
+    def part(self, name: str = "") -> Rows:
+        """The part of this name. Parts come last, in the order in which they were first asked for."""
+        if name not in self._parts:
+            self._parts[name] = Rows(self, self._path.parent)
+        return self._parts[name]
 
     def close(self) -> None:
-        """Finish the file."""
+        """Append the parts and finish the file."""
+        for rows in self._parts.values():
+            if rows.file.tell():
+                rows.file.seek(0)
+                shutil.copyfileobj(rows.file, self._open(), 1 << 20)
+            rows.file.close()
         if self._file is not None:
             self._file.close()
 

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import repeat
+from typing import TypeVar, Union
 
 from tb_npu_plugin.capture.simulation.device import COPIES
+from tb_npu_plugin.capture.simulation.planes import Pattern, PlaneTask
 from tb_npu_plugin.capture.simulation.records import MSTX, CommOp, Group, Kernel, Segment, Task
+from tb_npu_plugin.capture.writers import plane_tasks
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.links import counters, port_speed
-from tb_npu_plugin.capture.writers.overlap import OVERLAP, OverlapRows
-from tb_npu_plugin.capture.writers.plane_tasks import stream_of
+from tb_npu_plugin.capture.writers.overlap import OverlapRows
 from tb_npu_plugin.capture.writers.text import us_text
-from tb_npu_plugin.capture.writers.trace_planes import PlaneEvents
-from tb_npu_plugin.capture.writers.trace_text import Clock, flow_end, quote
+from tb_npu_plugin.capture.writers.trace_text import Clock, flow, quote, slice_text
 from tb_npu_plugin.schema import trace_events
-from tb_npu_plugin.schema.trace_events import CALL_KEYS, CALL_PREFIX, OPERATION_KEYS, TASK_KEYS, args_of
+from tb_npu_plugin.schema.trace_events import CALL_KEYS, CALL_PREFIX, OPERATION_KEYS, STEP_KEYS, TASK_KEYS, args_of
 
 Timed = tuple[int, str]
-_NO_ID = "4294967295"
+_Launch = TypeVar("_Launch", bound=Union[Task, CommOp])
+_NO_ID, _UNSIGNED = "4294967295", (1 << 64) - 1
 _DIRECTIONS = {COPIES[False].hardware: "host to device", COPIES[True].hardware: "device to host"}
-_OPERATION, _CALL, _TASK = args_of(OPERATION_KEYS), args_of(CALL_KEYS), args_of(TASK_KEYS)
+_OPERATION, _CALL, _TASK, _STEP = map(args_of, (OPERATION_KEYS, CALL_KEYS, TASK_KEYS, STEP_KEYS))
+#: Stands where texts are cut: a character that JSON does not have.
+_CUT = "\0"
 
 
 def process_id(output: Output, process: str) -> int:
-    """Id of a process of the trace that is none of the system (5.2)."""
+    """Id of a process of the trace, outside those of the system (5.2)."""
     return (output.process.pid << 10) | (output.dialect.sorts[process] << 5) | output.process.device
 
 
@@ -34,60 +39,37 @@ class DeviceEvents:
     def __init__(self, output: Output, ts: Clock) -> None:
         self._output, self._options, self._dialect, self._ts = output, output.options, output.dialect, ts
         self._pids = {name: process_id(output, name) for name in output.dialect.sorts}
-        self._call_texts, self._task_text = cache(self._make_call_texts), cache(self._make_task_text)
+        self._call_texts, self._kernel_name = cache(self._make_call_texts), cache(_kernel_name)
         self._speed = port_speed(output)
         self.streams: set[int] = set()
         self.cann_threads: set[int] = set()
         self.mark_threads: set[int] = set()
-        self._planes = PlaneEvents(self._pids["Communication"], self._pids["Ascend Hardware"], ts)
+        self._planes = _PlaneEvents(self._pids["Communication"], self._pids["Ascend Hardware"], ts)
 
     def cann(self, segment: Segment) -> list[Timed]:
         """CANN calls that the level shows, and the starts of the flows to the device."""
         out: list[Timed] = []
         self.cann_threads.update({call.tid for call in segment.cann})
-        ts, pid = self._ts, self._pids["CANN"]
-        if self._options.level >= 1:
-            with_runtime = self._options.level >= 2
-            for call in segment.cann:
-                if call.level == "runtime" and not with_runtime:
-                    continue
-                front, args = self._call_texts(call.level, call.name, call.item, call.mode)
+        ts, pid, level = self._ts, self._pids["CANN"], self._options.level
+        for call in segment.cann if level >= 1 else ():
+            if level >= 2 or call.level != "runtime":
+                name, args = self._call_texts(call.level, call.name, call.item, call.mode)
                 tid, start = call.tid, call.start
-                out.append(
-                    (
-                        start,
-                        f'{front}{tid}, "ts": {ts(start)}, "dur": {(call.end - start) / 1000}, "args": '
-                        f'{_CALL % (tid, *args, call.connection)}, "ph": "X"}}',
-                    )
-                )
-        seen = set()
-        launches: list[Task | CommOp] = [*segment.tasks, *segment.comm]
-        for launch in launches:
-            acl = launch.acl
-            if acl is None or launch.connection in seen:
-                continue
-            seen.add(launch.connection)
-            id_ = device_id(launch)
-            out.append(
-                (
-                    acl,
-                    f'{{"name": "HostToDevice{id_}", "ph": "s", "cat": "HostToDevice", "id": "{id_}", "pid": {pid}, '
-                    f'"tid": {launch.acl_tid}, "ts": {ts(acl)}}}',
-                )
-            )
-        return out
+                values = _CALL % (tid, *args, call.connection)
+                out.append((start, slice_text(name, pid, tid, ts(start), (call.end - start) / 1000, values)))
+        launched: list[Task | CommOp] = [*(task for task in segment.tasks if task.acl is not None), *segment.comm]
+        return out + [self._depart(launch.acl or 0, launch.acl_tid, device_id(launch)) for launch in _first(launched)]
+
+    def _depart(self, at: int, tid: int, id_: str) -> Timed:
+        return at, (
+            f'{{"name": "HostToDevice{id_}", "ph": "s", "cat": "HostToDevice", "id": "{id_}", '
+            f'"pid": {self._pids["CANN"]}, "tid": {tid}, "ts": {self._ts(at)}}}'
+        )
 
     def _make_call_texts(self, level: str, name: str, item: str, mode: str) -> tuple[str, tuple[str, ...]]:
-        """What precedes the thread, and arguments."""
-        hccl = level == "hccl"
-        prefix = self._dialect.cann_prefix if hccl else CALL_PREFIX[level]
-        level = self._dialect.cann_level if hccl else level
-        front = f'{{"name": {quote(prefix + name)}, "pid": {self._pids["CANN"]}, "tid": '
-        return front, (quote(mode), quote(level), quote(name), quote(item))
-
-    def _make_task_text(self, kernel: Kernel) -> str:
-        """What precedes the stream."""
-        return f'{{"name": {quote(kernel.name)}, "pid": {self._pids["Ascend Hardware"]}, "tid": '
+        """Name and arguments."""
+        level = self._dialect.cann_level if level == "hccl" else level
+        return quote(CALL_PREFIX[level] + name), (quote(mode), quote(level), quote(name), quote(item))
 
     def _arrive(self, at: int, pid: int, tid: int, id_: str) -> Timed:
         return at, (
@@ -108,13 +90,8 @@ class DeviceEvents:
             if detailed and task.size:
                 size = f', "data size(Byte)": {task.size}, "memcpy direction": "{_DIRECTIONS[kernel.hardware]}"'
             args = _TASK % (_NO_ID, f'"{kernel.hardware}"', stream, task.task, task.batch, _NO_ID, task.connection)
-            out.append(
-                (
-                    start,
-                    f'{self._task_text(kernel)}{stream}, "ts": {ts(start)}, "dur": {us_text(task.dur)}, "args": {args[:-1]}{size}'
-                    f'{linked(task)}}}, "ph": "X"}}',
-                )
-            )
+            args = f"{args[:-1]}{size}{linked(task)}}}"
+            out.append((start, slice_text(self._kernel_name(kernel), pid, stream, ts(start), us_text(task.dur), args)))
             if task.acl is not None:
                 id_ = device_id(first.setdefault(task.connection, task))
                 out.append(self._arrive(start, pid, stream, id_))
@@ -129,20 +106,12 @@ class DeviceEvents:
         out: list[Timed] = []
         ts, pid, with_planes = self._ts, self._pids["Communication"], self._options.level >= 1
         for op in segment.comm:
-            base, data_type = self.row_of(op.group), f'"{op.data_type}"'
-            args = _OPERATION % (op.connection, _NO_ID, data_type, f'"{op.algorithm}"', op.count)
-            out.append(
-                (
-                    op.start,
-                    f'{{"name": {quote(op.name)}, "pid": {pid}, "tid": {base}, "ts": {ts(op.start)}, '
-                    f'"dur": {op.dur / 1000}, "args": {args}, "ph": "X"}}',
-                )
-            )
-            out.append(self._arrive(op.start, pid, base, device_id(op)))
-            self.streams.add(stream_of(op.group))
-            out += self._planes.on_stream(op)
-            if with_planes:
-                out += self._planes.on_planes(op, base)
+            base, start = self.row_of(op.group), op.start
+            args = _OPERATION % (op.connection, _NO_ID, f'"{op.data_type}"', f'"{op.algorithm}"', op.count)
+            out.append((start, slice_text(quote(op.name), pid, base, ts(start), op.dur / 1000, args)))
+            out.append(self._arrive(start, pid, base, device_id(op)))
+            self.streams.add(plane_tasks.stream_of(op.group))
+            out += self._planes.of(op, base, with_planes)
         return out
 
     def row_of(self, group: Group) -> int:
@@ -150,8 +119,8 @@ class DeviceEvents:
         groups = self._output.process.groups
         return sum(1 + other.planes for other in groups if other.planes and other.index < group.index)
 
-    def samples(self, segment: Segment) -> list[Timed]:
-        """Counters."""
+    def counters(self, segment: Segment) -> list[Timed]:
+        """Counters of the device."""
         memory = self._options.memory
         return [
             self._counter(sample.at, sample.process, sample.name, {sample.key: sample.value})
@@ -176,41 +145,35 @@ class DeviceEvents:
 
     def overlap(self, rows: OverlapRows) -> list[Timed]:
         """Rows of Overlap Analysis."""
-        ts, pid = self._ts, self._pids["Overlap Analysis"]
+        ts, pid, names = self._ts, self._pids["Overlap Analysis"], [f'"{name}"' for name in trace_events.OVERLAPS]
         return [
-            (
-                start,
-                f'{{"name": "{OVERLAP[kind]}", "pid": {pid}, "tid": {kind}, "ts": {ts(start)}, '
-                f'"dur": {(end - start) / 1000}, "ph": "X"}}',
-            )
+            (start, slice_text(names[kind], pid, kind, ts(start), (end - start) / 1000))
             for start, end, kind in rows.tolist()
         ]
 
     def torch_to_npu(self, segment: Segment) -> list[Timed]:
         """Flows from the operator that launched a task to the task: both ends in one text."""
-        out: list[Timed] = []
-        seen = set()
-        pid = self._pids["Ascend Hardware"]
-        for task in segment.tasks:
-            if task.op is not None and task.connection not in seen:
-                seen.add(task.connection)
-                out.append(self._flow(task, pid, task.stream))
+        pid, out = self._pids["Ascend Hardware"], []
+        for task in _first(task for task in segment.tasks if task.op is not None):
+            out.append(self._flow(task, pid, task.stream))
         pid = self._pids["Communication"]
         return out + [self._flow(op, pid, self.row_of(op.group)) for op in segment.comm]
+
+    def _flow(self, launch: Task | CommOp, pid: int, tid: int) -> Timed:
+        op, at = launch.op, launch.start
+        assert op is not None
+        start = self._output.process.pid, op.tid, self._ts(op.start)
+        return at, flow("torch_to_npu", "async_npu", at, start, (pid, tid, self._ts(at)))
 
     def host_marks(self, segment: Segment) -> list[Timed]:
         """Marks of mstx by the thread that set them."""
         self.mark_threads.update({mark.tid for mark in segment.marks})
-        ts, pid = self._ts, self._pids[trace_events.MSTX]
-        return [
-            (
-                mark.start,
-                f'{{"name": {quote(mark.message)}, "pid": {pid}, "tid": {mark.tid}, "ts": {ts(mark.start)}, '
-                f'"dur": {(mark.end - mark.start) / 1000}, "args": '
-                f'{trace_events.MSTX_ARGS.format(quote(mark.kind), quote(mark.domain))}, "ph": "X"}}',
-            )
-            for mark in segment.marks
-        ]
+        ts, pid, out = self._ts, self._pids[trace_events.MSTX], []
+        for mark in segment.marks:
+            args = trace_events.MSTX_ARGS.format(quote(mark.kind), quote(mark.domain))
+            text = slice_text(quote(mark.message), pid, mark.tid, ts(mark.start), (mark.end - mark.start) / 1000, args)
+            out.append((mark.start, text))
+        return out
 
     def marks(self, segment: Segment) -> list[Timed]:
         """Flows from marks of mstx to their rows on the device: both ends in one text."""
@@ -218,16 +181,21 @@ class DeviceEvents:
         ts, pid, host = self._ts, self._pids["Ascend Hardware"], self._pids[trace_events.MSTX]
         for mark in segment.marks:
             if (task := mark.task) is not None:
-                start = flow_end("s", MSTX, MSTX, task.connection, host, mark.tid, ts(mark.start))
-                end = flow_end("f", MSTX, MSTX, task.connection, pid, task.stream, ts(task.start))
-                out.append((task.start, f"{start}, {end}"))
+                start, end = (host, mark.tid, ts(mark.start)), (pid, task.stream, ts(task.start))
+                out.append((task.start, flow(MSTX, MSTX, task.connection, start, end)))
         return out
 
-    def _flow(self, launch: Task | CommOp, pid: int, tid: int) -> Timed:
-        op, at, host = launch.op, launch.start, self._output.process.pid
-        assert op is not None
-        start = flow_end("s", "torch_to_npu", "async_npu", at, host, op.tid, self._ts(op.start))
-        return at, f"{start}, {flow_end('f', 'torch_to_npu', 'async_npu', at, pid, tid, self._ts(at))}"
+
+def _kernel_name(kernel: Kernel) -> str:
+    return quote(kernel.name)
+
+
+def _first(launches: Iterable[_Launch]) -> list[_Launch]:
+    """The first launch of each connection."""
+    out: dict[int, _Launch] = {}
+    for launch in launches:
+        out.setdefault(launch.connection, launch)
+    return list(out.values())
 
 
 def device_id(launch: Task | CommOp) -> str:
@@ -237,3 +205,69 @@ def device_id(launch: Task | CommOp) -> str:
     if not launch.kernel.core:
         return str(launch.connection)
     return str((launch.stream << 64) | (launch.task << 48) | (launch.batch << 32) | 0xFFFFFFFF)
+
+
+#: Texts before the time of a task, its duration, the number of its operator, what is last, and after that.
+_Texts = list[str]
+_Ints = Sequence[int]
+
+
+class _PlaneEvents:
+    """(start, text) of the tasks of communication operators: on the hardware stream of the group, and on its planes.
+    Operators of one pattern differ in times, numbers and rates: the texts between these are put together once."""
+
+    def __init__(self, pid: int, hardware: int, ts: Clock) -> None:
+        self._pid, self._hardware, self._ts = pid, hardware, ts
+        self._operations = 800  # so many tasks had the stream before
+        self._texts = lru_cache(plane_tasks.PATTERNS)(self._make_texts)
+
+    def of(self, op: CommOp, row: int, with_planes: bool) -> list[Timed]:
+        """Tasks of the next operator. row: of its group."""
+        self._operations += 1
+        starts, durs, pattern = op.planes.starts, op.planes.durs, op.planes.pattern
+        on_stream, on_planes = self._texts(pattern, row, op.group, op.data_type)
+        out = self._filled(on_stream, starts, durs, repeat(op.connection))
+        if with_planes:
+            rates = (plane_tasks.rate_of(task.size, dur) for task, dur in zip(pattern.tasks, durs))
+            out += self._filled(on_planes, starts, durs, rates)
+        return out
+
+    def _filled(self, texts: list[_Texts], starts: _Ints, durs: _Ints, last: Iterable[float]) -> list[Timed]:
+        ts, number = self._ts, self._operations
+        return [
+            (start, f"{name}{ts(start)}{at}{dur / 1000}{args}{number}{what}{value}{end}")
+            for (name, at, args, what, end), start, dur, value in zip(texts, starts, durs, last)
+        ]
+
+    def _make_texts(
+        self, pattern: Pattern, row: int, group: Group, data_type: str
+    ) -> tuple[list[_Texts], list[_Texts]]:
+        """Texts on the stream and on the planes."""
+        stream, on_stream, on_planes = plane_tasks.stream_of(group), [], []
+        for place, task in enumerate(pattern.tasks):
+            kind = f'"{plane_tasks.kind_of(task)}"'
+            args = _TASK % (_NO_ID, kind, stream, _CUT, 0, place, _CUT)
+            on_stream.append(slice_text(kind, self._hardware, stream, _CUT, _CUT, args).split(_CUT))
+            args = _step_args(task, place, stream, data_type)
+            name, thread = f'"{task.name}"', row + 1 + task.plane
+            on_planes.append(slice_text(name, self._pid, thread, _CUT, _CUT, args).split(_CUT))
+        return on_stream, on_planes
+
+
+def _step_args(task: PlaneTask, place: int, stream: int, data_type: str) -> str:
+    return _STEP % (
+        f'"{plane_tasks.notify_id(task) & _UNSIGNED}"',
+        plane_tasks.estimated_us(task),
+        stream,
+        _CUT,
+        place,
+        f'"{task.name}"',
+        task.src,
+        plane_tasks.target_of(task),
+        f'"{plane_tasks.transport_of(task)}"',
+        task.size,
+        f'"{plane_tasks.data_type_of(task, data_type)}"',
+        f'"{task.link}"',
+        _CUT,
+        _NO_ID,
+    )

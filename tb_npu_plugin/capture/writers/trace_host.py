@@ -7,11 +7,10 @@ from functools import cache
 
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.trace_text import Clock, event, flow_end, meta, process_rows, quote
+from tb_npu_plugin.capture.writers.trace_text import Clock, flow_end, meta, process_rows, quote
 
 _SEPARATOR = ";\r\n"
 _QUEUE = "enqueue_to_dequeue", "async_task_queue"
-_QUOTE = '"'
 
 
 class HostEvents:
@@ -20,45 +19,45 @@ class HostEvents:
     def __init__(self, output: Output, ts: Clock) -> None:
         self._options, self._dialect, self._process, self._ts = output.options, output.dialect, output.process, ts
         self._pid = output.process.pid
-        self._op_texts, self._name = cache(self._make_op_texts), cache(_name)
+        self._op_texts, self._name = cache(self._make_op_texts), cache(quote)
+
+    def _slice(self, name: str, tid: int, start: int, end: int, category: str, args: str, pid: int = 0) -> str:
+        """name, args: JSON texts."""
+        return (
+            f'{{"ph": "X", "name": {name}, "pid": {pid or self._pid}, "tid": {tid}, "ts": {self._ts(start)}, '
+            f'"dur": {(end - start) / 1000}, "cat": "{category}", "args": {{{args}}}}}'
+        )
 
     def ops(self, segment: Segment) -> list[str]:
         """Operator calls."""
-        out, ts = [], self._ts
+        out = []
         for op in segment.ops:
-            front, back = self._op_texts(op.info)
-            out.append(
-                f'{front}{op.tid}, "ts": {ts(op.start)}, "dur": {(op.end - op.start) / 1000}, "cat": "cpu_op", '
-                f'"args": {{"Sequence number": {op.sequence}, "Fwd thread id": {op.forward_tid}{back}'
-            )
+            name, further = self._op_texts(op.info)
+            args = f'"Sequence number": {op.sequence}, "Fwd thread id": {op.forward_tid}{further}'
+            out.append(self._slice(name, op.tid, op.start, op.end, "cpu_op", args))
         return out
 
     def _make_op_texts(self, info: OpInfo) -> tuple[str, str]:
+        """Name, and arguments that all its calls share."""
         args = ""
         if self._options.shapes and info.types:  # a single number has no sizes
             args += f', "Input Dims": {quote(info.shapes)}, "Input type": {quote(info.types)}'
         if self._options.stack and info.stack:
             args += f', "Call stack": {quote(_SEPARATOR.join(info.stack))}'
-        return f'{{"ph": "X", "name": {quote(info.name)}, "pid": {self._pid}, "tid": ', args + "}}"
+        return quote(info.name), args
 
     def queue(self, segment: Segment) -> tuple[list[str], list[str]]:
         """Enqueues and dequeues, each with its end of the flow."""
-        enqueues, dequeues, ts, pid = [], [], self._ts, self._pid
-        dequeue_tid, with_names = self._process.dequeue_tid, self._dialect.enqueue_names
+        enqueues, dequeues, pid, dequeue_tid = [], [], self._pid, self._process.dequeue_tid
         for item in segment.queue:
-            name = self._name(item.name)
-            number, tid, at = item.correlation, item.op.tid, ts(item.start)
-            enqueues.append(
-                f'{{"ph": "X", "name": "Enqueue{name if with_names else _QUOTE}, "pid": {pid}, "tid": {tid}, '
-                f'"ts": {at}, "dur": {(item.end - item.start) / 1000}, "cat": "enqueue", '
-                f'"args": {{"correlation_id": {number}}}}}, {flow_end("s", *_QUEUE, number, pid, tid, at)}'
-            )
-            at = ts(item.dequeue_start)
-            dequeues.append(
-                f'{{"ph": "X", "name": "Dequeue{name}, "pid": {pid}, "tid": {dequeue_tid}, "ts": {at}, '
-                f'"dur": {(item.dequeue_end - item.dequeue_start) / 1000}, "cat": "dequeue", '
-                f'"args": {{"correlation_id": {number}}}}}, {flow_end("f", *_QUEUE, number, pid, dequeue_tid, at)}'
-            )
+            number, tid = item.correlation, item.op.tid
+            args = f'"correlation_id": {number}'
+            name = self._name(f"Enqueue@{item.name}" if self._dialect.enqueue_names else "Enqueue")
+            enqueue = self._slice(name, tid, item.start, item.end, "enqueue", args)
+            enqueues.append(f"{enqueue}, {flow_end('s', *_QUEUE, number, pid, tid, self._ts(item.start))}")
+            name, start = self._name(f"Dequeue@{item.name}"), item.dequeue_start
+            dequeue = self._slice(name, dequeue_tid, start, item.dequeue_end, "dequeue", args)
+            dequeues.append(f"{dequeue}, {flow_end('f', *_QUEUE, number, pid, dequeue_tid, self._ts(start))}")
         return enqueues, dequeues
 
     def links(self, segment: Segment) -> list[str]:
@@ -71,35 +70,16 @@ class HostEvents:
 
     def calls(self, segment: Segment) -> list[str]:
         """Python functions and modules."""
-        if not self._options.stack:
-            return []
-        out, ts, pid = [], self._ts, self._pid
-        for call in segment.python:
+        out = []
+        for call in segment.python if self._options.stack else ():
             module = "" if call.module is None else f', "Python module id": {call.module}'
-            out.append(
-                f'{{"ph": "X", "name": "{self._name(call.name)[1:]}, "pid": {pid}, "tid": {call.tid}, "ts": {ts(call.start)}, '
-                f'"dur": {(call.end - call.start) / 1000}, "cat": "python_function", '
-                f'"args": {{"Python id": {call.id}, "Python parent id": {call.parent}{module}}}}}'
-            )
+            args = f'"Python id": {call.id}, "Python parent id": {call.parent}{module}'
+            out.append(self._slice(self._name(call.name), call.tid, call.start, call.end, "python_function", args))
         return out
 
     def collections(self, segment: Segment, pid: int) -> list[str]:
         """Runs of the garbage collector, in a separate process."""
-        return [
-            event(
-                {
-                    "ph": "X",
-                    "name": "GC",
-                    "pid": pid,
-                    "tid": pause.tid,
-                    "ts": self._ts(pause.start).strip('"'),
-                    "dur": (pause.end - pause.start) / 1000,
-                    "cat": "GC",
-                    "args": {},
-                }
-            )
-            for pause in segment.gc
-        ]
+        return [self._slice('"GC"', pause.tid, pause.start, pause.end, "GC", "", pid) for pause in segment.gc]
 
     def rows(self) -> list[str]:
         """Names of the process and its threads."""
@@ -117,8 +97,3 @@ def forward_and_backward(ops: Sequence[HostOp]) -> list[tuple[int, tuple[HostOp,
     forward = {op.sequence: op for op in ops if op.sequence >= 0 and not op.forward_tid}
     backward = {op.sequence: op for op in ops if op.sequence >= 0 and op.forward_tid}
     return [(number, (forward[number], backward[number])) for number in sorted(forward.keys() & backward.keys())]
-
-
-def _name(text: str) -> str:
-    """JSON text of "@" and a name, without the first quote."""
-    return quote("@" + text)[1:]

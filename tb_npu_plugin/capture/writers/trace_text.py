@@ -29,14 +29,15 @@ def quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def event(content: dict[str, Any]) -> str:
-    """JSON text of one rare event; frequent ones are put together by hand."""
-    return json.dumps(content, ensure_ascii=False)
-
-
 def meta(kind: str, pid: int, tid: int, **args: Any) -> str:
     """An event that names or sorts a process or a thread."""
-    return event({"name": kind, "pid": pid, "tid": tid, "args": args, "ph": "M"})
+    return json.dumps({"name": kind, "pid": pid, "tid": tid, "args": args, "ph": "M"}, ensure_ascii=False)
+
+
+def slice_text(name: str, pid: int, tid: int, ts: str, dur: float | str, args: str = "") -> str:
+    """An event of the device. name, ts, args: JSON texts; dur: us."""
+    rest = f', "args": {args}' if args else ""
+    return f'{{"name": {name}, "pid": {pid}, "tid": {tid}, "ts": {ts}, "dur": {dur}{rest}, "ph": "X"}}'
 
 
 def flow_end(end: str, name: str, category: str, id_: int, pid: int, tid: int, at: str) -> str:
@@ -45,6 +46,15 @@ def flow_end(end: str, name: str, category: str, id_: int, pid: int, tid: int, a
         f'{{"ph": "{end}", "bp": "e", "name": "{name}", "id": {id_}, "pid": {pid}, "tid": {tid}, "ts": {at}, '
         f'"cat": "{category}"}}'
     )
+
+
+#: Process, thread and JSON text of the time of one end of a flow.
+End = tuple[int, int, str]
+
+
+def flow(name: str, category: str, id_: int, start: End, end: End) -> str:
+    """Both ends of a flow."""
+    return f"{flow_end('s', name, category, id_, *start)}, {flow_end('f', name, category, id_, *end)}"
 
 
 def process_rows(name: str, pid: int, label: str, sort: int, threads: Sequence[tuple[int, str]] = ()) -> list[str]:

@@ -22,7 +22,7 @@ from contextlib import suppress
 from copy import copy
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -52,9 +52,7 @@ from tb_npu_plugin.store.tables.short import write_short
 from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.layout import load_packing
 from tb_npu_plugin.store.timeline.open import Timeline
-
-if TYPE_CHECKING:
-    from tb_npu_plugin.tables import IntArray, Table
+from tb_npu_plugin.tables import IntArray, Table, known
 
 Send = Callable[[dict[str, Any]], None]
 #: Progress is sent at most this often, in seconds.
@@ -253,6 +251,7 @@ class _Tables:
             "sources": {**first, **sources},
             "parts": parts,
             "start_ns": _earliest_time(times_within(self.tables)),
+            "device_ns": _device_time(self.tables.get("kernels")),
             "steps": _steps(self.tables.get("step_trace")),
         }
 
@@ -302,14 +301,23 @@ def _write(out: Path, tables: dict[str, Table]) -> None:
 def _settings_file(request: Request) -> str:
     """The file that problems of the capture settings name: the first settings file; "" without one."""
     format = FORMATS[request.format]
-    known = [(format.file(file.name), file.relative) for file in request.files]
-    return next((relative for spec, relative in known if spec is not None and spec.settings), "")
+    files = [(format.file(file.name), file.relative) for file in request.files]
+    return next((relative for spec, relative in files if spec is not None and spec.settings), "")
 
 
 def _earliest_time(columns: Iterable[IntArray]) -> int | None:
     """The earliest time, ns since the epoch."""
     real = [times[times > 0] for times in columns]  # broken rows hold 0
     return min((int(times.min()) for times in real if len(times)), default=None)
+
+
+def _device_time(kernels: Table | None) -> tuple[int, int] | None:
+    """Start of the first and end of the last kernel, ns since the epoch."""
+    if kernels is None or not kernels.has("start_ns"):
+        return None
+    start, dur = kernels.ints("start_ns"), kernels.ints("dur_ns")
+    own = known(start) & known(dur)
+    return (int(start[own].min()), int((start + dur)[own].max())) if own.any() else None
 
 
 def _trace(request: Request, log: ProblemLog, progress: Progress, ledger: Ledger) -> dict[str, Any]:

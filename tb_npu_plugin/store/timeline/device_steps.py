@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.steps.marks import Steps, engine_ranges, iterations_in
+from tb_npu_plugin.analysis.steps.marks import MOST, Steps, engine_ranges, iterations_in
 from tb_npu_plugin.analysis.steps.windows import StepWindows
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.schema import trace
-from tb_npu_plugin.schema.serving import mark_of
+from tb_npu_plugin.schema.serving import GRAPH_LAUNCH, mark_of
 from tb_npu_plugin.store.timeline.operators import complete, launches
 from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn
 
@@ -34,6 +34,12 @@ def step_marks(events: TraceEvents) -> dict[str, tuple[int, int]]:
 def engine_marks(events: TraceEvents) -> Index:
     """Marks of iterations of serving engines."""
     codes = [code for code, name in enumerate(events.names) if mark_of(name) is not None]
+    return complete(events, np.flatnonzero(np.isin(events.name, codes)))
+
+
+def graph_calls(events: TraceEvents) -> Index:
+    """Calls that replay a graph."""
+    codes = [code for code, name in enumerate(events.names) if GRAPH_LAUNCH.fullmatch(name)]
     return complete(events, np.flatnonzero(np.isin(events.name, codes)))
 
 
@@ -79,7 +85,9 @@ def iterations_at(
     events: TraceEvents, marks: Index, rows: Index, launched_by: Index
 ) -> tuple[Steps, StringColumn] | None:
     """The iterations, and that of each of `rows`: the one that launched it; None without any. Threads of all processes of the
-    host share ids (trace.PROGRAM)."""
+    host share ids (trace.PROGRAM). Without marks, calls that replay a graph are iterations if they launch nearly all rows."""
+    is_marked = len(marks) > 0
+    marks = marks if is_marked else graph_calls(events)
     launch = launched_by[rows]
     has_launch = launch >= 0
     times, thread = events.ts[launch[has_launch]], events.tid[launch[has_launch]].astype(np.int64)
@@ -94,4 +102,6 @@ def iterations_at(
         return None
     codes = np.full(len(rows), -1, dtype=np.int32)
     codes[has_launch] = found.at(times, thread).codes
+    if not is_marked and np.count_nonzero(codes >= 0) < MOST * len(rows):
+        return None
     return found, StringColumn(codes, found.names.values)

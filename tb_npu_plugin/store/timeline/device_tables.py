@@ -22,7 +22,14 @@ from tb_npu_plugin.schema import trace, trace_events
 from tb_npu_plugin.schema.kernel_meaning import meaning_of
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.torch_npu_csv import STEP_LEAD, STEP_START
-from tb_npu_plugin.store.timeline.device_steps import MarkedSteps, engine_marks, iterations_at, launches_of, step_marks
+from tb_npu_plugin.store.timeline.device_steps import (
+    MarkedSteps,
+    engine_marks,
+    graph_calls,
+    iterations_at,
+    launches_of,
+    step_marks,
+)
 from tb_npu_plugin.store.timeline.operators import complete
 from tb_npu_plugin.store.timeline.tracks import Names, read_names
 from tb_npu_plugin.tables import NULL_INT, Data, IntArray, StringColumn, Table, known
@@ -62,8 +69,8 @@ def read_device_tables(
     only_iterations: {} without iterations.
     """
     marks = step_marks(events)
-    of_engines = np.zeros(0, dtype=np.int64) if marks else engine_marks(events)
-    if only_iterations and not len(of_engines):
+    of_engines = engine_marks(events)
+    if only_iterations and (marks or not (len(of_engines) or len(graph_calls(events)))):
         return {}
     device = _Device.of(events, args)
     rows = np.concatenate([device.kernels, device.operators])
@@ -72,7 +79,7 @@ def read_device_tables(
     rows = rows[np.argsort(events.ts[rows], kind="stable")]
     launched_by = launches_of(events)
     on_host = ~np.isin(events.pid[of_engines], _processes(device.names, trace_events.DEVICE_SIDE))
-    found = iterations_at(events, of_engines[on_host], rows, launched_by)
+    found = None if marks else iterations_at(events, of_engines[on_host], rows, launched_by)
     if only_iterations and found is None:
         return {}
     steps = MarkedSteps.of(events, marks, np.concatenate([rows, device.copies]), launched_by)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.recording import is_plausible
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.schema.trace import HOST_TO_DEVICE
+from tb_npu_plugin.store.timeline.device_steps import graph_calls
 from tb_npu_plugin.store.timeline.rows import Rows
 
 Index = NDArray[np.int64]
@@ -43,7 +44,7 @@ def make_flows(events: TraceEvents, rows: Rows, base: int, track_of: Callable[[I
     """Join flow events by category and id, and find the slices where they start and end.
 
     A step event ("t") ends one arrow and starts the next. An end event ("f") ends an arrow from the latest start before
-    it.
+    it. Kineto writes an end in place of the start at a call that replays a graph.
 
     Args:
         base: Origin of slice times, ns since the epoch.
@@ -52,7 +53,10 @@ def make_flows(events: TraceEvents, rows: Rows, base: int, track_of: Callable[[I
     points = events.of_phase("stf")
     points = points[is_plausible(events.ts[points]) & (events.flow[points] >= 0)]
     points = points[np.argsort(events.category[points], kind="stable")]
-    parts = [_join(events, rows, base, track_of(part), part) for part in _batches(events, points)]
+    calls = graph_calls(events)
+    calls = calls[is_plausible(events.ts[calls])]
+    replays = rows.find(track_of(calls), events.ts[calls] - base, np.ones(len(calls), dtype=bool))
+    parts = [_join(events, rows, base, track_of(part), part, replays) for part in _batches(events, points)]
     source, target, kind, last = (np.concatenate([part.arrows[i] for part in parts]) for i in range(4))
     by_source = np.lexsort((last, source))
     kinds, counts = np.unique(np.concatenate([part.alone for part in parts]), return_counts=True)
@@ -88,15 +92,17 @@ class _Joined:
     alone: NDArray[np.int32]
 
 
-def _join(events: TraceEvents, rows: Rows, base: int, track: Index, points: Index) -> _Joined:
-    """The arrows among flow events. track: track of each event."""
+def _join(events: TraceEvents, rows: Rows, base: int, track: Index, points: Index, replays: Index) -> _Joined:
+    """The arrows among flow events. track: track of each event. replays: slices of calls that replay a graph."""
     key = events.category[points].astype(np.int64) * (len(events.flows) + 1) + events.flow[points]
     rank = np.select([events.phase[points] == ord("s"), events.phase[points] == ord("t")], [0, 1], 2)
     order = np.lexsort((rank, events.ts[points], key))
     points, key, rank, track = points[order], key[order], rank[order], track[order]
-    begin, end = _pair(key, rank)
     enclosing = (events.enclosing[points] != 0) | (rank < 2)
     slices = rows.find(track, events.ts[points] - base, enclosing)
+    heads = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
+    rank[heads[np.isin(slices[heads], replays[replays >= 0])]] = 0
+    begin, end = _pair(key, rank)
     kind = events.category[points]
     launches = [code for code in np.unique(kind).tolist() if events.category_name(code) == HOST_TO_DEVICE]
     has_end = slices[end] >= 0

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tb_npu_plugin.analysis.comparison import diff
+from tb_npu_plugin.analysis.kernels import meaning as kernels_meaning
 from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing
 from tb_npu_plugin.analysis.kernels.meaning import coverage
 from tb_npu_plugin.analysis.kernels.same_kernels import SameKernels, same_kernels
@@ -158,6 +160,44 @@ def test_a_users_table_goes_first_and_a_bad_row_costs_itself(own_table: Path) ->
     assert [(one.file, one.where) for one in user_table()[1]] == [("own.csv", line) for line in "3467"]
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(a+)+$",
+        "(a|aa)*$",
+        "a?" * 30 + "a" * 30,
+        "(ab|ac?)" * 9,
+        "a.*b.*c",
+        "^.*.*.*b",
+        "^a|.*b.*",
+        r"(\w+)\1",
+        "(a{1,9}){9}",
+    ],
+)
+def test_an_expression_that_may_take_for_ever_is_refused(own_table: Path, pattern: str) -> None:
+    own_table.write_text(f"where,match,pattern,meaning\nkernel_name,regex,{pattern},attention\n")
+    assert user_table()[0] == [] and [one.where for one in user_table()[1]] == ["2"]
+    assert meaning("a" * 3000) is None
+
+
+@pytest.mark.parametrize("pattern", ["^te_.*_of_.*", r"flash_\w+", r"(?i)^mine_(fwd|bwd)?(_\d{1,9})?$", "(x|y)a{3}"])
+def test_common_expressions_are_taken(own_table: Path, pattern: str) -> None:
+    own_table.write_text(f'where,match,pattern,meaning\nkernel_name,regex,"{pattern}",attention\n')
+    assert len(user_table()[0]) == 1 and user_table()[1] == []
+
+
+@pytest.mark.parametrize("unit", ["_", "_0", "__0_0", "hcom_", "f0", "(anonymous namespace)::", "<1, ", "x1x"])
+def test_a_name_of_any_length_is_cheap(unit: str) -> None:
+    begin = time.process_time()
+    for ending in ("", "!", "!0"):
+        name = (unit * 100_000)[:100_000] + ending
+        meaning(name)
+        meaning(name, is_gpu=True)
+        for fold in ("hcom", "dtype_suffix", "graph_index", "library", "triton"):
+            folded_name(name, fold)
+    assert time.process_time() - begin < 1
+
+
 @pytest.mark.parametrize(("content", "where"), [(b"\xff\xfe\x00", ""), (b"", "1"), (b"a,b\n" + b"1,2\n" * 9, "1")])
 def test_a_users_table_that_cannot_be_read_is_told(own_table: Path, content: bytes, where: str) -> None:
     own_table.write_bytes(content)
@@ -244,3 +284,15 @@ def test_kernels_that_wait_inside_are_not_compared_between_ranks() -> None:
         )
 
     assert same_kernels([rank(10), rank(900)]) == [{"1": SameKernels(100, 100)}] * 2
+
+
+def test_calls_of_a_kernel_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    real = kernels_meaning.meaning_of_kernel
+    monkeypatch.setattr(
+        kernels_meaning, "meaning_of_kernel", lambda *args, **options: asked.append(args) or real(*args, **options)
+    )
+    names = [f"{stem}_{call}_1" for call in range(500) for stem in ("hcom_allReduce__509", "trans_TransData", "Add")]
+    found = table_of("kernels", [{"name": name, "type": "N/A"} for name in names])
+    assert {"hcom_allReduce", "trans_TransData"} < set(found.text("folded").tolist())
+    assert set(found.text("group").tolist()) == {"509", None} and len(asked) == 3

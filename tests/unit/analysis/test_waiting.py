@@ -239,3 +239,32 @@ def test_a_range_counts_the_collectives_that_overlap_it_by_the_clock_of_each_ran
     assert arrivals_of(run, (3 * END, 4 * END)) == []
     everything = budgets_in(run, 0, 9 * END)
     assert [one.elapse for one in everything] == [79 * MS, 39 * MS]
+
+
+def calls(first: int, clock: int = 0, steps: str = "123") -> Table:
+    """Two steps and more of four collectives, whose numbers begin with `first`; they end at uneven times."""
+    rows = [
+        {"step": step, "kind": "collective", "group": "g", "name": f"hcom_allReduce__564_{first + 4 * at + call}_1"}
+        | {"start_ns": clock + (10 * int(step) + call**2) * MS, "elapse_ns": MS}
+        for at, step in enumerate(steps)
+        for call in range(4)
+    ]
+    return table_of("comm_ops", rows)
+
+
+@pytest.mark.parametrize("first", [1, 3, 1000])
+@pytest.mark.parametrize("steps", ["123", "23"])
+def test_ranks_that_number_their_calls_otherwise_are_compared_by_step(first: int, steps: str) -> None:
+    """The second rank counts from another zero, and may have begun with another step."""
+    found = match_collectives([calls(0), calls(first, clock=180_000 * MS, steps=steps)])
+    _, other = align_clocks(found, 2)
+    assert (other.reference, other.offset, other.error) == (0, 180_000 * MS, 0)
+    assert other.collectives == 4 * len(steps)
+
+
+def test_numbers_are_kept_where_the_ends_agree_with_them() -> None:
+    """The second rank counts its steps otherwise: calls of equal numbers end together, those of equal steps do not."""
+    ranks = [calls(0, steps="1234"), calls(4, steps="1234")]
+    ends = np.array([0, 1, 4, 9, 12, 13, 20, 22, 30, 37, 38, 40, 50, 53, 54, 59, 63, 64, 65, 70]) * 1000
+    tables = [Table(one.columns, {**one.data, "start_ns": ends[at : at + 16]}) for one, at in zip(ranks, (0, 4))]
+    assert [clock.reference for clock in align_clocks(match_collectives(tables), 2)] == [0, 1]

@@ -75,6 +75,20 @@ def test_each_odd_entry_is_listed_and_the_good_ones_open(tmp_path: Path) -> None
     assert not {path: told.get(path) for path, reason in odd.items() if reason not in told.get(path, "")}
 
 
+@pytest.mark.parametrize("kind", ["a pipe", "a socket", "a device"])
+@pytest.mark.parametrize("below", [".", "ASCEND_PROFILER_OUTPUT"])
+def test_entries_that_are_no_files_are_named_whatever_their_names(tmp_path: Path, kind: str, below: str) -> None:
+    result = tmp_path / "run" / "node0_1_20250615070000123_ascend_pt"
+    shutil.copytree(next((FIXTURES / "results" / "level1").iterdir()), result)
+    MAKERS[kind](result / below / "notes.txt")
+    MAKERS[kind](tmp_path / "run" / "queue")
+    found = scan({"": tmp_path})
+    told = {item.path: item.reason for item in found.skipped}
+    told |= {note.file: note.found for place in found.places() for note in place.span.notes}
+    assert kind in told["run/queue"]
+    assert any(kind in reason for path, reason in told.items() if path.endswith("notes.txt"))
+
+
 def test_nothing_below_a_logdir_is_silent(tmp_path: Path) -> None:
     """Profiles of other programs are named, all other files counted: beside a result, inside it, and in other folders."""
     shutil.copytree(FIXTURES / "results" / "level1", tmp_path / "run")

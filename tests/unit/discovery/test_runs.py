@@ -90,7 +90,6 @@ def test_folders_of_one_job_are_one_run_and_old_links_lead_to_it(
         ({"world": 8, "members": range(4)}, "another world size"),
         ({"members": range(2, 4)}, "other members, with the name that a script gave"),
         ({"key": "10.0.0.9%eth0_60000_0_17"}, "another communicator"),
-        ({"at": "20250615080000123"}, "an hour later"),
     ],
 )
 def test_two_jobs_side_by_side_stay_two(tmp_path: Path, other: dict[str, Any], why: str) -> None:
@@ -100,6 +99,64 @@ def test_two_jobs_side_by_side_stay_two(tmp_path: Path, other: dict[str, Any], w
     found = scan({"": tmp_path})
     assert runs(found) == {"a": [0, 1], "b": [2, 3]}, why
     assert not found.offers
+
+
+def test_ranks_of_one_communicator_an_hour_apart_are_offered_as_one(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        capture(tmp_path / "a", rank)
+        capture(tmp_path / "b", rank + 2, at="20250615080000123")
+        capture(tmp_path / "c", rank + 4, key="another", world=8, at="20250615080000123")
+    found = scan({"": tmp_path})
+    assert list(runs(found)) == ["a", "b", "c"]
+    (offer,) = found.offers
+    assert (offer.runs, offer.reason.code) == (tuple(run.token for run in found.runs[:2]), "run.other_times")
+
+
+LATER = "20250615080000123"
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [
+        ({"ranks": (2, 3), "at": LATER}, {"logs": [0, 1], "logs · job 2": [2, 3]}),
+        ({"ranks": (0, 1), "world": 8}, {"logs": [0, 1], "logs · job 2": [0, 1]}),
+        ({"ranks": (0,), "at": LATER}, {"logs": [0, 1], "logs · job 2": [0]}),
+        ({"ranks": (0, 1), "world": 8, "at": LATER}, {"logs": [0, 1], "logs · job 2": [0, 1]}),
+    ],
+)
+def test_two_jobs_in_one_folder_are_two_runs(tmp_path: Path, second: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Their ranks were those of one job."""
+    ranks = second.pop("ranks")
+    logs = tmp_path / "logs"
+    for rank in (0, 1):
+        capture(logs, rank)
+    alone = scan({"": logs}).runs[0].token
+    for rank in ranks:
+        capture(logs, rank, key="another", host="other", **second)
+    found = scan({"": logs})
+    assert runs(found) == expected and not found.offers
+    assert {run.basis.code for run in found.runs} == {"run.shared"} and found.runs[0].token == alone
+    joined = regroup(found, Choice(frozenset({frozenset(run.token for run in found.runs)})))
+    assert [run.basis.code for run in joined.runs] == ["run.chosen"]
+
+
+def test_a_job_that_was_started_again_is_one_run_that_can_be_split(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        capture(tmp_path / "logs", rank)
+        capture(tmp_path / "logs", rank, key="another", at=LATER)
+    found = scan({"": tmp_path / "logs"})
+    (run,) = found.runs
+    assert (run.label, run.basis.code) == ("logs", "run.restarted")
+    assert [(worker.rank, len(worker.spans)) for worker in run.workers] == [(0, 2), (1, 2)]
+    split = regroup(found, Choice(split=frozenset({run.token})))
+    assert runs(split) == {"logs": [0, 1], "logs · job 2": [0, 1]}
+
+
+def test_one_job_recorded_twice_stays_whole(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        capture(tmp_path / "logs", rank)
+        capture(tmp_path / "logs", rank, at=LATER)
+    assert [(run.label, run.basis.code) for run in scan({"": tmp_path / "logs"}).runs] == [("logs", "run.folder")]
 
 
 def test_a_folder_that_claims_a_job_but_has_its_ranks_is_not_joined(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tb_npu_plugin.discovery import layout
 from tb_npu_plugin.discovery import runs as runs_module
 from tb_npu_plugin.discovery.model import FoundSpan, Scan
 from tb_npu_plugin.discovery.scan import scan
+from tb_npu_plugin.schema.core import ResultFile
 from tests.support.fixtures import FIXTURES
 from tests.unit.discovery.test_layouts import tree
 from tests.unit.store.results import NAME, write_result
@@ -268,3 +269,14 @@ def test_a_folder_that_is_closed_is_reported_and_one_that_vanishes_is_not(
     found = scan({"": tmp_path})
     assert tree(found) == {"good": GOOD}
     assert {path: (reason or "") in text for path, text in reasons(found).items()} == ({"odd": True} if reason else {})
+
+
+def test_files_of_no_result_are_compared_with_one_pattern_a_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder may hold a hundred thousand of them."""
+    put(tmp_path / "sheets", *(f"sheet{number}.csv" for number in range(300)))
+    asked: list[str] = []
+    monkeypatch.setattr(ResultFile, "matches", lambda self, name: bool(asked.append(name)))
+    (others,) = scan({"": tmp_path}).others
+    assert others.count == 300 and len(asked) < 1000

@@ -109,6 +109,17 @@ def test_kernels_belong_to_the_iteration_that_launched_them(
     assert [problem.code for problem in span.problems if problem.code == "marks_from_code"] == ["marks_from_code"]
 
 
+@pytest.mark.parametrize(("share", "count"), [(1.0, 2), (0.02, None)])
+def test_calls_that_replay_a_graph_are_iterations_if_they_launch_nearly_all(
+    tmp_path: Path, share: float, count: int | None
+) -> None:
+    span = opened(served(tmp_path, {"AscendCL@aclmdlRIExecuteAsync": share}).parent, tmp_path / "served")
+    assert span.rows("engine_iterations") == count
+    if count:
+        assert table_of(span, "engine_iterations").text("engine").tolist() == [None] * count
+        assert set(table_of(span, "kernels").text("step").tolist()) == {"1", "2"}
+
+
 def test_views_speak_of_iterations(tmp_path: Path) -> None:
     folder = served(tmp_path, VLLM_ASCEND)
     found = diagnose([opened(folder.parent, tmp_path / "served")])

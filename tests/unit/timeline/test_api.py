@@ -42,7 +42,9 @@ def timeline(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
 
 
 def test_the_trace_view_lists_the_rows(timeline: Timeline) -> None:
-    span = SimpleNamespace(timeline=timeline, trace_version="1", base_ns=1_000_500, capture=Capture())
+    span = SimpleNamespace(
+        timeline=timeline, trace_version="1", base_ns=1_000_500, capture=Capture(), rows=lambda table: None
+    )
     result = VIEW.build(ViewInput([span], {}))  # type: ignore[list-item]
     assert result.data["zero"] == 500
     assert result.base_ns == 1_000_000

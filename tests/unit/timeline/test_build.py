@@ -6,15 +6,13 @@ import gzip
 import json
 import random
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tb_npu_plugin.analysis import packing
 from tb_npu_plugin.errors import BadFile
-from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.seen import Seen
 from tb_npu_plugin.store.timeline import build as timeline_build
@@ -22,6 +20,8 @@ from tb_npu_plugin.store.timeline import layout as timeline_layout
 from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views import trace as trace_view
+from tb_npu_plugin.views.base import ViewInput
+from tests.support.span import TestSpan
 from tests.support.trace import event, flow, metadata, open_trace
 
 
@@ -117,6 +117,24 @@ def test_an_event_without_what_a_slice_needs_is_skipped(tmp_path: Path) -> None:
 def flows_of(timeline: Timeline, name: str) -> list[tuple[str, str, str]]:
     (one,) = (s["id"] for s in slices_of(timeline) if s["name"] == name)
     return [(f["kind"], f["from"]["name"], f["to"]["name"]) for f in timeline.flows(one)]
+
+
+def test_flows_of_a_graph_replay_begin_at_its_call(tmp_path: Path) -> None:
+    """Kineto writes an end there, and all of them counted as unmatched."""
+    events = [
+        event("hipGraphLaunch", 10, 20),
+        event("hipGetDevice", 40, 5),
+        event("copy 1", 200, 5, 2),
+        event("copy 2", 210, 5, 2),
+        *(flow("f", 7, start, track, bp="e") for start, track in ((10, 1), (200, 2), (210, 2))),
+        *(flow("f", 8, start, track, bp="e") for start, track in ((40, 1), (200, 2))),
+    ]
+    timeline, problems = open_trace(events, tmp_path)
+    assert flows_of(timeline, "hipGraphLaunch") == [
+        ("k", "hipGraphLaunch", "copy 1"),
+        ("k", "hipGraphLaunch", "copy 2"),
+    ]
+    assert [(one.code, one.count) for one in problems] == [("unmatched_flow", 2)]
 
 
 def test_flows_join_the_slices_they_start_and_end_in(tmp_path: Path) -> None:
@@ -334,8 +352,8 @@ def test_tracks_above_the_limit_are_reported(tmp_path: Path, monkeypatch: pytest
     timeline, (problem,) = open_trace([*(event("a", n, 1, n) for n in range(40)), *points, *pair], tmp_path)
     assert timeline.event_count == 30
     assert (problem.code, problem.found) == ("too_many_tracks", "45")
-    span = SimpleNamespace(timeline=timeline, trace_version="", base_ns=timeline.base_ns, capture=Capture())
-    data = trace_view.build(cast("Any", SimpleNamespace(spans=[span]))).data
+    span = TestSpan(timeline=timeline)
+    data = trace_view.build(ViewInput([span], {})).data
     assert [len(process["threads"]) for process in data["processes"]] == [30]
     assert data["slices"] == 41
 

@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
+from tb_npu_plugin.analysis.findings.diagnose import diagnose
+from tb_npu_plugin.analysis.steps.iterations import TimeBetween, time_between
+from tb_npu_plugin.json_encoding import encode_json
+from tb_npu_plugin.schema.serving import ENGINES
+from tb_npu_plugin.schema.torch_npu_csv import STEP_START
+from tb_npu_plugin.views import overview, step_trace
+from tb_npu_plugin.views.base import ViewInput
+from tb_npu_plugin.views.tables_json import inline_tables
 from tests.support.cli import run, shown
+from tests.support.span import TestSpan, table_of
 from tests.unit.readers.test_iterations import annotation, replay
 from tests.unit.readers.test_kineto import Event, kernel, launch
 
@@ -57,10 +66,15 @@ def test_percentiles_are_by_phase_and_requests(captures: list[Path]) -> None:
         ("decode", 8, 180, 1_100_000, decodes[178], 360),
         ("prefill", 1, 20, 3_000_000, 3_000_000, 0),
     ]
-    assert len(answer["data"]["averaged"]) == 180
+    assert answer["data"]["averaged"]["count"] == 180
     assert answer["data"]["mean"]["total_ns"] == sum(decodes) // 180
     few = written(captures[0].parent, "few", serving()[: 4 * 10])
     assert set(shown("step_trace", few)["tables"]["groups"]["data"]["p99_ns"]) == {None}
+
+
+@pytest.mark.parametrize("view", ["overview", "kernel", "distributed"])
+def test_views_say_that_their_steps_are_iterations(captures: list[Path], view: str) -> None:
+    assert shown(view, captures[0])["data"]["period"] == "iteration"
 
 
 def test_the_verdict_is_of_one_phase_and_speaks_of_iterations(captures: list[Path]) -> None:
@@ -69,6 +83,33 @@ def test_the_verdict_is_of_one_phase_and_speaks_of_iterations(captures: list[Pat
     assert "Decode, 8 requests, graph replay (2 kernels): Healthy" in done.stdout
     assert "mean iteration: 100 % computing" in done.stdout
     assert "step" not in done.stdout.split("checks ran")[0]
+
+
+def test_the_time_between_iterations_is_a_figure(captures: list[Path]) -> None:
+    """It stood in none: an engine without requests looked as busy as a loaded one."""
+    times = [3_000_000 if number % 10 == 0 else 1_000_000 + 1000 * number for number in range(COUNT)]
+    span = 10_000_000 * (COUNT - 1) + times[-1]
+    total = span - sum(times)
+    between = shown("step_trace", captures[0])["data"]["between"]
+    gaps = sorted(10_000_000 - time for time in times[:-1])
+    assert between == {
+        "total_ns": total,
+        "per_iteration_ns": total // COUNT,
+        "gaps": COUNT - 1,
+        "median_ns": gaps[COUNT // 2 - 1],
+        "longest_ns": gaps[-1],
+        "span_ns": span,
+    }
+    found = json.loads(run("diagnose", captures[0], "--json").stdout)["runs"][0]
+    assert "Between iterations: 1.73 s, 87 % of the 1.99 s" in found["verdict"]["message"]
+    assert found["ledger"]["between_ns"] == total // COUNT
+    assert sum(one["ns"] for one in found["ledger"]["entries"]) == found["ledger"]["window_ns"]
+
+
+def test_iterations_that_overlap_have_no_time_between() -> None:
+    assert time_between([(0, 10), (2, 5), (20, 30), (25, 40)]) == TimeBetween(10, 2, 1, 10, 10, 40)
+    assert time_between([(0, 10), (5, 20)]) == TimeBetween(0, 0, 0, 0, 0, 20)
+    assert time_between([(0, 10)]) is None
 
 
 def test_idle_time_inside_a_replay_is_not_the_hosts(tmp_path: Path) -> None:
@@ -107,3 +148,54 @@ def test_a_capture_without_steps_is_called_a_capture(tmp_path: Path) -> None:
     assert text.startswith("bare: capture of 0.10 ms\n")
     assert "neither steps nor iterations were recorded" in text
     assert "step " not in text.split("checks ran")[0].replace("neither steps", "")
+    assert shown("kernel", tmp_path / "bare")["data"]["period"] == "capture"
+    assert "vLLM, SGLang, ATOM mark iterations by themselves" in text and "ProfilerActivity.CUDA" in text
+
+
+def test_each_engine_is_named_where_iterations_are_missing() -> None:
+    """It named two of the four engines of an NPU, and none on a GPU."""
+    kernel = {"step": None, "name": "a", "type": "A", "core": "AI_CORE", "start_ns": 100, "dur_ns": 10}
+    texts = {}
+    for kind in ("torch_npu", "kineto"):
+        step = {"step": None, "start_ns": 100, "stage": 10, "computing": 10}
+        tables = {"kernels": table_of("kernels", [kernel]), "step_trace": table_of("step_trace", [step], STEP_START)}
+        found = diagnose([TestSpan(tables, format=kind)]).findings
+        texts[kind] = " ".join(text for one in found if one.rule == "capture_quality" for text in one.fix)
+    for engine in ENGINES:
+        for device, kind in (("NPU", "torch_npu"), ("GPU", "kineto")):
+            assert (engine.name in texts[kind]) == (device in engine.devices)
+
+
+def test_fifty_thousand_iterations_fit_into_a_bounded_answer() -> None:
+    """The percentiles are those of all; the trend keeps the extremes; the tables are paged."""
+    count, slowest = 50_000, 12_345
+    times = [1_000_000 + at for at in range(count)]
+    times[slowest] = 90_000_000
+    numbers = [str(at) for at in range(count)]
+    rows = zip(numbers, times)
+    steps = [{"step": step, "start_ns": 10**8 * int(step), "stage": time, "computing": time} for step, time in rows]
+    span = TestSpan(
+        {
+            "step_trace": table_of("step_trace", steps, STEP_START),
+            "engine_iterations": table_of(
+                "engine_iterations",
+                [
+                    {"step": step, "phase": "decode", "requests": 8, "kernels": 1, "graph_kernels": 0}
+                    for step in numbers
+                ],
+            ),
+        }
+    )
+    for view in (overview, step_trace):
+        result = view.build(ViewInput([span], {}))
+        assert len(encode_json({**result.data, "tables": inline_tables("", result)})) < 2_000_000, view
+        if view is overview:
+            assert (len(result.data["steps"]), result.data["step_count"]) == (overview.MOST_STEPS, count)
+        else:
+            trend = {one["step"]: one["total_ns"] for one in result.data["steps"]}
+            assert trend[str(slowest)] == 90_000_000 and trend["0"] == 1_000_000
+            assert len(result.tables["steps"].table) == count == result.data["averaged"]["count"]
+            (p99,) = result.tables["groups"].table.ints("p99_ns").tolist()
+            assert p99 == sorted(times)[count * 99 // 100 - 1]
+            chosen = step_trace.build(ViewInput([span], {"step": "777"})).data
+            assert chosen["chosen"] == "777" in [one["step"] for one in chosen["steps"]]

@@ -1,6 +1,8 @@
 import type { ClassDifference, DiffJson, DiffStepJson, TableJson } from "../../api/types.gen";
 import { signedDecimals } from "../../base/format";
+import type { Period } from "../../i18n";
 import type { Where } from "../../widgets";
+import { phaseName } from "../../widgets/parts";
 
 /** Direction of a change: more time is slower. */
 export type Direction = "slower" | "faster" | "same";
@@ -111,3 +113,7 @@ export function byChange(table: TableJson, column: string): TableJson {
   );
   return { ...table, data, sort: "", desc: false };
 }
+
+/** A step by its number, or iterations by phase and requests: "Decode 8". */
+export const stepName = (name: string, period: Period): string =>
+  period === "iteration" ? name.replace(/^[a-z]+/, phaseName) : name;

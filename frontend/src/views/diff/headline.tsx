@@ -3,7 +3,7 @@ import * as format from "../../base/format";
 import { type Period, t, tOf } from "../../i18n";
 import { Card } from "../../widgets";
 import { partName } from "./class_chart";
-import { direction, isPair, largestChanges, WHOLE } from "./classes";
+import { direction, isPair, largestChanges, stepName, WHOLE } from "./classes";
 
 /** Number of classes in the headline. */
 const MOST = 3;
@@ -68,7 +68,7 @@ function Times({ before, after, pair, period }: TimesProps) {
     after: format.duration(after, 2),
     of: averagedOf(pair, period),
   };
-  const step = pair.experimental_step ?? "";
+  const step = stepName(pair.experimental_step ?? "", period);
   const text = isPair(pair) ? "diff.head.step" : pair.id === WHOLE ? "diff.head.whole" : "diff.head.mean";
   return (
     <p class="diff-head">

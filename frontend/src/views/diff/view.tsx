@@ -8,7 +8,7 @@ import { useAccepted, useView } from "../../state/use_view";
 import { Card, Empty, Select, ViewFrame } from "../../widgets";
 import type { ViewProps } from "../view";
 import { ClassChart } from "./class_chart";
-import { MEAN, shownPair } from "./classes";
+import { MEAN, shownPair, stepName } from "./classes";
 import { Headline } from "./headline";
 import { Sides } from "./sides";
 import { Tables } from "./tables";
@@ -88,7 +88,7 @@ function Diff({ data, answer, query }: Props) {
 /** "step 50", or "step 50 → step 51" if the sides differ. */
 function pairName({ id, baseline_step: before, experimental_step: after }: DiffStepJson, period: Period): string {
   if (before === null || after === null) return tOf(period, id === MEAN ? "diff.step.mean" : "diff.step.whole");
-  return before === after ? before : `${before} → ${after}`;
+  return before === after ? stepName(before, period) : `${before} → ${after}`;
 }
 
 function pairTip({ id }: DiffStepJson, period: Period): { tip?: string } {

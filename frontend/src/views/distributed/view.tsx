@@ -1,6 +1,6 @@
 import type { Query } from "../../api/client";
 import type { DistributedJson, TableJson, ViewJson } from "../../api/types.gen";
-import { t } from "../../i18n";
+import { type Period, t, tOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { freshJobs } from "../../state/progress";
 import { useAccepted, useView } from "../../state/use_view";
@@ -62,13 +62,13 @@ function Distributed({ data, answer, query, run }: Props) {
   const isLongestFirst = param("d.order") === "time";
   const chosen = lines.find((line) => line.id === param("d.rank")) ?? null;
   const onChoose = (line: ranks.RankLine) => setParams({ "d.rank": line.id === chosen?.id ? null : line.id });
-  const stepText = isRange ? t("distributed.range") : stepName(step);
+  const stepText = isRange ? t("distributed.range") : stepName(step, data.period);
   const where = [...stepWhere(data, step), ...rankWhere(chosen)];
   const isSilent = !ranks.hasCommunication(data);
   const cell = {
     group: (_: Row, name: string) => <span data-tip={name}>{groupTitle(data.groups, name)}</span>,
   };
-  const shared = { answer, query, step, where, chosen, isSilent, cell };
+  const shared = { answer, query, stepText, where, chosen, isSilent, cell };
   const links = ranks.linksOf(data, step);
   // Results with a trajectory have no budget: the trajectory replaces it.
   const hasBudget = data.cluster === null || data.budgets.some((budget) => budget.stage !== null);
@@ -91,9 +91,9 @@ function Distributed({ data, answer, query, run }: Props) {
       {isSilent && <NoCommunication data={data} />}
       {hasBudget && (
         <RankBars
-          title={t(isRange ? "distributed.range.budget" : "distributed.budget")}
+          title={tOf(data.period, isRange ? "distributed.range.budget" : "distributed.budget")}
           subtitle={stepText}
-          help={t(isRange ? "distributed.range.budget.help" : "distributed.budget.help")}
+          help={tOf(data.period, isRange ? "distributed.range.budget.help" : "distributed.budget.help")}
           name="step-by-rank"
           lines={lines}
           partsOf={budgetParts}
@@ -170,14 +170,15 @@ function RunBar({ data, answer, step, isLongestFirst }: BarProps) {
   const jobs = freshJobs(answer.progress).filter((job) => job.stage === "tables");
   // The job list shows cancelled ranks and resumes them.
   const missing = counts.missing - jobs.filter((job) => job.state === "cancelled").length;
-  const options = data.steps.map((name) => ({ id: ranks.stepId(name), label: stepName(ranks.stepId(name)) }));
-  const all = options.length > 1 ? [{ id: ranks.ALL_STEPS, label: t("distributed.step.all") }] : [];
+  const named = (id: string) => ({ id, label: stepName(id, data.period) });
+  const options = data.steps.map((name) => named(ranks.stepId(name)));
+  const all = options.length > 1 ? [named(ranks.ALL_STEPS)] : [];
   const size = data.world_size;
   return (
     <div class="row">
       {options.length > 0 && (
         <Select
-          label={t("step.label")}
+          label={tOf(data.period, "step.label")}
           options={[...options, ...all]}
           value={step}
           onChange={(id) => setParams({ "d.step": id, "d.rank": null })}
@@ -206,9 +207,9 @@ function RunBar({ data, answer, step, isLongestFirst }: BarProps) {
   );
 }
 
-function stepName(step: string): string {
-  if (step === ranks.ALL_STEPS) return t("distributed.step.all");
-  return step === ranks.NO_STEP ? t("step.none") : `${t("step.label")} ${step}`;
+function stepName(step: string, period: Period): string {
+  if (step === ranks.ALL_STEPS) return tOf(period, "distributed.step.all");
+  return step === ranks.NO_STEP ? tOf(period, "step.none") : `${tOf(period, "step.label")} ${step}`;
 }
 
 /** Explains why the page has no communication to show. */
@@ -226,7 +227,8 @@ interface TableProps {
   name: "ops" | "transports" | "link_use" | "experts";
   answer: ViewJson;
   query: Query;
-  step: string;
+  /** Name of the chosen step. */
+  stepText: string;
   where: readonly Where[];
   chosen: ranks.RankLine | null;
   /** The page already says that there is no communication. */
@@ -242,7 +244,7 @@ function RankTable({
   name,
   answer,
   query,
-  step,
+  stepText,
   where,
   chosen,
   isSilent,
@@ -256,7 +258,7 @@ function RankTable({
   const clear = () => setParams({ "d.rank": null });
   const filters = chosen ? [{ label: ranks.rankName(chosen), clear }] : [];
   if (where.some((condition) => condition.column === "step")) {
-    filters.push({ label: stepName(step), clear: () => setParams({ "d.step": ranks.ALL_STEPS }) });
+    filters.push({ label: stepText, clear: () => setParams({ "d.step": ranks.ALL_STEPS }) });
   }
   // Give the reason only once.
   if (table.total === 0 && (isSilent || name === "transports")) return null;

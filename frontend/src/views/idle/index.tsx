@@ -2,7 +2,7 @@ import type { Query } from "../../api/client";
 import type { IdleJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { addStyle } from "../../base/style";
-import { t } from "../../i18n";
+import { t, tOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { openView } from "../../state/selection";
 import { useAccepted, useView } from "../../state/use_view";
@@ -63,9 +63,9 @@ function CauseCard({ data }: { data: IdleJson }) {
     return { time: format.duration(time), share: format.shareOf(time, data.free_ns) };
   };
   return (
-    <Card title={t("idle.causes")} help={t("idle.causes.help")} actions={<Choices data={data} />}>
+    <Card title={t("idle.causes")} help={tOf(data.period, "idle.causes.help")} actions={<Choices data={data} />}>
       <p class="idle-verdict">
-        {t("idle.verdict", {
+        {tOf(data.period, "idle.verdict", {
           time: format.duration(data.free_ns),
           gaps: format.integer(data.gaps),
           share: format.shareOf(data.free_ns, data.step_ns),
@@ -86,7 +86,7 @@ function CauseCard({ data }: { data: IdleJson }) {
       )}
       {between > 0 && (
         <>
-          <p>{t("idle.between", { time: format.duration(between) })}</p>
+          <p>{tOf(data.period, "idle.between", { time: format.duration(between) })}</p>
           <StackedBar parts={partsOf(data.between)} thin />
           <Legend parts={partsOf(data.between)} hasValues />
         </>
@@ -109,7 +109,7 @@ function Choices({ data }: { data: IdleJson }) {
       )}
       {data.steps.length > 1 && (
         <Select
-          label={t("step.label")}
+          label={tOf(data.period, "step.label")}
           prefix
           options={[
             { id: "", label: t("idle.all_steps") },

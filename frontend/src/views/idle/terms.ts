@@ -4,13 +4,20 @@ export const en = {
   "idle.causes": "Idle time by cause",
   "idle.causes.help":
     "The time of the steps in which the device neither computed nor communicated (Free). Each moment has one cause.",
+  "idle.causes.help.iteration":
+    "The time of the iterations in which the device neither computed nor communicated (Free). Each moment has one cause.",
+  "idle.causes.help.capture":
+    "The time of the capture in which the device neither computed nor communicated (Free). Each moment has one cause.",
   "idle.verdict": "{time} idle in {gaps} gaps, {share} of step time.",
+  "idle.verdict.iteration": "{time} idle in {gaps} gaps, {share} of iteration time.",
+  "idle.verdict.capture": "{time} idle in {gaps} gaps, {share} of the capture.",
   "idle.verdict.late": "The host launched late for {share} of it ({time}).",
   "idle.no_launches":
     "The trace has no launches of kernels, so it is unknown whether the host was late. To record them, set profiler_level=ProfilerLevel.Level1.",
   "idle.launches":
     "Launched in time: {before}. Unknown: {unknown}. {uncertain} are closer to the start of their gap than the clock error of host and device ({error}): they may be late or in time.",
   "idle.between": "Between the steps, before the first task of a step: {time} idle. It is not part of step time.",
+  "idle.between.iteration": "Between the iterations: {time} idle. It is not part of iteration time.",
   "idle.all_steps": "All",
   "idle.by_cause": "By cause and launch",
   "idle.by_place": "By operator and Python function",
@@ -44,13 +51,18 @@ export const zh: Record<keyof typeof en, string> = {
   "idle.none": "没有空闲时间：trace 中没有 NPU 上的 step",
   "idle.causes": "空闲时间（按原因）",
   "idle.causes.help": "step 中设备既不计算也不通信的时间（Free）。每个时刻只有一个原因。",
+  "idle.causes.help.iteration": "各次迭代中设备既不计算也不通信的时间（Free）。每个时刻只有一个原因。",
+  "idle.causes.help.capture": "采集中设备既不计算也不通信的时间（Free）。每个时刻只有一个原因。",
   "idle.verdict": "空闲 {time}，共 {gaps} 段，占迭代耗时的 {share}。",
+  "idle.verdict.iteration": "空闲 {time}，共 {gaps} 段，占迭代耗时的 {share}。",
+  "idle.verdict.capture": "空闲 {time}，共 {gaps} 段，占采集时长的 {share}。",
   "idle.verdict.late": "其中 {share}（{time}）因 Host 侧下发晚。",
   "idle.no_launches":
     "trace 中没有 kernel 的下发，因此不知道 Host 侧是否下发晚。如需采集，请设置 profiler_level=ProfilerLevel.Level1。",
   "idle.launches":
     "及时下发：{before}。未知：{unknown}。其中 {uncertain} 的下发时刻与空闲起点之差小于 Host 与 Device 的时钟误差（{error}），可能晚也可能及时。",
   "idle.between": "step 之间（step 的首个任务之前）空闲 {time}，不计入迭代耗时。",
+  "idle.between.iteration": "迭代之间空闲 {time}，不计入迭代耗时。",
   "idle.all_steps": "全部",
   "idle.by_cause": "按原因和下发",
   "idle.by_place": "按算子和 Python 函数",

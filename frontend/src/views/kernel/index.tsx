@@ -29,7 +29,7 @@ function KernelView({ selection }: ViewProps) {
         {(data, { tables, base_ns: baseNs }) => (
           <div class="grid">
             {tables.types && <KernelCharts data={data} statistic={tables.statistic ?? null} types={tables.types} />}
-            {data.roofline && <RooflineCard roofline={data.roofline} />}
+            {data.roofline && <RooflineCard roofline={data.roofline} period={data.period} />}
             <KernelTables data={data} tables={tables} query={view.query} baseNs={baseNs} />
           </div>
         )}

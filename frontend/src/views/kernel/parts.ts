@@ -90,8 +90,14 @@ export function callsOf(row: Row): Record<"kernel.pick" | "kernel.core" | "kerne
   };
 }
 
+/** The name of one call of a collective, as links of releases hold that did not fold calls. */
+const CALL = /^(hcom_.*?)(?:_+\d+)+$/;
+
 /** The selection that a table shows. Single calls have a column with their name in "By name". */
 export function pickOfCalls(table: TableJson, pick: Pick | null): Pick | null {
-  const isOfName = pick?.column === "name" && table.columns.some((column) => column.key === "folded");
-  return isOfName ? { ...pick, column: "folded" } : pick;
+  if (pick?.column !== "name") return pick;
+  const hasCalls = table.columns.some((column) => column.key === "folded");
+  const folded = CALL.exec(pick.value)?.[1];
+  if (folded !== undefined) return hasCalls ? pick : { ...pick, value: folded };
+  return hasCalls ? { ...pick, column: "folded" } : pick;
 }

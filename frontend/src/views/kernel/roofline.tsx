@@ -2,7 +2,7 @@ import { useRef } from "preact/hooks";
 import type { Device, Roofline, RooflinePoint } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
-import { t } from "../../i18n";
+import { type Period, t, tOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { Card, formatPick } from "../../widgets";
 import { useWidth } from "../../widgets/use_width";
@@ -28,7 +28,7 @@ const UNKNOWN = "var(--c-free)";
 const colorOf = (bound: string | null) => (bound === null ? UNKNOWN : (COLORS[bound] ?? OTHER));
 
 /** The matrix kernels by FLOPs per byte and FLOPs per second, below what the device could do. */
-export function RooflineCard({ roofline }: { roofline: Roofline }) {
+export function RooflineCard({ roofline, period }: { roofline: Roofline; period: Period }) {
   const dots = dotsOf(roofline.points);
   if (dots.length === 0) return null;
   return (
@@ -36,7 +36,7 @@ export function RooflineCard({ roofline }: { roofline: Roofline }) {
       class="span-12"
       title={t("kernel.roofline")}
       help={t("kernel.roofline.help")}
-      subtitle={summary(roofline)}
+      subtitle={summary(roofline, period)}
       actions={<Peaks device={roofline.device} />}
       chart={{ name: "kernel-roofline", csv: () => pointsCsv(dots) }}
     >
@@ -47,12 +47,12 @@ export function RooflineCard({ roofline }: { roofline: Roofline }) {
 }
 
 /** "MFU 14.9 %, of the step 0.3 %; FLOPs are known for 31.6 % of computing time". */
-function summary({ mfu, steps, known_share: share }: Roofline): string {
+function summary({ mfu, steps, known_share: share }: Roofline, period: Period): string {
   const known = steps.filter((step) => step.mfu !== null);
   const mean = known.reduce((sum, step) => sum + (step.mfu ?? 0), 0) / known.length;
   const parts = [];
   if (mfu !== null) parts.push(t("kernel.roofline.mfu", { share: format.percentOfRatio(mfu) }));
-  if (known.length > 0) parts.push(t("kernel.roofline.step_mfu", { share: format.percentOfRatio(mean) }));
+  if (known.length > 0) parts.push(tOf(period, "kernel.roofline.step_mfu", { share: format.percentOfRatio(mean) }));
   parts.push(t("kernel.roofline.known", { share: format.percentOfRatio(share) }));
   return parts.join(" · ");
 }

@@ -2,7 +2,7 @@ import type { Query } from "../../api/client";
 import type { KernelJson, TableJson } from "../../api/types.gen";
 import { coreColor } from "../../base/color";
 import { integer } from "../../base/format";
-import { t } from "../../i18n";
+import { t, tOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { openSlice } from "../../state/selection";
 import {
@@ -134,7 +134,7 @@ export function KernelTables({ data, tables, query, baseNs }: Props) {
         }
         moreTools={
           <>
-            <StepSelect steps={data.steps} />
+            <StepSelect {...data} />
             <PickChips filters={filters} />
           </>
         }
@@ -146,12 +146,12 @@ export function KernelTables({ data, tables, query, baseNs }: Props) {
 /** Value of the parameter `step` for kernels without a step. */
 const NO_STEP = "null";
 
-function StepSelect({ steps }: { steps: KernelJson["steps"] }) {
+function StepSelect({ steps, period }: Pick<KernelJson, "steps" | "period">) {
   if (steps.length < 2) return null;
-  const options = steps.map((step) => ({ id: step ?? NO_STEP, label: step ?? t("step.none") }));
+  const options = steps.map((step) => ({ id: step ?? NO_STEP, label: step ?? tOf(period, "step.none") }));
   return (
     <Select
-      label={t("step.label")}
+      label={tOf(period, "step.label")}
       prefix
       options={[{ id: "", label: t("step.all") }, ...options]}
       value={param("kernel.step")}

@@ -12,6 +12,7 @@ import type { ViewModule, ViewProps } from "../view";
 import { CaptureCard } from "./capture_card";
 import css from "./overview.css?inline";
 import { RankLedgers } from "./rank_ledgers";
+import { RolesCard } from "./roles_card";
 import { StepCard } from "./step_card";
 import { StepTable } from "./step_table";
 import { TopKernels, TopOperators } from "./tops";
@@ -39,6 +40,7 @@ function OverviewView({ selection }: ViewProps) {
         const steps = data.course === null && (
           <StepCard
             steps={data.steps}
+            count={data.step_count}
             deviceKind={data.capture.device_kind}
             source={data.steps_source}
             isComputed={data.steps_computed}
@@ -63,6 +65,7 @@ function OverviewView({ selection }: ViewProps) {
           <div class="grid">
             {isFirst && <Preliminary answer={answer} />}
             <LedgerCard view={diagnosis} />
+            <RolesCard />
             {!isBeside && steps}
             {ofRanks && excess && (
               <>
@@ -86,7 +89,12 @@ function OverviewView({ selection }: ViewProps) {
               {isWide && facts}
             </div>
             {data.steps.length > 0 && (
-              <StepTable steps={data.steps} isComputed={data.steps_computed} period={data.period} />
+              <StepTable
+                steps={data.steps}
+                count={data.step_count}
+                isComputed={data.steps_computed}
+                period={data.period}
+              />
             )}
           </div>
         );

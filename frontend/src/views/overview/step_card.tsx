@@ -19,6 +19,8 @@ import { chooseStep, chosenStep, hasDevices, stepName } from "./step_choice";
 
 interface Props {
   steps: readonly StepJson[];
+  /** Number of steps of the capture; `steps` are its first. */
+  count: number;
   /** Kind of device: "NPU". */
   deviceKind: string;
   source: string | null;
@@ -66,7 +68,7 @@ export function StepCard(props: Props) {
 }
 
 /** All steps on one scale, and the parts of the chosen one. */
-function StepBars({ steps, deviceKind, period, chosen }: Props & { chosen: StepJson }) {
+function StepBars({ steps, count, deviceKind, period, chosen }: Props & { chosen: StepJson }) {
   const [all, setAll] = useState(false);
   const shown = all ? steps : steps.slice(0, FIRST);
   const longest = Math.max(...shown.map((step) => stepTotal(step) ?? 0));
@@ -89,12 +91,16 @@ function StepBars({ steps, deviceKind, period, chosen }: Props & { chosen: StepJ
       </Pages>
       {steps.length > shown.length && (
         <button type="button" class="link" onClick={() => setAll(true)}>
-          {tOf(period, "overview.more", { count: steps.length })}
+          {moreText(steps.length, count, period)}
         </button>
       )}
       <Legend parts={inStep(namedBudgetParts(chosen))} hasValues />
     </>
   );
+}
+
+function moreText(sent: number, count: number, period: Period): string {
+  return tOf(period, sent < count ? "overview.more.first" : "overview.more", { count: format.integer(sent) });
 }
 
 /** Without what lies before the step. */

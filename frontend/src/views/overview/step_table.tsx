@@ -1,22 +1,36 @@
 import type { ColumnJson, StepJson, TableJson } from "../../api/types.gen";
+import * as format from "../../base/format";
 import { type Period, t, tOf } from "../../i18n";
+import { openView } from "../../state/selection";
 import { Card, DataTable, stepTotal } from "../../widgets";
 import { partTitle } from "../../widgets/parts";
 
 interface Props {
   steps: readonly StepJson[];
+  /** Number of steps of the capture; `steps` are its first. */
+  count: number;
   isComputed: boolean;
   period: Period;
 }
 
 /** The recorded or computed figures of the steps as a table. */
-export function StepTable({ steps, isComputed, period }: Props) {
+export function StepTable({ steps, count, isComputed, period }: Props) {
   const table = stepTable(steps, period);
   const times = table.columns.filter((column) => column.kind === "duration").map((column) => column.key);
   return (
     <Card
       title={tOf(period, "overview.numbers")}
       subtitle={t(isComputed ? "overview.numbers.computed" : "overview.numbers.sub")}
+      actions={
+        steps.length < count && (
+          <button type="button" class="link" onClick={() => openView("step_trace")}>
+            {tOf(period, "overview.numbers.first", {
+              shown: format.integer(steps.length),
+              count: format.integer(count),
+            })}
+          </button>
+        )
+      }
     >
       <div class="overview-steps">
         <DataTable table={table} query={{}} baseNs="0" compared={[times]} isLocal />

@@ -34,8 +34,12 @@ export const en = {
   "overview.numbers.computed": "computed from the kernels",
   "overview.col.device": "Device",
   "overview.col.stage": "Stage",
+  "overview.numbers.first": "First {shown} of {count} steps: all in Step Trace",
+  "overview.numbers.first.iteration": "First {shown} of {count} iterations: all in Step Trace",
   "overview.more": "Show all {count} steps",
   "overview.more.iteration": "Show all {count} iterations",
+  "overview.more.first": "Show the first {count} steps",
+  "overview.more.first.iteration": "Show the first {count} iterations",
 
   "overview.capture": "This capture",
   "overview.device": "Device",
@@ -69,6 +73,13 @@ export const en = {
   "overview.operators.sub": "by self device time",
   "overview.operators.sub.host": "by self host time",
   "overview.open": "All →",
+  "overview.roles": "Roles over time",
+  "overview.roles.sub": "{time} by the clocks of the hosts",
+  "overview.roles.help":
+    "When the ranks of each role run tasks on their devices, from the first to the last task of each capture; captures that overlap are one bar. On the right the share of the whole time. A click opens a capture.",
+  "overview.roles.none": "no role",
+  "overview.roles.captures": "captures: {count}",
+  "overview.roles.read": "Read {count} more captures",
   "overview.missing": "Missing from this capture",
   "overview.missing.sub": "and how to record it",
 };
@@ -105,8 +116,12 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.numbers.computed": "由 kernel 计算",
   "overview.col.device": "设备",
   "overview.col.stage": "Stage",
+  "overview.numbers.first": "前 {shown} 个 step（共 {count} 个）：全部见迭代轨迹",
+  "overview.numbers.first.iteration": "前 {shown} 次迭代（共 {count} 次）：全部见迭代轨迹",
   "overview.more": "显示全部 {count} 个 step",
   "overview.more.iteration": "显示全部 {count} 次迭代",
+  "overview.more.first": "显示前 {count} 个 step",
+  "overview.more.first.iteration": "显示前 {count} 次迭代",
 
   "overview.capture": "本次采集",
   "overview.device": "设备",
@@ -139,6 +154,13 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.operators.sub": "按 Device 侧自身耗时",
   "overview.operators.sub.host": "按 Host 侧自身耗时",
   "overview.open": "全部 →",
+  "overview.roles": "各角色的时间分布",
+  "overview.roles.sub": "按主机时钟，共 {time}",
+  "overview.roles.help":
+    "各角色的 rank 在设备上运行任务的时段，从每次采集的首个任务到末个任务；重叠的采集合并为一段。右侧为占总时长的比例。单击可打开采集。",
+  "overview.roles.none": "无角色",
+  "overview.roles.captures": "采集数：{count}",
+  "overview.roles.read": "再读取 {count} 次采集",
   "overview.missing": "本次采集缺少的数据",
   "overview.missing.sub": "以及可以采集它的选项",
 };

@@ -36,6 +36,8 @@ export const en = {
     "An iteration lasts from its first to its last task on the device; the time between iterations, when there may be no requests, is in none. Kernels belong to the iteration that launched them. The mean is of the phase with the most device time.",
   "steps.groups.sub": "median, and the 99th percentile of 20 iterations or more",
   "steps.groups": "By phase and requests",
+  "steps.between":
+    "Between iterations: {time}, {share} of the {span} from the first to the last, in {gaps} gaps; median {median}, longest {longest}. Whether requests waited was not recorded.",
   "steps.table.iteration": "Iterations",
   "steps.source": "from {source}",
 };
@@ -77,6 +79,8 @@ export const zh: Record<keyof typeof en, string> = {
     "一次迭代从其在设备上的首个任务开始，到末个任务结束；迭代之间可能没有请求，这段时间不属于任何迭代。kernel 属于下发它的迭代。平均值取设备时间最多的阶段。",
   "steps.groups.sub": "中位数；不少于 20 次迭代时给出第 99 百分位数",
   "steps.groups": "按阶段和请求数",
+  "steps.between":
+    "迭代之间：{time}，占首次到末次迭代 {span} 的 {share}，共 {gaps} 段；中位数 {median}，最长 {longest}。未记录期间是否有请求等待。",
   "steps.table.iteration": "各次迭代",
   "steps.source": "来自 {source}",
 };

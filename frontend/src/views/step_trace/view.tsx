@@ -1,11 +1,11 @@
 import { type ComponentChildren, Fragment } from "preact";
-import type { StepTimes, StepTraceJson, ViewJson } from "../../api/types.gen";
+import type { StepTimes, StepTraceJson, TimeBetween, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { useAccepted, useView } from "../../state/use_view";
-import { type BarPart, Card, DataTable, Empty, Legend, Select, StackedBar, ViewFrame } from "../../widgets";
-import { partTitle } from "../../widgets/parts";
+import { type BarPart, Card, DataTable, Empty, Legend, type Row, Select, StackedBar, ViewFrame } from "../../widgets";
+import { partTitle, phaseName } from "../../widgets/parts";
 import type { ViewProps } from "../view";
 import { isOtherAverage, lanesOf, PARTS, partsInOrder, restOf } from "./parts";
 import { stepName, Trend } from "./trend";
@@ -68,11 +68,14 @@ function Parts({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; 
 function Iterations({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; span: string }) {
   const { groups, steps } = answer.tables;
   const query = { span, device: param("steps.device") };
+  const cell = { phase: (row: Row) => phaseName(row.get("phase") as string | null) };
+  const shared = { query, baseNs: answer.base_ns, bar: { column: "total_ns" }, cell };
   return (
     <div class="grid">
       {groups && (
         <Card title={t("steps.groups")} subtitle={t("steps.groups.sub")} help={t("steps.groups.help")}>
-          <DataTable table={groups} query={query} baseNs={answer.base_ns} bar={{ column: "total_ns" }} />
+          <DataTable table={groups} {...shared} />
+          {data.between && <p>{betweenText(data.between)}</p>}
         </Card>
       )}
       {data.steps.length > 1 && (
@@ -88,11 +91,22 @@ function Iterations({ data, answer, span }: { data: StepTraceJson; answer: ViewJ
       )}
       {steps && (
         <Card title={t("steps.table.iteration")} subtitle={t("steps.source", { source: data.source })}>
-          <DataTable table={steps} query={query} baseNs={answer.base_ns} bar={{ column: "total_ns" }} />
+          <DataTable table={steps} {...shared} />
         </Card>
       )}
     </div>
   );
+}
+
+function betweenText({ gaps, ...times }: TimeBetween): string {
+  return t("steps.between", {
+    time: format.duration(times.total_ns),
+    share: format.shareOf(times.total_ns, times.span_ns),
+    span: format.duration(times.span_ns),
+    gaps: format.integer(gaps),
+    median: format.duration(times.median_ns),
+    longest: format.duration(times.longest_ns),
+  });
 }
 
 /** Preparing, as in the Overview. */
@@ -182,12 +196,11 @@ function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimes
 
 /** "mean of 5 steps (5 to 9)", with the number of gaps if some are unknown. */
 function meanOf(data: StepTraceJson): string {
-  const counted = data.averaged;
-  const [first, last] = [counted[0] ?? "–", counted[counted.length - 1] ?? "–"];
-  if (counted.length === 1) return t("steps.mean.one", { step: first });
-  const text = t("steps.mean.of", { first, last, count: counted.length });
-  const gaps = data.steps.filter((step) => counted.includes(step.step) && step.gap_ns !== null).length;
-  return gaps === 0 || gaps === counted.length ? text : `${text}; ${t("steps.mean.gaps", { count: gaps })}`;
+  const { count, gaps } = data.averaged;
+  const [first, last] = [data.averaged.first ?? "–", data.averaged.last ?? "–"];
+  if (count === 1) return t("steps.mean.one", { step: first });
+  const text = t("steps.mean.of", { first, last, count });
+  return gaps === 0 || gaps === count ? text : `${text}; ${t("steps.mean.gaps", { count: gaps })}`;
 }
 
 /** Above this number of streams, lines are closer together. */

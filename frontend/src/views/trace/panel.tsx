@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { integer } from "../../base/format";
-import { type Key, t } from "../../i18n";
+import { type Key, type Period, t, tOf } from "../../i18n";
 import { readStored, store } from "../../state/storage";
 import { Segments } from "../../widgets";
 import { MarksPanel } from "./marks/marks_panel";
@@ -90,18 +90,18 @@ function tabsOf(session: TraceSession): Tab[] {
   if (session.search.text.value) tabs.push(tab("hits", session.search.total.value));
   const marks = session.marks.all.value.length;
   if (marks > 0) tabs.push(tab("marks", marks));
-  if (session.ranks.steps.value.length > 0) tabs.push(tab("steps", null));
+  if (session.ranks.steps.value.length > 0) tabs.push(tab("steps", null, session.ranks.period));
   return tabs;
 }
 
 /** `count` null: unknown or hidden. */
-function tab(id: PanelId, count: number | null): Tab {
+function tab(id: PanelId, count: number | null, period: Period = "step"): Tab {
   const note = count !== null && <span class="muted"> {integer(count)}</span>;
   return {
     id,
     label: (
       <>
-        {t(TITLES[id])}
+        {tOf(period, TITLES[id])}
         {note}
       </>
     ),

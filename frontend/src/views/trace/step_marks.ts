@@ -1,7 +1,7 @@
 /** The steps on the ruler. */
 
 import type { StepMarkJson } from "../../api/types.gen";
-import { t } from "../../i18n";
+import { tOf } from "../../i18n";
 import { whenRead } from "./derived_rows";
 import type { TraceSession } from "./session";
 
@@ -27,8 +27,9 @@ export class StepMarks {
 
   /** Shows them in the current language. */
   show(): void {
+    const { period } = this.session.data;
     const steps = this.found.map(({ step, device, start, end }) => {
-      return { name: t("trace.step", { step }), device: device === null ? "" : String(device), start, end };
+      return { name: tOf(period, "trace.step", { step }), device: device === null ? "" : String(device), start, end };
     });
     this.session.engine?.update({ steps });
   }

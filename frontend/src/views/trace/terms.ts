@@ -82,6 +82,7 @@ export const en = {
   "trace.flow.fwdbwd": "forward to backward",
 
   "trace.step": "step {step}",
+  "trace.step.iteration": "iteration {step}",
   "trace.search": "Search slices",
   "trace.search.tip":
     "All terms must match:\nmatmul   part of the name\n/^aclnn.*v[23]$/   regular expression (RE2)\ndur>1ms   duration (ns, us, ms, s)\narg:stream=12   value of an argument; arg:12 of any",
@@ -202,6 +203,7 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.flow.fwdbwd": "前向到反向",
 
   "trace.step": "step {step}",
+  "trace.step.iteration": "迭代 {step}",
   "trace.search": "搜索 slice",
   "trace.search.tip":
     "须满足全部条件：\nmatmul   名称的一部分\n/^aclnn.*v[23]$/   正则表达式（RE2）\ndur>1ms   耗时（ns、us、ms、s）\narg:stream=12   参数的值；arg:12 为任意参数",

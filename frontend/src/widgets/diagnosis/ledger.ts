@@ -29,7 +29,7 @@ export function chosenLedger(data: DiagnosisJson): NamedLedger | null {
 }
 
 /** True for time beside the step. */
-export const isOutside = ({ kind }: LedgerRowJson) => kind === "before" || kind === "after" || kind === "outside";
+export const isOutside = ({ kind }: LedgerRowJson) => ["before", "after", "outside", "between"].includes(kind);
 
 /** The rows of the step, and those beside it. */
 export function splitRows({ rows }: LedgerTableJson): [LedgerRowJson[], LedgerRowJson[]] {

@@ -41,6 +41,7 @@ const collective = {
 const data: TraceRanksJson = {
   ranks: [],
   parts: ["computing", "free"],
+  period: "step",
   lines: [line("s0", ["s0", 0, 0]), line("s1", ["s0", 100, 7]), line("s2", ["s0", 300, 4]), line("s3", null)],
   stragglers: ["s1"],
   groups: [],

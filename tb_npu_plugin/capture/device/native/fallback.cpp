@@ -1,7 +1,6 @@
 // Operators without a kernel for the device: the host computes them on views of the device's memory; each is one record.
 #include "npu.h"
 
-#include <ATen/SequenceNumber.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/library.h>
@@ -57,20 +56,6 @@ const Operator& describe(const c10::OperatorHandle& op) {
   return known.try_emplace(&op.operator_name(), op).first->second;
 }
 
-// The sequence number that links a forward operator with its backward ones, as torch.profiler shows it.
-int64_t sequence_of(bool requires_grad, uint8_t& flags) {
-  static thread_local uint64_t last = 0;
-  if (auto node = torch::autograd::get_current_node()) {
-    flags |= kBackward;
-    const auto number = node->sequence_nr();
-    return number == UINT64_MAX ? -1 : static_cast<int64_t>(number);
-  }
-  const auto next = at::sequence_number::peek();
-  const bool has_node = requires_grad && next > 0 && next != last && at::GradMode::is_enabled();
-  last = next;
-  return has_node ? static_cast<int64_t>(next) - 1 : -1;
-}
-
 // The arguments and results of one call, on their way to the host and back.
 class Call {
  public:
@@ -97,7 +82,7 @@ class Call {
     if (!signature) return;
     signature->begin_results();
     for (size_t i = first_; i < stack_.size(); i++) signature->add(stack_[i], false);
-    record.sequence = sequence_of(requires_grad_, record.flags);
+    if (torch::autograd::get_current_node()) record.flags |= kBackward;
     record.write_for(views_.index(), *signature);
     if (about_.has_dynamic_shape && !sized_ && (!about_.takes_mask || mask_)) record.write_sync(Sync::kShape);
   }
@@ -106,7 +91,6 @@ class Call {
   at::Tensor to_host(const at::Tensor& tensor, size_t argument) {
     if (!tensor.defined()) return tensor;
     if (on_device(tensor)) {
-      requires_grad_ |= tensor.requires_grad();
       mask_ |= tensor.scalar_type() == at::kBool || tensor.scalar_type() == at::kByte;
       return views_.host(tensor);
     }
@@ -186,7 +170,7 @@ class Call {
   torch::jit::Stack& stack_;
   const size_t first_;  // place of the first argument, then of the first result
   HostViews views_{false};
-  bool host_tensor_ = false, mask_ = false, sized_ = false, requires_grad_ = false;
+  bool host_tensor_ = false, mask_ = false, sized_ = false;
 };
 
 template <DispatchKey host>

@@ -1,6 +1,8 @@
-// Devices, streams and events. Work is done when it is submitted, so nothing ever waits; it is only recorded.
+// Devices, streams and events, and random numbers. Work is done when it is submitted, so nothing ever waits; it is only recorded.
 #include "npu.h"
 
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/GeneratorForPrivateuseone.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
@@ -75,6 +77,21 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
 };
 C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
 
+// Each device has a separate generator, which draws from one of the CPU.
+struct Generator final : c10::GeneratorImpl {
+  explicit Generator(DeviceIndex device, at::Generator host)
+      : GeneratorImpl(Device(kNpu, device), DispatchKeySet(DispatchKey::PrivateUse1)), host(std::move(host)) {}
+  void set_current_seed(uint64_t seed) override { host.set_current_seed(seed); }
+  uint64_t current_seed() const override { return host.current_seed(); }
+  uint64_t seed() override { return host.seed(); }
+  void set_offset(uint64_t offset) override { TORCH_CHECK(offset == 0, "npu: the simulated generator has no offset"); }
+  uint64_t get_offset() const override { return 0; }
+  void set_state(const c10::TensorImpl& state) override { host.unsafeGetGeneratorImpl()->set_state(state); }
+  c10::intrusive_ptr<c10::TensorImpl> get_state() const override { return host.unsafeGetGeneratorImpl()->get_state(); }
+  GeneratorImpl* clone_impl() const override { return new Generator(device_.index(), host.clone()); }
+  at::Generator host;
+};
+
 struct Hooks final : at::PrivateUse1HooksInterface {
   bool isBuilt() const { return true; }
   bool isAvailable() const { return true; }
@@ -113,6 +130,27 @@ void set_device(DeviceIndex device) {
               device_count(), " simulated devices (TB_NPU_DEVICES).");
   own_device = device;
 }
+
+at::Generator new_generator(DeviceIndex device) {
+  return at::make_generator<Generator>(device < 0 ? current_device() : device, at::detail::createCPUGenerator());
+}
+
+const at::Generator& default_generator(DeviceIndex device) {
+  static auto* generators = [] {
+    auto* all = new std::vector<at::Generator>;
+    for (int i = 0; i < kMaxDevices; i++) all->push_back(new_generator(static_cast<DeviceIndex>(i)));
+    return all;
+  }();
+  return (*generators)[device < 0 ? current_device() : device];
+}
+
+at::Generator host_generator(const at::Generator& generator) {
+  return static_cast<Generator*>(generator.unsafeGetGeneratorImpl())->host;
+}
+
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 6  // later releases ask the hooks
+REGISTER_GENERATOR_PRIVATEUSE1(new_generator)
+#endif
 
 void register_hooks() {
   static auto* hooks = new Hooks;

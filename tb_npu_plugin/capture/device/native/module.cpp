@@ -3,7 +3,6 @@
 
 #include "records.cpp"
 #include "memory.cpp"
-#include "generator.cpp"
 #include "guard.cpp"
 #include "views.cpp"
 #include "fallback.cpp"

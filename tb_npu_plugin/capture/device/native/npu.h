@@ -39,8 +39,7 @@ enum class Kind : uint8_t {
 // Record::detail of kCopy and kSync.
 enum class Copy : uint8_t { kHostToDevice, kDeviceToHost, kDeviceToDevice };
 enum class Sync : uint8_t { kEvent, kStream, kDevice, kScalar, kCopy, kShape };
-// Bits of Record::flags.
-constexpr uint8_t kPinned = 1, kNonBlocking = 2, kBackward = 4;
+constexpr uint8_t kBackward = 4;  // of Record::flags: the call is part of a backward pass
 
 // Moments: ns since the epoch. entry to begin and end to exit are what the call costs the host of a real device; begin
 // to end is the computation on the CPU, which replaces that of the device.
@@ -49,7 +48,7 @@ struct Record {
   int64_t stream;     // the stream's id; 0: the default stream
   int64_t id;         // memory: its address. event, wait for an event: the event's number. collective, arrival: its number
   int64_t bytes;      // memory: as asked for. copy: moved. arrival: ns by which the other rank came later than this one
-  int64_t sequence;   // arrival: the other rank, counted in the group. Else: autograd sequence number of the forward operator, or of the one that is differentiated; -1: none
+  int64_t sequence;   // arrival: the other rank, counted in the group. Else -1
   int32_t signature;  // in the table of signatures; -1: none
   int32_t thread;     // as gettid() says
   int16_t device;
@@ -82,7 +81,7 @@ class Signature {
   std::string text_;
 };
 
-// ---- guard.cpp: devices and streams
+// ---- guard.cpp: devices, streams and generators
 
 int device_count();
 void set_device_count(int count);
@@ -91,6 +90,9 @@ void set_device(DeviceIndex device);
 int64_t current_stream(DeviceIndex device);
 void set_stream(DeviceIndex device, int64_t stream);
 DeviceIndex index_of(Device device);  // the current device where the device has no index
+const at::Generator& default_generator(DeviceIndex device);
+at::Generator new_generator(DeviceIndex device);
+at::Generator host_generator(const at::Generator& generator);  // the CPU's one inside a device's
 
 // ---- memory.cpp
 
@@ -105,12 +107,6 @@ c10::Allocator* device_allocator();
 c10::Allocator* pinned_allocator();
 c10::DataPtr adopt(c10::DataPtr&& host, DeviceIndex device, int64_t bytes);  // host memory becomes device memory
 bool is_pinned(const void* address);
-
-// ---- generator.cpp
-
-const at::Generator& default_generator(DeviceIndex device);
-at::Generator new_generator(DeviceIndex device);
-at::Generator host_generator(const at::Generator& generator);  // the CPU's one inside a device's
 
 // ---- views.cpp: host tensors that share the memory of device tensors
 

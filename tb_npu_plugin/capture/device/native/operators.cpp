@@ -114,7 +114,6 @@ void move(const Tensor& from, const Tensor& to, bool non_blocking) {
   const auto direction = from_device ? (to_device ? Copy::kDeviceToDevice : Copy::kDeviceToHost) : Copy::kHostToDevice;
   record.bytes = static_cast<int64_t>(to.nbytes());
   record.detail = static_cast<uint8_t>(direction);
-  record.flags = static_cast<uint8_t>((pinned ? kPinned : 0) | (non_blocking ? kNonBlocking : 0));
   record.write_for((to_device ? to : from).device().index(), signature);
   // Memory that is not pinned moves through a buffer of the driver, which the host waits for.
   if (direction != Copy::kDeviceToDevice && !(pinned && non_blocking)) record.write_sync(Sync::kCopy);

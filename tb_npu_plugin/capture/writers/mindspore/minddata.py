@@ -8,7 +8,8 @@ remarks are in our words.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tb_npu_plugin.capture.simulation.data_pipeline import (
@@ -23,15 +24,14 @@ from tb_npu_plugin.capture.simulation.data_pipeline import (
     Pipeline,
 )
 from tb_npu_plugin.capture.simulation.records import Segment
-from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.mindspore.record import GET_NEXT
-from tb_npu_plugin.capture.writers.text import CsvFile, cell
+from tb_npu_plugin.capture.writers.text import cell
 from tb_npu_plugin.schema import minddata as schema
 from tb_npu_plugin.schema.core import ResultFile
 
 FRAMEWORK = "FRAMEWORK"
 _CORES = 192
-_NEWLINE = "\r\n"
 #: Operator -> the next one towards the reader that has a queue.
 _INPUTS = {DEVICE_QUEUE: BATCH, BATCH: MAP, MAP: READER}
 #: Limits of the remarks, percent: CPU per worker, queues.
@@ -42,10 +42,11 @@ Json = dict[str, Any]
 _Record = tuple[int, int, int, int, int]
 
 
-class MindData:
+class MindData(Writer):
     """Collects when the training took its batches; everything else follows from that when it is closed."""
 
     def __init__(self, output: Output) -> None:
+        self._output = output
         self._folder, self._process, self._options = output.folder, output.process, output.options
         self._waits: list[tuple[int, int]] = []
 
@@ -70,27 +71,23 @@ class MindData:
         moments = range(start, end, interval * 1_000_000)
         sizes = {operator: pipeline.sizes(operator, moments) for operator in OPERATORS if operator.capacity}
         batches = _batches(pipeline, start, end)
-        raw = self._folder.parent / FRAMEWORK
-        raw.mkdir(exist_ok=True)
+        (self._folder.parent / FRAMEWORK).mkdir(exist_ok=True)
         self._write(FRAMEWORK, schema.PIPELINE_PROFILING, json.dumps(_profiling(sizes, interval)))
         self._write(FRAMEWORK, schema.CPU, json.dumps(_cpu(pipeline, moments, interval)))
-        lines = "".join(" ".join(map(str, record)) + "\n" for record in batches)
-        self._write(FRAMEWORK, schema.BATCHES, lines)
+        self._write(FRAMEWORK, schema.BATCHES, "".join(" ".join(map(str, record)) + "\n" for record in batches))
         if text:
             self._table(sizes, interval)
-            summary = _summary([_figures_of(operator, pipeline, sizes) for operator in OPERATORS], batches)
+            summary = _summary(_figures(pipeline, sizes), batches)
             self._write(self._folder.name, schema.SUMMARY, json.dumps(summary))
-            path = self._folder / schema.name_for_rank(schema.SUMMARY, self._process.rank)
-            rows = [",".join(cell(str(value)) for value in (key, *values)) for key, values in summary.items()]
-            path.with_suffix(".csv").write_bytes("".join(row + _NEWLINE for row in rows).encode())
+            lines = _csv(",".join(cell(str(value)) for value in (key, *values)) for key, values in summary.items())
+            self._write(self._folder.name, schema.SUMMARY, lines, ".csv")
 
-    def _write(self, folder: str, file: ResultFile, text: str) -> None:
+    def _write(self, folder: str, file: ResultFile, text: str, suffix: str = "") -> None:
         path = self._folder.parent / folder / schema.name_for_rank(file, self._process.rank)
-        path.write_text(text, encoding="utf-8")
+        path.with_suffix(suffix or path.suffix).write_bytes(text.encode())
 
     def _dataset(self, pipeline: Pipeline) -> None:
-        keys = tuple(column.headers[0] for column in schema.DATASET.columns)
-        file = CsvFile(self._folder / schema.DATASET.name, keys, _NEWLINE)
+        file = self._output.csv(schema.DATASET)
         waits = [end - start for start, end in self._waits]
         file.add([f"GetNext,DataQueue,{len(waits)},{sum(waits) / len(waits) / 1000:.2f},"])
         for operator in OPERATORS:
@@ -100,13 +97,10 @@ class MindData:
             if count:
                 stage = "Push" if operator is DEVICE_QUEUE else "WorkerEntry"
                 file.add([f"{operator.type}Op,{stage},{count},{each / 1000:.2f},workers={operator.workers}"])
-        file.close()
 
     def _table(self, sizes: dict[Operator, list[int]], interval: int) -> None:
         """minddata_pipeline_raw: from the root on; an operator without a queue is stepped over."""
-        path = self._folder / schema.name_for_rank(schema.PIPELINE, self._process.rank)
-        file = CsvFile(path, schema.RAW_HEADER, _NEWLINE)
-        parent = ""
+        parent, lines = "", [",".join(schema.RAW_HEADER)]
         for operator in (DEVICE_QUEUE, *_INPUTS.values()):
             found, queue = sizes.get(operator), ["", "", "", ""]
             if found:
@@ -114,9 +108,13 @@ class MindData:
                 queue = [json.dumps(found), str(average), str(operator.capacity), str(average / operator.capacity)]
             children = json.dumps([_INPUTS[operator].id]) if operator in _INPUTS else ""
             front = [str(operator.id), f"{operator.type}Op", str(operator.workers)]
-            file.add([",".join(map(cell, [*front, *queue, str(interval), parent, children]))])
+            lines.append(",".join(map(cell, [*front, *queue, str(interval), parent, children])))
             parent = str(operator.id)
-        file.close()
+        self._write(self._folder.name, schema.PIPELINE, _csv(lines))
+
+
+def _csv(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\r\n" for line in lines)
 
 
 def _profiling(sizes: dict[Operator, list[int]], interval: int) -> Json:
@@ -186,13 +184,14 @@ def _batches(pipeline: Pipeline, start: int, end: int) -> list[_Record]:
 @dataclass(frozen=True)
 class _Figures:
     """One operator in the summary. average: entries of its output queue; used, empty: percent; -1 without a queue. cpu: percent
-    of all workers."""
+    of all workers; source: whose output queue is its input."""
 
     operator: Operator
-    average: float
-    used: float
-    empty: float
     cpu: float
+    source: _Figures | None
+    average: float = -1
+    used: float = -1
+    empty: float = -1
 
     @property
     def name(self) -> str:
@@ -204,14 +203,48 @@ class _Figures:
         """Percent of one worker."""
         return round(self.cpu / self.operator.workers, 2)
 
+    def cpu_remark(self) -> str:
+        """Too few workers, or too many."""
+        cpu, workers = self.worker_cpu, self.operator.workers
+        if cpu > _BUSY:
+            return f"{self.name}: {cpu}% CPU per worker; num_parallel_workers>{workers} may help."
+        if cpu < _LAZY and workers > 1:
+            return f"{self.name}: {cpu}% CPU per worker; num_parallel_workers={workers} may be more than it needs."
+        return ""
 
-def _figures_of(operator: Operator, pipeline: Pipeline, sizes: dict[Operator, list[int]]) -> _Figures:
-    cpu, found = float(sum(_user_and_system(_percent(pipeline, operator)))), sizes.get(operator)
-    if not found:
-        return _Figures(operator, -1, -1, -1, cpu)
-    average = round(sum(found) / len(found), 2)
-    used, empty = round(100 * average / operator.capacity, 2), round(100 * found.count(0) / len(found), 2)
-    return _Figures(operator, average, used, empty, cpu)
+    def queue_remark(self) -> str:
+        """Its queues are too empty."""
+        used, source = self.used, self.source
+        if source is None:
+            return f"{self.name}: a leaf with {used}% of its output queue used." if -1 != used < _LEAF else ""
+        if self.operator is DEVICE_QUEUE and source.empty > _EMPTY:
+            return f"{self.name}: its input queue is empty {source.empty}% of the time."
+        if self.operator is MAP and source.used - used > _DIFFERENCE:
+            return f"{self.name}: {source.used}% of the input queue and {used}% of the output queue used."
+        return ""
+
+    def suggestion(self) -> str:
+        """What to do about it if it holds up the others."""
+        cpu, source = self.worker_cpu, self.source
+        if cpu > _BUSY:
+            return f"{cpu}% CPU per worker: more than {self.operator.workers} workers."
+        if cpu < _LAZY and source is not None and (source.used < _STARVED or self.used - source.used > _DIFFERENCE):
+            return f"{cpu}% CPU per worker: a larger prefetch_size."
+        return ""
+
+
+def _figures(pipeline: Pipeline, sizes: dict[Operator, list[int]]) -> list[_Figures]:
+    """Of all operators, by id."""
+    out: dict[Operator, _Figures] = {}
+    for operator in reversed(OPERATORS):
+        source = out[_INPUTS[operator]] if operator in _INPUTS else None
+        figures = _Figures(operator, float(sum(_user_and_system(_percent(pipeline, operator)))), source)
+        if found := sizes.get(operator):
+            average = round(sum(found) / len(found), 2)
+            used, empty = round(100 * average / operator.capacity, 2), round(100 * found.count(0) / len(found), 2)
+            figures = replace(figures, average=average, used=used, empty=empty)
+        out[operator] = figures
+    return [out[operator] for operator in OPERATORS]
 
 
 def _summary(figures: list[_Figures], batches: list[_Record]) -> dict[str, list[Any]]:
@@ -235,46 +268,7 @@ def _summary(figures: list[_Figures], batches: list[_Record]) -> dict[str, list[
         out[key] = [round(sum(values) / len(values), 3) if values else -1]
     out[schema.SUMMARY_WORKER_CPU] = [each.worker_cpu for each in figures]
     judged = [each for each in figures if each.operator is not EPOCH_CTRL]
-    inputs = {each.operator: figures[_INPUTS[each.operator].id] for each in judged if each.operator in _INPUTS}
-    cpu = [text for each in judged for text in _cpu_remarks(each)]
-    queues = [text for each in judged for text in _queue_remarks(each, inputs.get(each.operator))]
-    warning, suggestion = "", ""
-    for each in reversed(judged[1:]):  # the last hit counts, from the highest id down
-        found = _bottleneck(each, inputs.get(each.operator))
-        warning, suggestion = (each.name, found) if found else (warning, suggestion)
-    remarks = zip(schema.REMARKS, (cpu, queues, [warning], [suggestion]))
-    return {**out, **{key: texts for key, texts in remarks if any(texts)}}
-
-
-def _cpu_remarks(each: _Figures) -> list[str]:
-    cpu, workers = each.worker_cpu, each.operator.workers
-    if cpu > _BUSY:
-        return [f"{each.name}: {cpu}% CPU per worker; num_parallel_workers>{workers} may help."]
-    if cpu < _LAZY and workers > 1:
-        return [f"{each.name}: {cpu}% CPU per worker; num_parallel_workers={workers} may be more than it needs."]
-    return []
-
-
-def _queue_remarks(each: _Figures, source: _Figures | None) -> list[str]:
-    """source: of its input queue, None for the reader."""
-    used, name = each.used, each.name
-    if each.operator is BATCH:
-        return []
-    if source is None:
-        return [f"{name}: a leaf with {used}% of its output queue used."] if -1 != used < _LEAF else []
-    if each.operator is DEVICE_QUEUE:
-        empty = source.empty
-        return [f"{name}: its input queue is empty {empty}% of the time."] if empty > _EMPTY else []
-    if source.used - used > _DIFFERENCE:
-        return [f"{name}: {source.used}% of the input queue and {used}% of the output queue used."]
-    return []
-
-
-def _bottleneck(each: _Figures, source: _Figures | None) -> str:
-    """What to do about an operator that holds up the others; empty for any other."""
-    cpu = each.worker_cpu
-    if cpu > _BUSY:
-        return f"{cpu}% CPU per worker: more than {each.operator.workers} workers."
-    if cpu < _LAZY and source is not None and (source.used < _STARVED or each.used - source.used > _DIFFERENCE):
-        return f"{cpu}% CPU per worker: a larger prefetch_size."
-    return ""
+    cpu, queues = [each.cpu_remark() for each in judged], [each.queue_remark() for each in judged]
+    slow = next((each for each in judged[1:] if each.suggestion()), None)  # that of the lowest id
+    remarks = cpu, queues, [slow.name if slow else ""], [slow.suggestion() if slow else ""]
+    return {**out, **{key: list(filter(None, texts)) for key, texts in zip(schema.REMARKS, remarks) if any(texts)}}

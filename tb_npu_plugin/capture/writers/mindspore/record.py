@@ -14,16 +14,7 @@ from functools import cache
 from operator import attrgetter
 from typing import TypeVar, Union
 
-from tb_npu_plugin.capture.simulation.records import (
-    CommOp,
-    HostOp,
-    OpInfo,
-    Process,
-    PyCall,
-    Queued,
-    Segment,
-    Task,
-)
+from tb_npu_plugin.capture.simulation.records import CommOp, HostOp, OpInfo, Process, PyCall, Queued, Segment, Task
 from tb_npu_plugin.capture.simulation.samples import Allocation
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.schema.mindspore import EVENT_SEPARATOR, MINDSPORE, SHAPE_SEPARATOR
@@ -67,7 +58,10 @@ class Recorder:
             step=segment.step if self._marks else None,
             ops=sorted(ops, key=lambda op: (op.start, -op.end)),
             queue=pairs,
-            python=[replace(call, name=_frame(call.name)) for call in segment.python],
+            python=[
+                replace(call, name=call.name.replace(_MODULE, "Cell: ").replace("torch/", "mindspore/"))
+                for call in segment.python
+            ],
             tasks=[_relink(task, starts, launches) for task in segment.tasks],
             comm=[_relink(op, starts, launches) for op in segment.comm],
             memory=[_allocation(block, pairs) for block in segment.memory if not block.graph_engine],
@@ -140,11 +134,6 @@ def _path(stack: list[Union[PyCall, HostOp]]) -> str:
             title, _, number = call.name.replace(_MODULE, "").rpartition("_")
             parts.append(f"{number}-{title}")
     return "/".join(parts)
-
-
-def _frame(name: str) -> str:
-    """A Python frame or module of a MindSpore program."""
-    return name.replace(_MODULE, "Cell: ").replace("torch/", "mindspore/")
 
 
 def _relink(launch: _Launch, starts: list[int], launches: dict[int, HostOp]) -> _Launch:

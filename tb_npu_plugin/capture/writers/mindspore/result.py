@@ -4,112 +4,50 @@ Arguments and side files."""
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable
-from dataclasses import replace
-from functools import cache
+from pathlib import Path
 
-from tb_npu_plugin.capture.simulation.records import CommOp, HostOp, Kernel, OpInfo, Process, Segment, Task
+from tb_npu_plugin.capture.simulation.records import Process
 from tb_npu_plugin.capture.writers.analysis_db import CommunicationDatabase
-from tb_npu_plugin.capture.writers.communication import Steps
-from tb_npu_plugin.capture.writers.communication_figures import Moved
-from tb_npu_plugin.capture.writers.dialect import NEW, Dialect, Options
+from tb_npu_plugin.capture.writers.communication import Rules
+from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.framework import Framework
-from tb_npu_plugin.capture.writers.kernels_csv import Kernels
-from tb_npu_plugin.capture.writers.mindspore.memory import Allocations, MemoryRecord
+from tb_npu_plugin.capture.writers.mindspore.csv_files import (
+    Allocations,
+    HostWindows,
+    LaunchedKernels,
+    MemoryRecord,
+    OperatorShapes,
+    StepTrace,
+)
 from tb_npu_plugin.capture.writers.mindspore.minddata import MindData
-from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, Recorder
-from tb_npu_plugin.capture.writers.mindspore.steps import HostWindows, StepTrace
+from tb_npu_plugin.capture.writers.mindspore.record import Recorder
 from tb_npu_plugin.capture.writers.mindspore.trace import LaunchedTrace
-from tb_npu_plugin.capture.writers.overlap import Windows
 from tb_npu_plugin.capture.writers.result_db import ProfilerDatabase
 from tb_npu_plugin.capture.writers.side_files import group_infos
-from tb_npu_plugin.capture.writers.text import cell
 from tb_npu_plugin.schema import mindspore as names
-from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema.mindspore import SUFFIX
 from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.schema.torch_npu_db import TABLES
 from tb_npu_plugin.schema.torch_npu_json import GROUPS
+from tb_npu_plugin.schema.trace_events import OLD_COMMUNICATION
 
-
-class LaunchedKernels(Kernels):
-    """kernel_details.csv, whose names begin with the launch where the host was profiled; and op_statistic.csv."""
-
-    def __init__(self, output: Output, windows: Windows) -> None:
-        super().__init__(output, windows)
-        self._named = cache(_named)
-
-    def _shown(self, task: Task) -> Kernel:
-        if task.op is None or not self._output.options.cpu:
-            return task.kernel
-        return self._named(task.op.info, task.kernel)
-
-
-def _named(info: OpInfo, kernel: Kernel) -> Kernel:
-    return replace(kernel, name=f"{info.name}{names.LAUNCH_SEPARATOR}{kernel.name}")
-
-
-class OperatorShapes:
-    """operator_details.csv: name and shapes of each launch; not made without shapes."""
-
-    def __init__(self, output: Output) -> None:
-        self._file, self._shapes = output.csv(schema.OPERATORS, names.OPERATOR_KEYS), output.options.shapes
-
-    def add(self, segment: Segment) -> None:
-        """Write the launches of one segment, by start."""
-        if self._shapes:
-            self._file.add([self._line(op) for op in segment.ops if op.info.name.startswith(LAUNCH)])
-
-    def _line(self, op: HostOp) -> str:
-        return f"{cell(op.info.name[len(LAUNCH) :])},{cell(op.info.shapes)}"
-
-    def close(self) -> None:
-        """Finish the file."""
-        self._file.close()
-
-
-_TYPES = re.compile("invalid|broadcast|allreduce|reduce|allgather|reducescatter|scatter|alltoall")
-
-
-class MarkedSteps(Steps):
-    """p2p is recognised by case-sensitive words, so that hcom_send_ is a collective without a known type."""
-
-    WHOLE, NAME = names.WHOLE_STEP, names.OP_NAME
-
-    @staticmethod
-    def is_p2p(op: CommOp) -> bool:
-        """The operator is listed under p2p."""
-        return any(word in op.name for word in names.P2P_WORDS)
-
-    @staticmethod
-    def type_of(op: CommOp) -> str:
-        """Type by the name; where that holds none, the name itself with its group."""
-        found = _TYPES.search(op.name.lower())
-        return found.group() if found else f"{op.name.lower()}@{op.group.id}"
-
-    @staticmethod
-    def order(links: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
-        """Links in the order in which they were first used."""
-        return links
-
-    @staticmethod
-    def lowest(each: list[Moved]) -> dict[str, Moved]:
-        """All are there, however few operators."""
-        return {f"bottom{n}": each[-min(n, len(each))] for n in (2, 3)}
-
-
+#: p2p is recognised by case-sensitive words, so that hcom_send_ is a collective without a known type.
+_COMMUNICATION = Rules(
+    whole=names.WHOLE_STEP,
+    name_key=names.OP_NAME,
+    p2p=tuple(names.P2P_WORDS),
+    types="invalid|broadcast|allreduce|reduce|allgather|reducescatter|scatter|alltoall",
+    no_type="{}@{}",
+    by_rank=False,
+    all_lowest=True,
+)
 #: MindSpore 2.7 with CANN 8.2: its parser looks for communication under HCCL.
-DIALECT = replace(
-    NEW,
-    core="HCCL",
-    process="HCCL",
-    cann_level="hccl",
-    cann_prefix="Hccl@",
+DIALECT = Dialect(
+    communication=OLD_COMMUNICATION,
+    absent=frozenset({"kernels.device_id", "step_trace.device_id", "memory_record.stream"}),
     task_time=False,
     ids_at_level_0=True,
-    no_device_id=frozenset({"kernels", "step_trace"}),
     spelling={"kernels.step": 1},
     torch_npu=None,
     framework_version="2.7.0",
@@ -117,50 +55,33 @@ DIALECT = replace(
 )
 
 
-#: Arguments of a schedule, as they are without one.
-_SCHEDULE = {"wait": 0, "active": 1, "warmup": 0, "repeat": 0, "skip_first": 0}
+#: Content of profiler_info_{rank}.json: what every capture has, and defaults.
+_INFO = Path(__file__).with_name("profiler_info.json")
 
 
 def info(process: Process, options: Options, dialect: Dialect) -> str:
     """Content of profiler_info_{rank}.json."""
-    metrics, schedule = AIC_METRICS[options.metrics], options.schedule or {}
-    parameters = {
+    metrics, content = AIC_METRICS[options.metrics], json.loads(_INFO.read_bytes())
+    parameters = content[names.PARAMETERS]
+    parameters |= {
         "activities": [name for name, on in (("CPU", options.cpu), ("NPU", options.npu)) if on],
         "with_stack": options.stack,
         "profile_memory": options.memory,
         "data_process": options.data_process,
-        "parallel_strategy": False,
-        "start_profile": True,
-        "hbm_ddr": False,
-        "pcie": False,
-        "sync_enable": True,
         "record_shapes": options.shapes,
         "profiler_level": f"Level{options.level}" if options.kernels else "LevelNone",
         "aic_metrics": "None" if metrics == "AiCoreNone" else metrics,
         "l2_cache": options.l2_cache,
-        "mstx": False,
-        "mstx_domain_include": [],
-        "mstx_domain_exclude": [],
-        "data_simplification": True,
         "export_type": list(options.export),
         "sys_io": options.sys_io,
         "sys_interconnection": options.sys_interconnection,
-        "host_sys": [],
-        names.SCHEDULE: {key: schedule.get(key, default) for key, default in _SCHEDULE.items()},
         names.IS_SET_SCHEDULE: options.schedule is not None,
     }
-    return json.dumps(
-        {
-            names.PARAMETERS: parameters,
-            names.MS_INFO: {names.RANK_ID: str(process.rank), names.DEVICE_ID: str(process.device)},
-            names.CANN_INFO: {},
-            names.COST: {},
-            names.MS_VERSION: dialect.framework_version,
-            names.CANN_VERSION: dialect.cann,
-            names.JIT_LEVEL: "O0",
-        },
-        indent=4,
-    )
+    schedule = parameters[names.SCHEDULE]
+    schedule |= {key: value for key, value in (options.schedule or {}).items() if key in schedule}
+    content[names.MS_INFO] = {names.RANK_ID: str(process.rank), names.DEVICE_ID: str(process.device)}
+    content |= {names.MS_VERSION: dialect.framework_version, names.CANN_VERSION: dialect.cann}
+    return json.dumps(content, indent=4)
 
 
 def metadata(process: Process, options: Options) -> str:
@@ -169,7 +90,7 @@ def metadata(process: Process, options: Options) -> str:
     return json.dumps({**options.metadata, **({GROUPS: groups} if groups else {})}, indent=4)
 
 
-def _others(output: Output, windows: Windows) -> list[Writer]:
+def _others(output: Output) -> list[Writer]:
     """The files of the data pipeline, and databases."""
     options, process = output.options, output.process
     out: list[Writer] = [MindData(output)]
@@ -186,12 +107,12 @@ MINDSPORE = Framework(
     dialect=DIALECT,
     windows=HostWindows,
     kernels=LaunchedKernels,
-    steps=lambda output, _: StepTrace(output),
-    trace=lambda output, _: LaunchedTrace(output),
-    operators=lambda output, _: OperatorShapes(output),
-    allocations=lambda output, _: Allocations(output),
-    memory_record=lambda output, _: MemoryRecord(output),
-    communication=MarkedSteps,
+    steps=StepTrace,
+    trace=LaunchedTrace,
+    operators=OperatorShapes,
+    allocations=Allocations,
+    memory_record=MemoryRecord,
+    communication=_COMMUNICATION,
     others=_others,
     info=info,
     metadata=metadata,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment, Task
+from tb_npu_plugin.capture.simulation.records import Segment, Task
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, scope_of
 from tb_npu_plugin.capture.writers.text import decimals
@@ -30,17 +30,12 @@ class LaunchedEvents(DeviceEvents):
         out: list[Timed] = []
         pid, (category, name) = self._pids["Ascend Hardware"], names.NPU_FLOW
         for task in segment.tasks:
-            op = task.op
-            if op is None or not op.info.name.startswith(LAUNCH):
-                continue
-            common = f'"bp": "e", "cat": "{category}", "name": "{name}", "id": {self._ts(task.start)}'
-            out.append(
-                (
-                    task.start,
-                    f'{{"ph": "s", {common}, "pid": {_PID}, "tid": {op.tid}, "ts": {self._ts(op.start)}}}, '
-                    f'{{"ph": "f", {common}, "pid": {pid}, "tid": {task.stream}, "ts": {self._ts(task.start)}}}',
-                )
-            )
+            if (op := task.op) is not None and op.info.name.startswith(LAUNCH):
+                at, start = self._ts(task.start), self._ts(op.start)
+                common = f'"bp": "e", "cat": "{category}", "name": "{name}", "id": {at}'
+                text = f'{{"ph": "s", {common}, "pid": {_PID}, "tid": {op.tid}, "ts": {start}}}, '
+                text += f'{{"ph": "f", {common}, "pid": {pid}, "tid": {task.stream}, "ts": {at}}}'
+                out.append((task.start, text))
         return out
 
 
@@ -69,17 +64,21 @@ class FrameworkEvents:
 
     def __init__(self, output: Output, ts: Clock) -> None:
         self._options, self._launcher, self._ts = output.options, output.process.dequeue_tid, ts
-        self._front = cache(_front)
+        self._name = cache(quote)
         self._threads: set[int] = set()
         self._depth = -1
+
+    def _slice(self, name: str, pid: int, tid: int, start: int, end: int, category: str = "") -> str:
+        rest = f', "cat": "{category}"' if category else ""
+        return (
+            f'{{"name": {self._name(name)}, "ph": "X", "pid": {pid}, "tid": {tid}, "ts": {self._ts(start)}, '
+            f'"dur": "{decimals(end - start)}"{rest}, "args": {{}}}}'
+        )
 
     def ops(self, segment: Segment) -> list[str]:
         """Events of the framework."""
         self._threads.update(op.tid for op in segment.ops)
-        return [self._event(op) for op in segment.ops]
-
-    def _event(self, op: HostOp) -> str:
-        return f'{self._front(op.info)}{op.tid}, "ts": {self._ts(op.start)}, "dur": {_duration(op.end - op.start)}, "args": {{}}}}'
+        return [self._slice(op.info.name, _PID, op.tid, op.start, op.end) for op in segment.ops]
 
     def flows(self, segment: Segment) -> list[str]:
         """From the event on the main thread to the launch."""
@@ -93,13 +92,8 @@ class FrameworkEvents:
 
     def calls(self, segment: Segment) -> list[str]:
         """Python frames."""
-        if not self._options.stack:
-            return []
-        return [
-            f'{{"name": {quote(call.name)}, "ph": "X", "pid": {_PID}, "tid": {call.tid}, "ts": {self._ts(call.start)}, '
-            f'"dur": {_duration(call.end - call.start)}, "cat": "{names.PYTHON}", "args": {{}}}}'
-            for call in segment.python
-        ]
+        calls = segment.python if self._options.stack else ()
+        return [self._slice(call.name, _PID, call.tid, call.start, call.end, names.PYTHON) for call in calls]
 
     def scopes(self, segment: Segment) -> list[str]:
         """Scope Layer: one lane a depth, neighbours of one scope merged; of parallel tasks the first."""
@@ -120,16 +114,10 @@ class FrameworkEvents:
         return out + self._close(open_, 0)
 
     def _close(self, open_: list[tuple[str, int, int]], keep: int) -> list[str]:
-        out = []
-        for depth in range(keep, len(open_)):
-            name, start, end = open_[depth]
-            self._depth = max(self._depth, depth)
-            out.append(
-                f'{{"name": {quote(name)}, "ph": "X", "pid": {_SCOPE_PID}, "tid": {depth}, "ts": {self._ts(start)}, '
-                f'"dur": {_duration(end - start)}, "args": {{}}}}'
-            )
+        self._depth = max(self._depth, len(open_) - 1)
+        out = [self._slice(name, _SCOPE_PID, depth, start, end) for depth, (name, start, end) in enumerate(open_)]
         del open_[keep:]
-        return out
+        return out[keep:]
 
     def rows(self) -> list[str]:
         """Names of the processes and threads."""
@@ -140,12 +128,3 @@ class FrameworkEvents:
         for name, rows in threads.items():
             out += process_rows(name, names.PIDS[name], "CPU", names.SORTS[name], rows)
         return out
-
-
-def _duration(ns: int) -> str:
-    """JSON text of us."""
-    return f'"{decimals(ns)}"'
-
-
-def _front(info: OpInfo) -> str:
-    return f'{{"name": {quote(info.name)}, "ph": "X", "pid": {_PID}, "tid": '

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.capture.mindspore import ranks
+from tb_npu_plugin.capture.mindspore import exchanges
+from tb_npu_plugin.capture.mindspore.exchanges import collectives_of, wait_for_other_ranks
 from tb_npu_plugin.capture.mindspore.parse import parse_folder
-from tb_npu_plugin.capture.mindspore.ranks import collectives_of, wait_for_other_ranks
 from tb_npu_plugin.capture.mindspore.raw_data import Launch, RawData
 from tests.support.invariants import check_all
 from tests.unit.capture.mindspore.captures import write_rank
@@ -96,5 +96,5 @@ def test_a_rank_that_still_records_is_waited_for(tmp_path: Path, monkeypatch: py
     path.write_text(json.dumps({**capture, "pid": 1 << 30}))
     assert wait_for_other_ranks(own)
     path.write_text(json.dumps({**capture, "pid": 1}))
-    monkeypatch.setattr(ranks, "_PATIENCE", 0.01)
+    monkeypatch.setattr(exchanges, "_PATIENCE", 0.01)
     assert not wait_for_other_ranks(own)

@@ -154,7 +154,7 @@ def test_as_many_steps_as_the_events_need(tmp_path: Path) -> None:
         ("--level Level0 --aic-metrics Memory", "--level Level0 records no --aic-metrics"),
         ("--export-type csv", "is not text, db or text,db"),
         ("--framework mindspore --task-queue 0", "TASK_QUEUE_ENABLE is a variable of torch_npu"),
-        ("--without trace,comm", "there is no kind of files 'comm'\nKnown are: trace, communication, kernels, "),
+        ("--without trace,comm", "Unknown kind of files 'comm'\nKnown are: trace, communication, kernels, "),
         ("--framework mindspore --bubble zero", "Leave --bubble zero out."),
         ("--data-process", "only MindSpore profiles the data pipeline"),
     ],
@@ -175,7 +175,7 @@ def test_existing_results_are_not_overwritten(tmp_path: Path) -> None:
     invoke(tmp_path, "--ranks 2 --only-ranks 0 --steps 1")
     invoke(tmp_path, "--ranks 2 --only-ranks 1 --steps 1")  # another rank may join it
     before = contents(tmp_path)
-    assert "is there already" in invoke(tmp_path, "--level Level0 --no-memory --steps 1", status=2)
+    assert "already exists" in invoke(tmp_path, "--level Level0 --no-memory --steps 1", status=2)
     assert contents(tmp_path) == before
 
 

@@ -12,8 +12,8 @@ import pytest
 from tb_npu_plugin.capture.command import METRICS
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe, write_run
-from tb_npu_plugin.capture.writers.built_in_marks import COMMUNICATION, DATALOADER
 from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.torch_record import COMMUNICATION, DATALOADER
 from tests.support.invariants import check_all
 from tests.support.pairs import Axes, covering
 from tests.support.views import open_all

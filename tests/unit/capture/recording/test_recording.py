@@ -45,11 +45,11 @@ def test_the_trace_keeps_nanoseconds_and_replaces_invalid_utf8_and_skips_a_bad_e
     (tmp_path / "t.json").write_bytes(content.encode().replace(b"@", b"\xe9"))
     recorded = Reader().read(tmp_path / "t.json", lambda done: None)
     assert recorded.lost == 1
-    assert [(call.signature.name, call.start, call.end - call.start) for call in recorded.calls] == [
+    assert [(call.info.name, call.start, call.end - call.start) for call in recorded.calls] == [
         ("aten::cat", 1004400792140206152, 1501),
         ("model\ufffd.py(1): f", 1004400792140207153, 1501),
     ]
-    signature = recorded.calls[0].signature
+    signature = recorded.calls[0].info
     assert signature.shapes == "2,3;\r\n4;\r\n5;\r\n"
     assert signature.types == "float;\r\nTensorList;\r\nTensorList;\r\nScalar"
 

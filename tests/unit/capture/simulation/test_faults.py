@@ -16,7 +16,7 @@ def test_faults_of_the_command_line() -> None:
     words = {text.partition(":")[0] for text in (*ranks, "memory-leak", "ai-cpu", "dynamic-shapes", "fragmentation")}
     assert set(faults.as_json()) == words
     every = [
-        f"{word}:0-1" if fault.of == "link" else f"{word}:0" if fault.of == "rank" else word
+        f"{word}:0-1" if fault.strikes == "link" else f"{word}:0" if fault.strikes == "rank" else word
         for word, fault in FAULTS.items()
     ]
     assert set(parse_faults(every, 2).as_json()) == set(FAULTS)
@@ -26,7 +26,7 @@ def test_faults_of_the_command_line() -> None:
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ("fire", "is no fault"),
+        ("fire", "Unknown fault 'fire'"),
         ("slow-rank", "not understood"),
         ("slow-rank:0:1.5:7", "not understood"),
         ("slow-link:1", "not understood"),

@@ -8,7 +8,7 @@ from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.recording.marks import StreamMark
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.chips import CHIPS
-from tb_npu_plugin.capture.simulation.host import Place
+from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Process
 
@@ -31,8 +31,8 @@ def test_a_recorded_rank_has_the_figures_that_were_worked_out_without_records(ta
 
 @pytest.fixture
 def host() -> RecordedHost:
-    host = RecordedHost(Place(Process(7, 0, 0, 1, START, dequeue_tid=8), CHIP, "seed", 0))
-    host.begin(START)
+    host = RecordedHost(RankSetup(Process(7, 0, 0, 1, START, dequeue_tid=8), CHIP, "seed", 0))
+    host.clock.begin(START)
     host.use(7, 0)
     return host
 
@@ -53,15 +53,15 @@ def test_tasks_of_a_stream_are_numbered_in_their_order_and_marks_with_them(host:
 
 def test_a_recorded_host_keeps_its_times_and_is_shown_later_only_after_it_has_waited(host: RecordedHost) -> None:
     op = begin(host)
-    host.move_to(START + 1_000, START + 1_100)
+    host.clock.move_to(START + 1_000, START + 1_100)
     host.launch_all(ADD)  # ends before the limit, but for 10 ns for each thing that takes time
-    assert START + 1_100 <= host.now == host.recorded < START + 1_200
+    assert START + 1_100 <= host.now == host.clock.recorded < START + 1_200
     host.synchronize()
-    waited = host.now - host.recorded
+    waited = host.now - host.clock.recorded
     assert host.now > host.device.busy_until() and waited > 10_000
-    host.move_to(START + 5_000, START + 6_000)
+    host.clock.move_to(START + 5_000, START + 6_000)
     host.end_operator(op)
-    assert (host.recorded, host.now, op.end) == (START + 5_000, START + 5_000 + waited, host.now)
-    assert [host.shown(at) - at for at in (START - 1, START + 500, START + 5_000)] == [0, 0, waited]
-    host.begin(START + 9_000)
-    assert host.shown(START + 9_000) == START + 9_000 + waited
+    assert (host.clock.recorded, host.now, op.end) == (START + 5_000, START + 5_000 + waited, host.now)
+    assert [host.clock.shown(at) - at for at in (START - 1, START + 500, START + 5_000)] == [0, 0, waited]
+    host.clock.begin(START + 9_000)
+    assert host.clock.shown(START + 9_000) == START + 9_000 + waited

@@ -1,7 +1,7 @@
 /** Chooses how the strips are aligned with the rows of the open rank. */
 
 import type { CollectiveEndJson, TraceCollectiveJson, TraceRanksJson } from "../../../api/types.gen";
-import { t } from "../../../i18n";
+import { t, tOf } from "../../../i18n";
 import { originOf } from "../../../timeline/decode";
 import { Pages, Popover } from "../../../widgets";
 import { duration } from "../format";
@@ -44,7 +44,12 @@ function Ways({ session }: { session: TraceSession }) {
       <Pages items={steps}>
         {(shown) =>
           shown.map((step) => (
-            <Way key={step} ranks={ranks} to={{ kind: "step", step }} text={t("trace.align.step", { step })} />
+            <Way
+              key={step}
+              ranks={ranks}
+              to={{ kind: "step", step }}
+              text={tOf(ranks.period, "trace.align.step", { step })}
+            />
           ))
         }
       </Pages>
@@ -53,7 +58,7 @@ function Ways({ session }: { session: TraceSession }) {
           shown.map((one) => {
             const collective = collectiveKey(one);
             const text = t("trace.align.end", { operator: one.operator });
-            const more = t("trace.align.end.more", {
+            const more = tOf(ranks.period, "trace.align.end.more", {
               step: one.step ?? "–",
               count: one.ends.length,
               wait: duration(one.wait),
@@ -129,7 +134,9 @@ function ByHand({ session }: { session: TraceSession }) {
 function faceOf(ranks: RanksState): string {
   const { alignment, shifts } = ranks;
   const { value } = alignment;
-  if (value.kind === "step") return t("trace.align.face", { what: t("trace.align.step", { step: value.step }) });
+  if (value.kind === "step") {
+    return t("trace.align.face", { what: tOf(ranks.period, "trace.align.step", { step: value.step }) });
+  }
   if (value.kind === "recorded") return t("trace.align.face", { what: t("trace.align.recorded") });
   if (value.kind === "end") return t("trace.align.face", { what: endText(ranks.data.value, value.collective) });
   const errors = ranks.shown.value.flatMap(({ span }) => shifts.value.get(span)?.error ?? []);

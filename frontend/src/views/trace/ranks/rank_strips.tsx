@@ -1,7 +1,7 @@
 /** The strips of the chosen ranks, between the ruler and the rows of the open rank. */
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { t } from "../../../i18n";
+import { type Period, t, tOf } from "../../../i18n";
 import { partColor, partTitle } from "../../../widgets/parts";
 import { useRowWindow } from "../../../widgets/use_row_window";
 import type { TraceSession } from "../session";
@@ -35,7 +35,7 @@ function Strips({ session }: { session: TraceSession }) {
   return (
     <div class="rank-strips-frame">
       {otherRun && <OtherRun key={otherRun.id} session={session} run={otherRun.id} />}
-      <Legend other={otherRun?.label ?? ""} />
+      <Legend other={otherRun?.label ?? ""} period={ranks.period} />
       <div ref={box} class="rank-strips" data-ready="no" onScroll={() => strips.draw()}>
         <div ref={all} style={{ height: `${shown.length * STRIP_HEIGHT}px` }}>
           <canvas ref={canvas} class="rank-strips-canvas" />
@@ -95,7 +95,7 @@ function RankName({ session, place, top }: { session: TraceSession; place: RankP
 const LEGEND = ["computing", "overlapped", "waiting", "communication", "free"] as const;
 
 /** `other`: name of the run that is compared; "" without one. */
-function Legend({ other }: { other: string }) {
+function Legend({ other, period }: { other: string; period: Period }) {
   return (
     <div class="rank-strips-legend muted small">
       {LEGEND.map((id) => (
@@ -104,7 +104,7 @@ function Legend({ other }: { other: string }) {
         </span>
       ))}
       {other && (
-        <span data-tip={t("trace.versus.legend.tip")}>
+        <span data-tip={tOf(period, "trace.versus.legend.tip")}>
           <b>B</b> {other}
         </span>
       )}

@@ -2,6 +2,7 @@
 
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import type { RunJson, TraceRankJson, TraceRanksJson } from "../../../api/types.gen";
+import type { Period } from "../../../i18n";
 import { catalog, places } from "../../../state/catalog";
 import { param, setParams } from "../../../state/params";
 import { originOf } from "../../../timeline/decode";
@@ -58,6 +59,11 @@ export class RanksState {
       const shifts = shiftsOf(data, ...how);
       return other ? new Map([...shifts, ...shiftsOfOther(data, other, ...how)]) : shifts;
     });
+  }
+
+  /** What the steps are. */
+  get period(): Period {
+    return this.data.value?.period ?? "step";
   }
 
   /** From the first to the last device task of the shown ranks, aligned, ns after `base`; null if unknown. */

@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import type { ColumnJson, PARTS, TableJson } from "../../../api/types.gen";
-import { t } from "../../../i18n";
+import { t, tOf } from "../../../i18n";
 import { DataTable } from "../../../widgets";
 import { partTitle } from "../../../widgets/parts";
 import { CsvLink } from "../csv_link";
@@ -28,7 +28,7 @@ export function StepsPanel({ session }: { session: TraceSession }) {
   return (
     <div>
       <div class="trace-title wraps">
-        <span class="muted">{t("trace.versus.about", { run: ranks.otherRun.value?.label ?? "" })}</span>
+        <span class="muted">{tOf(ranks.period, "trace.versus.about", { run: ranks.otherRun.value?.label ?? "" })}</span>
         <div class="trace-actions">
           <CsvLink table={table} name="steps" />
         </div>
@@ -38,7 +38,7 @@ export function StepsPanel({ session }: { session: TraceSession }) {
         query={{}}
         baseNs="0"
         hasTools={false}
-        name={t("trace.panel.steps")}
+        name={tOf(ranks.period, "trace.panel.steps")}
         compared={[["own", "other", ...coloured]]}
         cell={cell}
         onOpen={(row) => {
@@ -56,7 +56,7 @@ const MARGIN = 0.05;
 
 const isDifference = (key: string): boolean => key.startsWith("difference");
 
-function tableOf({ steps, data }: RanksState): TableJson {
+function tableOf({ steps, data, period }: RanksState): TableJson {
   const pairs = steps.value;
   const parts = data.value?.parts ?? [];
   const shown = parts
@@ -68,7 +68,7 @@ function tableOf({ steps, data }: RanksState): TableJson {
     columns: [
       column("number", "int", ""),
       column("rank", "text", t("trace.versus.column.rank")),
-      column("step", "text", t("trace.versus.column.step")),
+      column("step", "text", tOf(period, "step.label")),
       column("own", "duration", t("trace.versus.column.own")),
       column("other", "duration", t("trace.versus.column.other")),
       column("difference", "duration", t("trace.versus.column.difference")),

@@ -134,7 +134,7 @@ def test_what_the_host_waits_for() -> None:
     assert found == [expected for _, expected in cases]
 
 
-def test_moments_sequence_numbers_and_streams() -> None:
+def test_moments_threads_and_streams() -> None:
     weight = torch.randn(256, 256, device="npu", requires_grad=True)
     stream = torch.npu.Stream()
     records.start()
@@ -149,7 +149,6 @@ def test_moments_sequence_numbers_and_streams() -> None:
         and product["entry"] <= product["begin"] < product["end"] <= product["exit"]
     )
     backward = operators[(operators["flags"] & records.BACKWARD) != 0]
-    assert product["sequence"] >= 0 and product["sequence"] in backward["sequence"]
     assert {*backward["thread"]} != {product["thread"]}  # PyTorch's engine has a thread for each device
 
 
