@@ -42,17 +42,19 @@ def open_trace(events: Any, folder: Path | None = None) -> tuple[Timeline, list[
     return Timeline.open(out, path), log.list()
 
 
-def decode(data: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def decode(data: Any) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
     """Header and columns of a binary answer, as docs/http_api.md words it."""
     magic, length = struct.unpack_from("<II", data)
     assert (magic, length % 8) == (0x5542504E, 0)
     header = json.loads(data[8 : 8 + length])
-    columns = {}
+    columns: dict[str, np.ndarray[Any, Any]] = {}
     for name, (kind, offset, count, *less) in header["columns"].items():
         assert offset % 8 == 0
         if kind == "packed":
             planes = np.frombuffer(data, np.uint8, 4 * count, 8 + length + offset).reshape(4, -1)
-            values = sum(plane.astype(np.uint32) << 8 * number for number, plane in enumerate(planes))
+            values = np.zeros(count, dtype=np.uint32)
+            for number, plane in enumerate(planes):
+                values += plane.astype(np.uint32) << 8 * number
             for other in less[0]:
                 values = np.cumsum(values, dtype=np.uint32) if other == name else values + columns[other]
             columns[name] = values
