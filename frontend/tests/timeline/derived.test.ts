@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { colourOf, MEANINGS, meaningOf } from "../../src/timeline/colours";
-import { insertDerived, isDerivedRow } from "../../src/timeline/derived";
+import { isDerivedRow } from "../../src/timeline/derived";
 import { laneOffset } from "../../src/timeline/lanes";
 import { rowNumber } from "../../src/timeline/rows";
+import { insertDerived } from "../../src/views/trace/derived_rows";
 import { LANE_TRACKS, process, thread } from "./build";
 
 const row = rowNumber(laneOffset(0, 0, "derived").track, 0);

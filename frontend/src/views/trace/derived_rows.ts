@@ -4,8 +4,9 @@ import { signal } from "@preact/signals";
 import { ApiError } from "../../api/client";
 import type { LayerJson, ProcessJson, ThreadJson, TraceJson } from "../../api/types.gen";
 import { t, textOf } from "../../i18n";
-import { DERIVED, insertDerived, type SliceLabels } from "../../timeline/derived";
+import { DERIVED, type SliceLabels } from "../../timeline/derived";
 import { laneOffset } from "../../timeline/lanes";
+import type { RowProcess } from "../../timeline/rows";
 
 /** Time (ms) until the next try while the server still reads what the rows need. */
 const RETRY_MS = 1000;
@@ -69,6 +70,12 @@ export class DerivedRows {
     const derived = await whenRead(ask);
     this.found.value = new Map([...this.found.peek(), [key, derived]]);
   }
+}
+
+/** The processes with the derived one: behind the summary of the device, which comes first, or last without one. */
+export function insertDerived(processes: readonly RowProcess[], derived: RowProcess): RowProcess[] {
+  const at = processes.findIndex((process) => process.name === "Overlap Analysis") + 1 || processes.length;
+  return [...processes.slice(0, at), derived, ...processes.slice(at)];
 }
 
 function keyOf({ span, version }: Source): string {
