@@ -212,7 +212,7 @@ class _Marks:
 
 def matching_bars(
     timeline: Timeline,
-    requested: Sequence[tuple[int, int]],
+    requested: Sequence[int],
     t0: int,
     t1: int,
     px: float,
@@ -227,7 +227,7 @@ def matching_bars(
     while True:
         parts: list[tuple[int, int, int]] = []
         found = _Found()
-        for row, number in requested:
+        for row in requested:
             before = found.count
             low, high = rows.overlapping(row, t0, t1)
             for ids in matching.pieces(low, high, is_gone):
@@ -235,7 +235,7 @@ def matching_bars(
             if is_exact and parts and found.size(timeline) > budget:
                 found.cut(before)
                 break
-            parts.append((number, before, found.count - before))
+            parts.append((row, before, found.count - before))
         excess = found.size(timeline) / (budget * ONE_ROW_FACTOR if is_exact else budget)
         if excess <= 1 or shift >= EVERYTHING:
             return found.bars(timeline, parts, shift)

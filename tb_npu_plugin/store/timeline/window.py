@@ -32,7 +32,7 @@ class WindowBars:
         used: Distinct names, as indices into the timeline's names.
         start, end: Start of the first slice, end of the last.
         count, busy: Number of slices, and sum of their durations.
-        parts: (row number of the request, first bar, number of bars) per row.
+        parts: (row, first bar, number of bars) per row.
         bin: Width of a bin in ns.
     """
 
@@ -56,7 +56,7 @@ def shift_of(px: float) -> int:
 
 def bars(
     timeline: Timeline,
-    requested: Sequence[tuple[int, int]],
+    requested: Sequence[int],
     t0: int,
     t1: int,
     px: float,
@@ -69,14 +69,14 @@ def bars(
     that end before t0. Bins are at most one pixel wide, or wider if the bars would exceed `budget` bytes.
 
     Args:
-        requested: (index in the row table, row number of the request) of each row.
+        requested: Rows of the row table.
         px: ns per pixel.
         is_exact: Return fewer rows, the first of `requested`, instead of wider bins. Only a single row that exceeds
             ONE_ROW_FACTOR times the budget gets wider bins.
     """
     rows, levels = timeline.rows, timeline.levels
     shift = shift_of(px)
-    row, numbers = np.array(requested, dtype=np.int64).reshape(-1, 2).T
+    row = np.array(requested, dtype=np.int64)
     overlapping = [rows.overlapping(one, t0, t1) for one in row.tolist()]
     low, high = np.array(overlapping, dtype=np.int64).reshape(-1, 2).T
     shown = len(row)  # number of rows of the answer
@@ -110,7 +110,7 @@ def bars(
         level.end(found.after - 1),
         level.first(found.after) - first,
         level.busy(found.after) - level.busy(found.head),
-        list(zip(numbers.tolist(), (np.cumsum(counts) - counts).tolist(), counts.tolist())),
+        list(zip(requested, (np.cumsum(counts) - counts).tolist(), counts.tolist())),
         1 << shift,
     )
 

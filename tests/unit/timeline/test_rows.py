@@ -1,4 +1,4 @@
-"""Rows of several spans in one answer."""
+"""Rows of several sources in one answer."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from werkzeug.datastructures import MultiDict
 
 from tb_npu_plugin.errors import Stale
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.server import rows_api
+from tb_npu_plugin.server.timeline import rows
+from tb_npu_plugin.store.timeline.layer import Layer
 from tb_npu_plugin.store.timeline.open import Timeline
+from tests.support.ask import ask_service
 
-PART = MultiDict([("px", "1"), ("slices", "span:version:0:100:0")])
+SOURCES = [{"span": "s", "version": "1", "zero": "0", "rows": [[0, 0, 0]]}]
 
 
 def gone(*arguments: object, **options: object) -> Any:
@@ -22,19 +23,20 @@ def gone(*arguments: object, **options: object) -> Any:
 
 
 def test_a_preview_that_was_removed_meanwhile_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_api.timeline_api, "slices", gone)
+    monkeypatch.setattr(rows, "row_numbers", gone)
     opened = Timeline.__new__(Timeline)
+    opened.base_ns = 0
 
     def served(*timelines: Timeline) -> SimpleNamespace:
         left: Iterator[Timeline] = iter(timelines)
 
-        def timeline(span: str, version: str) -> Timeline:
+        def layer(span: str, layer: str, version: str) -> Layer:
             for one in left:
-                return one
+                return Layer(one)
             raise Stale(Message("error.stale"))
 
-        return SimpleNamespace(timeline=timeline)
+        return SimpleNamespace(layer=layer)
 
-    assert b'"parts":["stale"]' in rows_api.rows(served(opened), PART)  # type: ignore[arg-type]
+    assert b'"parts":["stale"]' in ask_service(served(opened), "rows", SOURCES, t0=0, t1=100, px=1)
     with pytest.raises(FileNotFoundError):  # it is still there: a defect of the disk
-        rows_api.rows(served(opened, opened), PART)  # type: ignore[arg-type]
+        ask_service(served(*[opened] * 4), "rows", SOURCES, t0=0, t1=100, px=1)
