@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -57,7 +56,6 @@ class Service:
         self._layers: LruCache[tuple[str, str, str], Layer] = LruCache(
             LAYER_SIZE, lambda found: max(found.size, LAYER_SIZE // OPEN_TIMELINES)
         )
-        self._building = threading.Lock()
         self._strips = StripCache()
 
     def resolve(self, view_id: str, params: Mapping[str, str]) -> ResolvedRequest:
@@ -214,12 +212,7 @@ class Service:
             if timeline.partial is not None:
                 raise NotReady(Message("error.trace_reading"), Message("hint.progress"))
         key = layer, opened.trace_version, opened.tables_version if kind.needs_tables else ""
-
-        def build() -> Layer:
-            with self._building:  # several requests begin at once; one of them builds
-                return self._layers.get(key, lambda: kind.build(timeline, opened))
-
-        return self._layers.get(key, build)
+        return self._layers.get(key, lambda: kind.build(timeline, opened))
 
     def strips(self, spans: Sequence[str]) -> dict[str, RunStrips]:
         """What the ranks of the run of each of `spans` (tokens) that are read do over time. Queues `spans`. Raises
