@@ -63,7 +63,7 @@ def test_a_refusal_is_503_and_costs_no_entry(
         "meta": ("/api/view/kernel", {"span": span}),
     }[place]
     library._memory.__init__()  # type: ignore[misc]  # nothing is in memory
-    library._open.clear()
+    library._open = type(library._open)(1, lambda _: 1)
     calls: list[int] = []
     with monkeypatch.context() as patch:
         if place == "timeline":
@@ -72,7 +72,7 @@ def test_a_refusal_is_503_and_costs_no_entry(
             fresh.plugin.app().service._results = type(fresh.plugin.app().service._results)(1 << 20, lambda _: 1)
             patch.setattr(span_module, "read_short", failing(error, calls))
         else:
-            library._entries.clear()
+            library._records.clear()
             patch.setattr(Path, "read_bytes", failing(error, calls))
         response = fresh.ask(route, **query)
     assert calls, "the test does not reach it"
