@@ -21,7 +21,6 @@ from tb_npu_plugin.server.timeline.ranges import CountersJson, StatsJson
 from tb_npu_plugin.server.timeline.ranks import RankRangesJson
 from tb_npu_plugin.server.timeline.slices import CollectiveJson, DescentJson, FoundJson
 from tb_npu_plugin.service.catalog import CatalogJson, ReadingJson
-from tb_npu_plugin.service.ranks import RanksJson
 from tb_npu_plugin.store.timeline.contract import (
     ChainJson,
     FlowJson,
@@ -47,7 +46,6 @@ ANSWERS: tuple[type, ...] = (
     ErrorJson,
     FlowsJson,
     RankRangesJson,
-    RanksJson,
     ReadingJson,
     SearchedJson,
     SearchJson,

@@ -22,7 +22,7 @@ from tb_npu_plugin.server.hosts import HostCheck
 from tb_npu_plugin.server.timeline.ask import Download
 from tb_npu_plugin.server.timeline.registry import answer as answer_ask
 from tb_npu_plugin.server.timeline.registry import parse as parse_ask
-from tb_npu_plugin.service import catalog, ranks
+from tb_npu_plugin.service import catalog
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.views.table_query import parse_query
@@ -83,7 +83,6 @@ class App:
         self._exact: dict[str, Callable[[Request], Response]] = {
             "api/catalog": self._catalog,
             "api/progress": self._progress,
-            "api/ranks": self._ranks,
             "api/trace/download": self._download,
             "index.js": lambda request: self._static(request, "index.js"),
         }
@@ -188,9 +187,6 @@ class App:
         if as_text == "csv":
             return respond.download(request, to_csv(source, base_ns, query), "text/csv", f"{view}_{table}.csv")
         return respond.json(request, table_json(name, source, base_ns, query))
-
-    def _ranks(self, request: Request) -> Response:
-        return respond.json(request, {"ranks": ranks.steps(self.library, request.args.get("run", ""))})
 
     def _download(self, request: Request) -> Response:
         place = self.library.place(request.args.get("span", ""))

@@ -18,7 +18,7 @@ from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.service import ranks
 from tb_npu_plugin.service.catalog import job_progress
 from tb_npu_plugin.service.layers import LAYERS, TRACE
-from tb_npu_plugin.service.resolve import ResolvedRequest, ViewState, resolve
+from tb_npu_plugin.service.resolve import ResolvedRequest, resolve
 from tb_npu_plugin.service.strips import RunStrips, StripCache
 from tb_npu_plugin.store.cache.memory import OPEN_TIMELINES, LruCache, table_bytes
 from tb_npu_plugin.store.library import Library
@@ -27,7 +27,7 @@ from tb_npu_plugin.store.stages import STAGES
 from tb_npu_plugin.store.timeline.layer import Layer
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views.availability import missing_data
-from tb_npu_plugin.views.base import ProgressJson, View, ViewInput, ViewJson, ViewResult, ViewTable
+from tb_npu_plugin.views.base import ProgressJson, ReadState, View, ViewInput, ViewJson, ViewResult, ViewTable
 from tb_npu_plugin.views.tables_json import inline_tables
 
 logger = package_logger(__name__)
@@ -266,7 +266,7 @@ def _is_busy(state: str, progress: Sequence[ProgressJson]) -> bool:
 
 
 def _view_json(
-    request: ResolvedRequest, state: ViewState, problems: Sequence[Problem], result: ViewResult | None
+    request: ResolvedRequest, state: ReadState, problems: Sequence[Problem], result: ViewResult | None
 ) -> ViewJson:
     data = dict(result.data) if result is not None else None
     if data is not None and request.view.scope == "run":

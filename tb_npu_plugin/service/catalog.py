@@ -24,6 +24,8 @@ from tb_npu_plugin.store.tables.index import only_in_trace, shown_tables
 from tb_npu_plugin.views.availability import SpanFacts, ViewStateJson, facts_of_files, unusable_tables, view_states
 from tb_npu_plugin.views.base import ProgressJson
 
+SpanState = Literal["new", "reading", "partial", "ready", "failed"]
+
 
 class SpanJson(TypedDict):
     """One capture in time."""
@@ -42,7 +44,7 @@ class SpanJson(TypedDict):
     """Size of its files."""
     fingerprint: str
     """Changes when its files change."""
-    state: Literal["new", "reading", "partial", "ready", "failed"]
+    state: SpanState
     """ "partial": the tables are read, the trace is not."""
     problems: int
     """Number of problems met so far."""
@@ -181,9 +183,6 @@ class ReadingJson(TypedDict):
     """Grows with each change of a job's state and with each preview."""
     jobs: list[ProgressJson]
     """Stages that wait, are being read, were cancelled or have failed."""
-
-
-SpanState = Literal["new", "reading", "partial", "ready", "failed"]
 
 
 def catalog(library: Library) -> CatalogJson:

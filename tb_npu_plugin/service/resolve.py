@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.errors import BadRequest
@@ -20,10 +20,9 @@ from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import STAGES, stages_of
 from tb_npu_plugin.store.tables.index import only_in_trace, stored_in
 from tb_npu_plugin.views.availability import SpanFacts, facts_of_span, is_available
-from tb_npu_plugin.views.base import ProgressJson, View
+from tb_npu_plugin.views.base import ProgressJson, ReadState, View
 from tb_npu_plugin.views.registry import find_view, view_params
 
-ViewState = Literal["ready", "reading", "missing", "failed"]
 #: Stage statuses of each span, by the span's token.
 Statuses = Mapping[str, Sequence[StageStatus]]
 TRACE_ONLY = (("trace",),)
@@ -49,7 +48,7 @@ class ResolvedRequest:
     params: dict[str, str]
     places: Sequence[Place]
     ready: Sequence[Span]
-    state: ViewState
+    state: ReadState
     facts: SpanFacts
     problems: Sequence[Problem]
     version: str
@@ -110,7 +109,7 @@ def resolve(
     listed = statuses if for_page else used  # a page also tells what the other stages met
     facts = _common_facts(library, places, listed)
     usable = [span for span in opened if _meets_needs(view, span)]
-    state: ViewState
+    state: ReadState
     if view.scope == "run" and usable:
         state, opened = "ready", usable
     elif failed:

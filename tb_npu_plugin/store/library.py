@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from tb_npu_plugin.discovery.model import FoundFile, FoundSpan, Place, Scan
 from tb_npu_plugin.discovery.runs import Choice, regroup
@@ -31,13 +30,12 @@ from tb_npu_plugin.store.pool.job import Job, Preview
 from tb_npu_plugin.store.pool.pool import Pool
 from tb_npu_plugin.store.pool.process import Process, WorkerProcess, worker_count
 from tb_npu_plugin.store.span import Span
-from tb_npu_plugin.store.stages import STAGES, files_of, is_settled, stages_of
+from tb_npu_plugin.store.stages import STAGES, StageState, files_of, is_settled, stages_of
 
 #: Number of spans that stay open. They are small: MemoryCache holds their tables and limits these by size.
 MAX_OPEN_SPANS = 4096
 #: How often `read` checks the jobs, in seconds.
 POLL = 0.05
-StageState = Literal["new", "waiting", "reading", "ready", "failed", "cancelled"]
 
 
 @dataclass(frozen=True)

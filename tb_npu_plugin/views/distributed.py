@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Optional, TypedDict, cast
+from typing import Any, Optional, TypedDict, cast
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from tb_npu_plugin.schema.link_files import LINK_TABLES
 from tb_npu_plugin.schema.registry import TABLES, file_of
 from tb_npu_plugin.tables import Column, Kind, empty, from_lists
 from tb_npu_plugin.texts import natural_key
-from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.base import Param, ReadState, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.cluster import ClusterJson, cluster
 from tb_npu_plugin.views.steps import period_of
 from tb_npu_plugin.views.time_range import WITHIN, check_no_range, time_range
@@ -85,7 +85,7 @@ class RankStateJson(TypedDict):
     """Rank in the job."""
     pipeline_stage: Optional[int]
     """From 1; null if not recorded, or before the rank is read."""
-    state: Literal["ready", "reading", "failed", "missing"]
+    state: ReadState
     """"missing": it has no file of this view."""
     reason: str
     """Reason why it is not shown; else ""."""

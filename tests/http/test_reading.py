@@ -87,7 +87,6 @@ def test_the_rest_of_a_run_is_cancelled(slow: Browser, holding: Holding) -> None
     assert found["state"] == "ready"
     states = {item["span"]: (item["state"], item["reason"]) for item in found["data"]["ranks"]}
     assert states == {first: ("ready", ""), second: ("missing", "Reading it was cancelled.")}
-    assert {item["span"]: item["state"] for item in slow.json("/api/ranks", run=run)["ranks"]}[second] == "missing"
     holding.hold()
     slow.json("/api/reading", method="POST", run=run, stage="tables", do="resume")
 

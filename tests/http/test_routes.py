@@ -210,7 +210,6 @@ def test_the_original_trace_is_downloaded_unchanged(browser: Browser) -> None:
         ("/api/timeline/slice", {"query": '{"sources": [{"span": "x", "layer": "../x"}], "id": 1}'}, 400),
         ("/api/timeline/slice", {"query": '{"sources": [{"span": "x"'}, 400),
         ("/api/table/", {}, 404),
-        ("/api/ranks", {}, 404),
         ("/api/trace/download", {"span": "/etc/passwd"}, 404),
         ("/api/timeline/nonsense", {"span": "SPAN"}, 404),
         ("/api/timeline/rows", {}, 400),

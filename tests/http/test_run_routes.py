@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 
@@ -48,24 +48,18 @@ def states(browser: Browser, path: str, run: str) -> dict[str, str]:
 def test_ranks_of_a_small_run_are_read_without_urgency(fresh: Browser) -> None:
     spans = fresh.spans()
     run = fresh.json("/api/catalog")["runs"][0]["id"]
-    assert set(states(fresh, "/api/ranks", run)) == set(spans)
+    fresh.json("/api/view/distributed", run=run)
     jobs = fresh.plugin.app().library.pool.jobs()
     assert {job.stage for job in jobs} <= {"tables"} and not any(job.urgent for job in jobs)
-    assert until(lambda: states(fresh, "/api/ranks", run) == dict.fromkeys(spans, "ready"))
-    fresh.view("distributed", run=run)
     assert until(lambda: states(fresh, "/api/view/distributed", run) == dict.fromkeys(spans, "ready"))
-    listed = fresh.json("/api/ranks", run=run)["ranks"]
-    assert [(item["rank"], item["state"], len(item["steps"])) for item in listed] == [(0, "ready", 1), (1, "ready", 1)]
-    assert all(set(item) == set(get_type_hints(ranks.RankStepJson)) for item in listed)
 
 
 @pytest.mark.parametrize("limit", ["READ_RANKS", "READ_BYTES"])
-def test_ranks_of_a_large_run_start_no_reading(fresh: Browser, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+def test_other_ranks_of_a_large_run_are_not_read(fresh: Browser, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     monkeypatch.setattr(ranks, limit, 1)
-    fresh.spans()
-    run = fresh.json("/api/catalog")["runs"][0]["id"]
-    assert [item["state"] for item in fresh.json("/api/ranks", run=run)["ranks"]] == ["missing", "missing"]
-    assert fresh.json("/api/progress")["jobs"] == []
+    first, other = fresh.spans()
+    fresh.view("overview", span=first)
+    assert fresh.json("/api/progress", span=other)["jobs"] == []
 
 
 def test_a_rank_that_is_read_while_the_view_is_made_is_asked_for_again(
@@ -91,20 +85,16 @@ def test_ranks_with_points_instead_of_budgets_have_a_mean_step(fresh: Browser, l
     units of 10 ns."""
     shutil.copytree(FIXTURES / "results" / "mindinsight_cluster", logs / "cluster")
     fresh.spans()
-    run = next(run["id"] for run in fresh.json("/api/catalog")["runs"] if run["label"] == "cluster")
-
-    def listed() -> list[Any]:
-        return list(fresh.json("/api/ranks", run=run)["ranks"])
-
-    assert until(lambda: all(item["state"] == "ready" for item in listed()))
-    for item in listed():
-        path = logs / "cluster" / "profiler" / f"step_trace_raw_{item['rank']}_detail_time.csv"
+    run = next(run for run in fresh.json("/api/catalog")["runs"] if run["label"] == "cluster")
+    for worker in run["workers"]:
+        path = logs / "cluster" / "profiler" / f"step_trace_raw_{worker['rank']}_detail_time.csv"
+        overview = fresh.view("overview", span=worker["spans"][0]["id"])["data"]
         with path.open(newline="") as file:
             steps = [row for row in csv.DictReader(file) if row["step_num"] != "-"][1:]
         for key, name in (("total_ns", "total"), ("gap_ns", "iteration_interval"), ("tail_ns", "tail")):
             mean = 10 * sum(int(row[name]) for row in steps) / len(steps)
-            assert abs(item["course"][key] - mean) <= 0.5
-        assert item["steps"] == []
+            assert abs(overview["course"][key] - mean) <= 0.5
+        assert overview["steps"] == []
 
 
 def test_the_traces_of_a_large_run_are_read_when_the_user_has_them_read(
@@ -292,9 +282,8 @@ def test_each_user_sees_the_runs_that_he_chose(fresh: Browser, logs: Path) -> No
     for run in runs:  # also by the ids of its folders, and from a span of either
         found = fresh.view("distributed", run=run["id"], **join)
         assert [rank["rank"] for rank in found["data"]["ranks"]] == [0, 1]
-    assert {place["worker"] for place in fresh.json("/api/ranks", run=runs[0]["id"], **join)["ranks"]} == {
-        worker["label"] for worker in joined["workers"]
-    }
+    found = fresh.view("distributed", run=runs[0]["id"], **join)
+    assert {rank["worker"] for rank in found["data"]["ranks"]} == {worker["label"] for worker in joined["workers"]}
     alone = fresh.view("distributed", run=runs[0]["id"])
     assert [rank["rank"] for rank in alone["data"]["ranks"]] == [1]
     assert len(fresh.json("/api/catalog", **join, split=runs[0]["id"])["runs"]) == 1, "join comes after split"

@@ -134,7 +134,7 @@ export interface CaptureJson {
   rank_source: string;
   /** Ranks of the job; at least those seen in the links. */
   world_size: number | null;
-  /** Always 1: this span's rank. /api/ranks has those of the run. */
+  /** Always 1: this span's rank. /api/catalog has those of the run. */
   ranks_profiled: number;
   /** Profiler level. */
   level: string | null;
@@ -1608,35 +1608,11 @@ export interface RankStateJson {
   /** From 1; null if not recorded, or before the rank is read. */
   pipeline_stage: number | null;
   /** "missing": it has no file of this view. */
-  state: "ready" | "reading" | "failed" | "missing";
+  state: "ready" | "reading" | "missing" | "failed";
   /** Reason why it is not shown; else "". */
   reason: string;
   /** Code and parameters of `reason`. */
   texts: Record<string, MessageJson>;
-}
-
-/** Step times of one rank of a run. */
-export interface RankStepJson {
-  /** Token of the span. */
-  span: string;
-  /** Name of the worker. */
-  worker: string;
-  /** Rank in the job; null where no file has it. */
-  rank: number | null;
-  /** From 1; null where not recorded, or while the rank is not read. */
-  pipeline_stage: number | null;
-  /** "missing": neither read nor requested. */
-  state: "ready" | "reading" | "failed" | "missing";
-  /** Its steps. */
-  steps: StepJson[];
-  /** The mean step, where the files hold step points instead of step times. */
-  course: StepTimes | null;
-}
-
-/** Answer of /api/ranks. */
-export interface RanksJson {
-  /** One for each worker of the run. */
-  ranks: RankStepJson[];
 }
 
 /** Answer of /api/progress and /api/reading. */
