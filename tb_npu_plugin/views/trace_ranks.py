@@ -187,7 +187,7 @@ def _clock(run: RunCommunication, at: int) -> Optional[TraceClockJson]:
 
 def _stragglers(data: RunData) -> list[str]:
     """The slowest first."""
-    if data.is_of_cpu or STRAGGLER.missing(data) is not None:
+    if data.recorded.is_of_cpu or STRAGGLER.missing(data) is not None:
         return []
     found = sorted(STRAGGLER.find(data), key=lambda one: -one.cost_ns)
     spans = [item.span for one in found for item in one.evidence if item.view == "trace"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,8 +30,27 @@ _LONG_CALL_NS, _LONG_CALL = 2_000_000, 20
 _SILENT_NS, _CALLS = 200_000_000, 1e-7
 
 
-def idle_items(span: SpanData, idle: DeviceIdle) -> dict[str, IntArray]:
-    """Rows of `idle.parts` by item: a cause, or what late launches are split into. Each row has one item."""
+@dataclass(frozen=True)
+class IdleItems:
+    """Idle time of a device. rows: of `idle.parts`, by item: a cause, or what late launches are split into. Each row has one
+    item."""
+
+    span: SpanData
+    idle: DeviceIdle
+    rows: Mapping[str, IntArray]
+
+    def cost_of(self, item: str) -> int:
+        """Idle time of an item, ns."""
+        parts, rows = self.idle.parts, self.rows[item]
+        return int((parts.end[rows] - parts.start[rows]).sum())
+
+
+def idle_items(span: SpanData, idle: DeviceIdle, is_kept: NDArray[np.bool_]) -> IdleItems:
+    """The items of a device. is_kept: mask of the `idle.parts` that count."""
+    return IdleItems(span, idle, {item: rows[is_kept[rows]] for item, rows in _rows_by_item(span, idle).items()})
+
+
+def _rows_by_item(span: SpanData, idle: DeviceIdle) -> dict[str, IntArray]:
     parts = idle.parts
     out: dict[str, IntArray] = {cause: np.flatnonzero(parts.cause == code_of(cause)) for cause in CAUSES}
     is_late, is_unknown = parts.cause == code_of("host_late"), parts.cause == code_of("unknown")

@@ -55,7 +55,7 @@ def _verdict(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     """The largest loss of the ledgers and the finding that explains it; a finding that costs more comes first. findings: the
     highest cost first."""
     if not run.step_ns or run.judgement.kind == "unknown":
-        text = Message("verdict.cpu" if run.is_of_cpu else "verdict.unknown")
+        text = Message("verdict.cpu" if run.recorded.is_of_cpu else "verdict.unknown")
         return RunVerdict("unknown", None, "unknown", text, text, 0, None)
     judgement, costly = run.judgement, _costly(findings, run)
     most = costly[0] if costly else None
@@ -123,7 +123,7 @@ def _of_ledger(run: RunData, explaining: Optional[Finding], costly: Sequence[Fin
         figures = {"time": duration(saving.cost_ns), "share": percent(saving.cost_ns / run.step_ns)}
         saves = Message("verdict.saves", what=_what(saving), **figures)
     waits = entry.entry == "waiting"
-    simulated = Message("verdict.simulated") if run.is_simulated else ""
+    simulated = Message("verdict.simulated") if run.recorded.is_simulated else ""
     sentence = sentence_of(judgement, run, explaining is not None)
     text = text_of([sentence, excess_text(run.excess) if waits else "", saves, simulated])
     length = Message("verdict.capture" if run.period == "capture" else "verdict.step", step=duration(run.step_ns))

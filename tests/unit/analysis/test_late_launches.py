@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tb_npu_plugin.analysis.findings import conjectured_gc, core_binding, late_launches
@@ -65,7 +66,7 @@ def test_a_gap_without_any_slice_of_the_timeline(monkeypatch: pytest.MonkeyPatch
     none = span.timeline.rows.dur[:0]
     monkeypatch.setattr(span.timeline, "rows", replace(span.timeline.rows, start=none, dur=none))
     monkeypatch.setattr(span.timeline, "name", span.timeline.name[:0])
-    assert late_launches.idle_items(span, idle)[PREEMPTED].tolist() == []
+    assert late_launches.idle_items(span, idle, np.ones(len(idle.parts.gap), dtype=bool)).rows[PREEMPTED].tolist() == []
 
 
 def test_a_launch_call_that_stands_still_is_preempted() -> None:
