@@ -15,6 +15,8 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.layers import TRACE
 from tb_npu_plugin.store.timeline.contract import SourceState
+from tb_npu_plugin.store.timeline.drawn import Drawn
+from tb_npu_plugin.store.timeline.layer import Layer
 from tb_npu_plugin.store.timeline.matches import Placed
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table
@@ -55,11 +57,12 @@ class SourceRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Source:
-    """Rows of one reading. placed: None unless `state` is "ready"; version: of the reading."""
+    """Rows of one reading. placed, drawn: None unless `state` is "ready"; version: of the reading."""
 
     ref: SourceRef
     state: SourceState
     placed: Placed | None = None
+    drawn: Drawn | None = None
     version: str = ""
 
 
@@ -71,7 +74,7 @@ class Sources:
 
     def __getitem__(self, number: int) -> Placed:
         """A source. Queues its reading. Raises NotFound, NotReady, Stale."""
-        return self._placed(self.refs[number])
+        return _placed(self._layer(self.refs[number]), self.refs[number])
 
     @cached_property
     def all(self) -> list[Source]:
@@ -116,7 +119,8 @@ class Sources:
                 if opened is None:
                     return Source(ref, "unread")
                 ref = msgspec.structs.replace(ref, version=opened.trace_version)
-            return Source(ref, "ready", self._placed(ref), ref.version)
+            layer = self._layer(ref)
+            return Source(ref, "ready", _placed(layer, ref), layer.drawn, ref.version)
         except Stale:
             return Source(ref, "stale")
         except NotReady:
@@ -124,12 +128,15 @@ class Sources:
         except NotFound:
             return Source(ref, "none")
 
-    def _placed(self, ref: SourceRef) -> Placed:
-        timeline = self.service.layer(ref.span, ref.layer, ref.version).timeline
-        return Placed(timeline, int(ref.zero) if ref.zero else timeline.base_ns)
+    def _layer(self, ref: SourceRef) -> Layer:
+        return self.service.layer(ref.span, ref.layer, ref.version)
 
 
-def check_track(timeline: Timeline, number: int, kind: str) -> int:
+def _placed(layer: Layer, ref: SourceRef) -> Placed:
+    return Placed(layer.timeline, int(ref.zero) if ref.zero else layer.timeline.base_ns)
+
+
+def check_track(timeline: Timeline | Drawn, number: int, kind: str) -> int:
     """The number, if a track of this kind ("": any) has it. Raises NotFound."""
     if not 0 <= number < len(timeline.tracks) or (kind and timeline.tracks[number]["kind"] != kind):
         raise NotFound(Message("error.track", kind=kind, track=number), Message("hint.tracks"))
