@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.store.timeline.levels import EVERYTHING, Spans
 from tb_npu_plugin.store.timeline.drawn import Drawn
+from tb_npu_plugin.store.timeline.levels import EVERYTHING, Spans
 from tb_npu_plugin.tables import IntArray
 
 Index = NDArray[np.int64]
