@@ -21,8 +21,10 @@ from tb_npu_plugin.store.timeline.matches import Placed
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table
 
+#: Largest time, ns: the sum of two does not overflow.
+MOST = 2**62
 #: A time in ns, or the number of something.
-Whole = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
+Whole = Annotated[int, msgspec.Meta(ge=-MOST, le=MOST)]
 #: Depths of a track.
 Rows = tuple[Whole, Whole, Whole]
 #: Columns of a CSV before those of the slices.
@@ -49,10 +51,14 @@ class SourceRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     span: str
     version: str = ""
     layer: str = TRACE
-    zero: Annotated[str, msgspec.Meta(pattern=r"^(-?\d{1,18})?$|^\d{19}$")] = ""
+    zero: Annotated[str, msgspec.Meta(pattern=r"^(-?\d{1,19})?$")] = ""
     rows: tuple[Rows, ...] = ()
     counters: tuple[Whole, ...] = ()
     tracks: Optional[tuple[Whole, ...]] = None
+
+    def __post_init__(self) -> None:
+        if self.zero and abs(int(self.zero)) > MOST:
+            raise ValueError("zero is out of range")
 
 
 @dataclass(frozen=True)
