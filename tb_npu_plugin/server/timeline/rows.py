@@ -15,8 +15,8 @@ from tb_npu_plugin.server.timeline.ask import Answer, IsGone, Window
 from tb_npu_plugin.server.timeline.binary import Scale, encode
 from tb_npu_plugin.server.timeline.sources import SourceRef, Sources, check_track
 from tb_npu_plugin.store.timeline.contract import SourceState
-from tb_npu_plugin.store.timeline.matches import Placed, matching_bars
-from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.drawn import Drawn
+from tb_npu_plugin.store.timeline.matches import matching_bars
 from tb_npu_plugin.store.timeline.repacked import Repacked, places_of
 from tb_npu_plugin.store.timeline.window import BUDGET, ONE_ROW_FACTOR, WindowBars, bars, shift_of
 from tb_npu_plugin.tables import IntArray
@@ -59,9 +59,9 @@ class Rows(Window, frozen=True, kw_only=True):
         states: list[SourceState] = []
         columns: dict[str, tuple[str, Any]] = {}
         for number, source in enumerate(found.all):
-            if source.placed:
+            if source.placed and source.drawn:
                 try:
-                    own = dict(self._parts(source.placed, source.ref, budget, is_gone))
+                    own = dict(self._parts(source.drawn, source.placed.offset, source.ref, budget, is_gone))
                 except OSError:  # the files of a preview were removed meanwhile: now its version is stale
                     source = found.renewed(number)
                     if source.placed:
@@ -71,14 +71,16 @@ class Rows(Window, frozen=True, kw_only=True):
             states.append(source.state)
         return encode({"parts": states}, columns)
 
-    def _parts(self, placed: Placed, ref: SourceRef, budget: int, is_gone: IsGone) -> Iterator[tuple[str, bytes]]:
-        t0, t1 = self.t0 - placed.offset, self.t1 - placed.offset
+    def _parts(
+        self, drawn: Drawn, offset: int, ref: SourceRef, budget: int, is_gone: IsGone
+    ) -> Iterator[tuple[str, bytes]]:
+        t0, t1 = self.t0 - offset, self.t1 - offset
         if ref.rows:
-            yield "", self._bars(placed.timeline, ref, t0, t1, budget, is_gone)
+            yield "", self._bars(drawn, ref, t0, t1, budget, is_gone)
         for track in ref.counters:
-            yield f".{track}", _curves(placed.timeline, check_track(placed.timeline, track, "counter"), t0, t1, self.px)
+            yield f".{track}", _curves(drawn, check_track(drawn, track, "counter"), t0, t1, self.px)
 
-    def _bars(self, timeline: Timeline, ref: SourceRef, t0: int, t1: int, budget: int, is_gone: IsGone) -> bytes:
+    def _bars(self, timeline: Drawn, ref: SourceRef, t0: int, t1: int, budget: int, is_gone: IsGone) -> bytes:
         rows = row_numbers(timeline, ref)
         if self.q.strip():
             found = matching_bars(timeline, rows, t0, t1, self.px, self.q, budget, is_exact=self.exact, is_gone=is_gone)
@@ -92,7 +94,7 @@ class Rows(Window, frozen=True, kw_only=True):
             "names": names,
             "categories": categories,
             "meanings": [meaning_of_slice(*one) for one in zip(names, categories)],
-            "rows": [(*timeline.place_of_row(row), first, count) for row, first, count in found.parts],
+            "rows": [(*timeline.rows.place(row), first, count) for row, first, count in found.parts],
             "bin": found.bin,
             "far": scale.far(found.start, found.end),
         }
@@ -108,7 +110,7 @@ class Rows(Window, frozen=True, kw_only=True):
         return encode(header, {key: ("u32", values) for key, values in columns.items()}, _PACKED)
 
 
-def row_numbers(timeline: Timeline, ref: SourceRef) -> list[int]:
+def row_numbers(timeline: Drawn, ref: SourceRef) -> list[int]:
     """Rows of the row table, each once, in the order of the question. Those that do not exist are left out."""
     out: dict[int, None] = {}
     for track, first, last in ref.rows:
@@ -120,7 +122,7 @@ def row_numbers(timeline: Timeline, ref: SourceRef) -> list[int]:
     return list(out)
 
 
-def _by_category(timeline: Timeline, found: WindowBars) -> tuple[list[str], list[str], IntArray]:
+def _by_category(timeline: Drawn, found: WindowBars) -> tuple[list[str], list[str], IntArray]:
     """Distinct pairs of name and category ("": none) of the bars, and the number of the pair of each bar."""
     names = timeline.names.take(found.used)
     category = found.category.astype(np.int64)
@@ -132,7 +134,7 @@ def _by_category(timeline: Timeline, found: WindowBars) -> tuple[list[str], list
     return [names[one] for one in name_of], [timeline.category_name(one) for one in category_of], number
 
 
-def _curves(timeline: Timeline, track: int, t0: int, t1: int, px: float) -> bytes:
+def _curves(timeline: Drawn, track: int, t0: int, t1: int, px: float) -> bytes:
     """Curves of one counter in [t0, t1), ns after the base of the timeline."""
     found, shift = timeline.curves.curves(timeline.tracks[track]["series"], t0, t1, shift_of(px))
     scale = Scale(t0, t1, min((int(curve.time[0]) for curve in found if len(curve.time)), default=t0))

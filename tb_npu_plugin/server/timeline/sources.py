@@ -15,12 +15,16 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.layers import TRACE
 from tb_npu_plugin.store.timeline.contract import SourceState
+from tb_npu_plugin.store.timeline.drawn import Drawn
+from tb_npu_plugin.store.timeline.layer import Layer
 from tb_npu_plugin.store.timeline.matches import Placed
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table
 
+#: Largest time, ns: the sum of two does not overflow.
+MOST = 2**62
 #: A time in ns, or the number of something.
-Whole = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
+Whole = Annotated[int, msgspec.Meta(ge=-MOST, le=MOST)]
 #: Depths of a track.
 Rows = tuple[Whole, Whole, Whole]
 #: Columns of a CSV before those of the slices.
@@ -47,19 +51,24 @@ class SourceRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     span: str
     version: str = ""
     layer: str = TRACE
-    zero: Annotated[str, msgspec.Meta(pattern=r"^(-?\d{1,18})?$|^\d{19}$")] = ""
+    zero: Annotated[str, msgspec.Meta(pattern=r"^(-?\d{1,19})?$")] = ""
     rows: tuple[Rows, ...] = ()
     counters: tuple[Whole, ...] = ()
     tracks: Optional[tuple[Whole, ...]] = None
 
+    def __post_init__(self) -> None:
+        if self.zero and abs(int(self.zero)) > MOST:
+            raise ValueError("zero is out of range")
+
 
 @dataclass(frozen=True)
 class Source:
-    """Rows of one reading. placed: None unless `state` is "ready"; version: of the reading."""
+    """Rows of one reading. placed, drawn: None unless `state` is "ready"; version: of the reading."""
 
     ref: SourceRef
     state: SourceState
     placed: Placed | None = None
+    drawn: Drawn | None = None
     version: str = ""
 
 
@@ -71,7 +80,7 @@ class Sources:
 
     def __getitem__(self, number: int) -> Placed:
         """A source. Queues its reading. Raises NotFound, NotReady, Stale."""
-        return self._placed(self.refs[number])
+        return _placed(self._layer(self.refs[number]), self.refs[number])
 
     @cached_property
     def all(self) -> list[Source]:
@@ -116,7 +125,8 @@ class Sources:
                 if opened is None:
                     return Source(ref, "unread")
                 ref = msgspec.structs.replace(ref, version=opened.trace_version)
-            return Source(ref, "ready", self._placed(ref), ref.version)
+            layer = self._layer(ref)
+            return Source(ref, "ready", _placed(layer, ref), layer.drawn, ref.version)
         except Stale:
             return Source(ref, "stale")
         except NotReady:
@@ -124,12 +134,15 @@ class Sources:
         except NotFound:
             return Source(ref, "none")
 
-    def _placed(self, ref: SourceRef) -> Placed:
-        timeline = self.service.layer(ref.span, ref.layer, ref.version).timeline
-        return Placed(timeline, int(ref.zero) if ref.zero else timeline.base_ns)
+    def _layer(self, ref: SourceRef) -> Layer:
+        return self.service.layer(ref.span, ref.layer, ref.version)
 
 
-def check_track(timeline: Timeline, number: int, kind: str) -> int:
+def _placed(layer: Layer, ref: SourceRef) -> Placed:
+    return Placed(layer.timeline, int(ref.zero) if ref.zero else layer.timeline.base_ns)
+
+
+def check_track(timeline: Timeline | Drawn, number: int, kind: str) -> int:
     """The number, if a track of this kind ("": any) has it. Raises NotFound."""
     if not 0 <= number < len(timeline.tracks) or (kind and timeline.tracks[number]["kind"] != kind):
         raise NotFound(Message("error.track", kind=kind, track=number), Message("hint.tracks"))

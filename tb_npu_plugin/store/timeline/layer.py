@@ -7,6 +7,7 @@ from typing import Any, Optional, TypedDict
 
 from tb_npu_plugin.messages import MessageJson
 from tb_npu_plugin.store.timeline.contract import DerivedFactsJson
+from tb_npu_plugin.store.timeline.drawn import Drawn
 from tb_npu_plugin.store.timeline.open import Timeline
 
 
@@ -36,9 +37,14 @@ class ReplacedTracksJson(TypedDict):
 
 @dataclass(frozen=True)
 class Layer:
-    """The rows of `timeline`; here those of a trace itself."""
+    """Rows of a timeline, which answers about their slices; here all rows of a trace."""
 
     timeline: Timeline
+
+    @property
+    def drawn(self) -> Drawn:
+        """What the bars are made of."""
+        return self.timeline
 
     @property
     def size(self) -> int:

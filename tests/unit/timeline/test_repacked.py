@@ -58,7 +58,7 @@ def _shown(timeline: Timeline, name: str) -> Repacked:
 
 
 def _answer(other: Repacked, px: float = 1, **more: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    return bars(other.timeline, t0=0, t1=10**9, px=px, **more)
+    return bars(other.timeline, layers={"packed": other}, layer="packed", t0=0, t1=10**9, px=px, **more)
 
 
 @pytest.mark.parametrize("name, tracks", [("frames", [[0], [1]]), ("streams", [[3, 4]])])
@@ -143,11 +143,11 @@ def test_the_page_is_told_where_a_slice_is_shown(timeline: Timeline) -> None:
 def test_a_search_and_wide_bins_count_the_same_slices(timeline: Timeline) -> None:
     other = _shown(timeline, "frames")
     _, wide = _answer(other, px=1e6)
-    assert int(wide["count"].sum()) == len(other.ids) and len(wide["count"]) < len(other.ids)
+    assert int(wide["count"].sum()) == len(other.packed.ids) and len(wide["count"]) < len(other.packed.ids)
     for text in ("1 dur>=2us", "arg:n=2"):
         _, in_trace = bars(timeline, t0=0, t1=10**9, px=1, q=text)
         _, hits = _answer(other, q=text)
-        wanted = sorted(set(in_trace["id"].tolist()) & set(other.ids.tolist()))
+        wanted = sorted(set(in_trace["id"].tolist()) & set(other.packed.ids.tolist()))
         assert sorted(hits["id"].tolist()) == wanted and wanted != sorted(in_trace["id"].tolist())
 
 
