@@ -13,7 +13,7 @@ from tb_npu_plugin.analysis.idle.gaps import tracks_of_device
 from tb_npu_plugin.analysis.idle.launches import launches_of
 from tb_npu_plugin.analysis.idle.model import CAUSES, DeviceIdle, code_of
 from tb_npu_plugin.analysis.steps.iterations import groups_of
-from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.model import SpanData, Timeline, timeline_of
 from tb_npu_plugin.schema.trace_events import CANN, PYTHON_GC
 from tb_npu_plugin.tables import IntArray
 
@@ -51,13 +51,13 @@ def idle_items(span: SpanData, idle: DeviceIdle, is_kept: NDArray[np.bool_]) -> 
 
 
 def _rows_by_item(span: SpanData, idle: DeviceIdle) -> dict[str, IntArray]:
-    parts = idle.parts
+    parts, timeline = idle.parts, timeline_of(span)
     out: dict[str, IntArray] = {cause: np.flatnonzero(parts.cause == code_of(cause)) for cause in CAUSES}
     is_late, is_unknown = parts.cause == code_of("host_late"), parts.cause == code_of("unknown")
-    preempted = (is_late | is_unknown) & _in_long_calls(span.timeline, idle)
-    silent = is_late & ~preempted & _are_silent(span.timeline, idle)
+    preempted = (is_late | is_unknown) & _in_long_calls(timeline, idle)
+    silent = is_late & ~preempted & _are_silent(timeline, idle)
     is_late, is_unknown = is_late & ~preempted & ~silent, is_unknown & ~preempted
-    following = is_late & _follow(span.timeline, idle)
+    following = is_late & _follow(timeline, idle)
     length = parts.end - parts.start
     if length[following].sum() < length[is_late & ~following].sum():  # the host is late without synchronizations, too
         following = np.zeros(len(following), dtype=bool)
@@ -78,7 +78,7 @@ def _is_launch_bound(span: SpanData, idle: DeviceIdle) -> bool:
     launch for all, do not."""
     if not (idle.parts.cause == code_of("launch_call")).any():
         return False
-    timeline = span.timeline
+    timeline = timeline_of(span)
     launches = launches_of(timeline, tracks_of_device(timeline, idle.device_id))
     took = timeline.rows.dur
     _, place, tasks_of = np.unique(launches.call, return_inverse=True, return_counts=True)
@@ -92,10 +92,10 @@ def _is_launch_bound(span: SpanData, idle: DeviceIdle) -> bool:
 
 def has_collections(span: SpanData) -> bool:
     """Whether collections of Python were recorded."""
-    return any(track["process"] == PYTHON_GC for track in span.timeline.tracks)
+    return any(track["process"] == PYTHON_GC for track in timeline_of(span).tracks)
 
 
-def _in_long_calls(timeline: Any, idle: DeviceIdle) -> NDArray[np.bool_]:
+def _in_long_calls(timeline: Timeline, idle: DeviceIdle) -> NDArray[np.bool_]:
     """Whether a launch call that stands still covers half of the part."""
     parts, call = idle.parts, idle.gaps.call[idle.parts.gap]
     start, took, names = (_at(call, values) for values in (timeline.rows.start, timeline.rows.dur, timeline.name))
@@ -114,7 +114,7 @@ def _at(slices: IntArray, values: NDArray[Any]) -> IntArray:
     return out
 
 
-def _are_silent(timeline: Any, idle: DeviceIdle) -> NDArray[np.bool_]:
+def _are_silent(timeline: Timeline, idle: DeviceIdle) -> NDArray[np.bool_]:
     """Whether the host hardly calls CANN during the part."""
     parts = idle.parts
     out = parts.end - parts.start >= _SILENT_NS
@@ -132,7 +132,7 @@ def _are_silent(timeline: Any, idle: DeviceIdle) -> NDArray[np.bool_]:
     return np.asarray(out & (count <= _CALLS * (parts.end - parts.start)))
 
 
-def _follow(timeline: Any, idle: DeviceIdle) -> NDArray[np.bool_]:
+def _follow(timeline: Timeline, idle: DeviceIdle) -> NDArray[np.bool_]:
     """Whether the part follows a blocking synchronization in its gap, and would be gone without it: the host would launch
     earlier by the time that it waited, at most."""
     parts = idle.parts
