@@ -18,7 +18,7 @@ from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import files_of
 from tb_npu_plugin.views.distributed import RankStateJson
 from tb_npu_plugin.views.step_trace import mean_course
-from tb_npu_plugin.views.steps import StepJson, step_json
+from tb_npu_plugin.views.steps import MOST_STEPS, StepJson, step_json
 
 
 class RankStepJson(TypedDict):
@@ -35,7 +35,7 @@ class RankStepJson(TypedDict):
     state: Literal["ready", "reading", "failed", "missing"]
     """ "missing": neither read nor requested."""
     steps: list[StepJson]
-    """Its steps."""
+    """Its steps, at most the first MOST_STEPS."""
     course: Optional[StepTimes]
     """The mean step, where the files hold step points instead of step times."""
 
@@ -94,7 +94,7 @@ def steps(library: Library, run: str) -> list[RankStepJson]:
         statuses = _statuses(library, place)
         state = _first_unread(statuses).state
         span = library.open(place, statuses) if state == "ready" else None
-        found = [step_json(step, {}) for step in steps_and_source(span)[0]] if span is not None else []
+        found = [step_json(step, {}) for step in steps_and_source(span)[0][:MOST_STEPS]] if span is not None else []
         out.append(
             {
                 "span": place.span.token,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Optional, TypedDict, cast
 
@@ -50,6 +50,17 @@ class StepJson(TypedDict):
     """These ranks, the longest wait first."""
     parts: StepParts
     """The parts of the bar."""
+
+
+#: Steps that are sent at most.
+MOST_STEPS = 1000
+
+
+def sent_steps(
+    names: Sequence[Optional[str]], wanted: Optional[str], most: int = MOST_STEPS
+) -> frozenset[Optional[str]]:
+    """Names of the first `most` steps, and the wanted one. names: of each step and device."""
+    return frozenset(names[:most]) | ({wanted} & set(names[most:]))
 
 
 def period_of(span: SpanData, steps: Iterable[Optional[str]]) -> Period:
