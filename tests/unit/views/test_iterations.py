@@ -75,7 +75,10 @@ def test_percentiles_are_by_phase_and_requests(captures: list[Path]) -> None:
 
 @pytest.mark.parametrize("view", ["overview", "kernel", "distributed"])
 def test_views_say_that_their_steps_are_iterations(captures: list[Path], view: str) -> None:
-    assert shown(view, captures[0])["data"]["period"] == "iteration"
+    answer = shown(view, captures[0])
+    assert answer["data"]["period"] == "iteration"
+    titles = [one["title"] for table in answer["tables"].values() for one in table["columns"] if one["key"] == "step"]
+    assert set(titles) <= {"Iteration"} and (titles or view == "overview")
 
 
 def test_the_verdict_is_of_one_phase_and_speaks_of_iterations(captures: list[Path]) -> None:
