@@ -13,6 +13,7 @@ from tb_npu_plugin.analysis.kernels.bound import BOUND
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.server import timeline_api
 from tb_npu_plugin.server.kernel_facts import kernel_facts
 from tb_npu_plugin.server.timeline_api import ROUTES
 from tb_npu_plugin.store.timeline.levels import EVERYTHING
@@ -97,6 +98,16 @@ def test_search_is_by_start_and_counts_all(timeline: Timeline) -> None:
     assert (answer["total"], found) == (3, [("aten::Add", 0, 100_000, 0, 0), ("aten::add_", 10_000, 20_000, 0, 1)])
     none = search(timeline, q="no")
     assert (none["total"], none["hits"], [part["total"] for part in none["parts"]]) == (0, [], [0])
+
+
+def test_only_so_many_members_are_counted(timeline: Timeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    def total() -> int:
+        answer: Any = GET["members"](timeline, {**WINDOW, "name": "aten::add_"})[0]
+        return int(answer["total"])
+
+    every = total()
+    monkeypatch.setattr(timeline_api, "MAX_ROW", every - 1)
+    assert total() == every - 1
 
 
 def test_search_near_a_moment(timeline: Timeline) -> None:
