@@ -65,18 +65,19 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 
 
 class Mutant(NamedTuple):
-    """One change: the bytes from `start` to `end` of `path` become `text`; `line` counts from 1."""
+    """One change: the bytes from `start` to `end` of `path` become `text`; `line` counts from 1, `code` is its text."""
 
     path: str
     line: int
+    code: str
     start: int
     end: int
     old: str
     text: str
 
     def __str__(self) -> str:
-        """Path, old and new text, without the line: what equivalent_mutants.txt lists."""
-        return f"{self.path} {' '.join(self.old.split())} -> {' '.join(self.text.split())}"
+        """Path, line of code, old and new text: what equivalent_mutants.txt lists."""
+        return f"{self.path} | {self.code} | {' '.join(self.old.split())} -> {' '.join(self.text.split())}"
 
 
 class Measures(NamedTuple):
@@ -145,15 +146,16 @@ def _expressions(tree: ast.AST) -> Iterator[ast.expr]:
 def mutants(path: Path) -> Iterator[Mutant]:
     """All mutants of a file of Python."""
     source = path.read_bytes()
-    starts = [0]
-    for line in source.splitlines(keepends=True):
+    lines, starts = source.splitlines(keepends=True), [0]
+    for line in lines:
         starts.append(starts[-1] + len(line))
     for node in _expressions(ast.parse(source)):
         new = changed(node)
         if new is not None and node.end_lineno and node.end_col_offset is not None:
             start, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
             text = f"({ast.unparse(ast.fix_missing_locations(ast.Expression(new)))})"  # type: ignore[arg-type]
-            yield Mutant(path.relative_to(ROOT).as_posix(), node.lineno, start, end, source[start:end].decode(), text)
+            code, old = lines[node.lineno - 1].decode().strip(), source[start:end].decode()
+            yield Mutant(path.relative_to(ROOT).as_posix(), node.lineno, code, start, end, old, text)
 
 
 def pick(seed: int, count: int) -> list[Mutant]:

@@ -257,7 +257,7 @@ def test_rows_of_several_ranks_come_in_one_answer(slow_rank: Browser) -> None:
 
 
 def test_an_exact_answer_has_room_for_six_parts(slow_rank: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_api, "BUDGET", 20_000)
+    monkeypatch.setattr(rows_api, "BUDGET", 4_000)
     span = slow_rank.spans()[0]
     part = f"{span}:{slow_rank.view('trace', span=span)['data']['version']}:0:{10**12}:0-9000"
 
