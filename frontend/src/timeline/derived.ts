@@ -4,7 +4,7 @@ import { LANE_SLICES, LANE_TRACKS, ROWS_PER_TRACK } from "./lanes";
 import type { RowProcess } from "./rows";
 
 export const FIRST_DERIVED_TRACK = 2 ** 19;
-export const FIRST_DERIVED_SLICE = 2 ** 31;
+const FIRST_DERIVED_SLICE = 2 ** 31;
 /** Process id of the derived rows of the open rank; those of other ranks end with it. */
 export const DERIVED = "derived";
 
