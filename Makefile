@@ -49,6 +49,7 @@ test-all: needed ## every test, those marked "full" included: before a release
 	@sh tools/ensure_firefox.sh
 	$(BIN)/python -m pytest $(AT_ONCE) -m "full or not full" $(PYTEST_ARGS)
 	@sh tools/frontend.sh test
+	$(BIN)/python tools/mutants.py
 
 check: $(VENV)/.check ## lint, types, import rules, dead code, generated files, the built frontend
 	$(BIN)/ruff check .

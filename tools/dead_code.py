@@ -37,6 +37,7 @@ ALLOWED = {
     "__array_interface__": "numpy",
     "mock": "a click command",
     "pytest_configure": "pytest",
+    "pytest_load_initial_conftests": "pytest",
     "pytest_runtest_protocol": "pytest",
     "pytest_runtest_logreport": "pytest",
     "pytest_unconfigure": "pytest",

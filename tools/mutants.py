@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple, Optional
@@ -33,8 +33,8 @@ EQUIVALENT = ROOT / "tools" / "equivalent_mutants.txt"
 GOAL = 0.9
 JOBS = 2
 #: s of test time: the quickest tests of the line first; what survives them meets the test files of the line.
-FEW_S, MORE_S = 8.0, 45.0
-TIMEOUT_S = 180
+FEW_S, MORE_S = 6.0, 30.0
+TIMEOUT_S = 240
 #: Environment variable: the folder where the plugin of pytest writes lines and durations.
 MEASURES = "TB_NPU_MUTANTS"
 _NOT_COPIED = shutil.ignore_patterns(
@@ -94,11 +94,11 @@ class Measures(NamedTuple):
             found = {name for names in lines.values() for name in names}
         return sorted(found - {""}, key=lambda name: (self.durations.get(name, 0.0), name))
 
-    def within(self, tests: list[str], seconds: float) -> list[str]:
-        """The first tests, until they take so long; at least one."""
+    def within(self, names: list[str], seconds: float) -> list[str]:
+        """The first tests or files of tests, until they take so long; at least one."""
         out, total = [], 0.0
-        for name in tests:
-            total += self.durations.get(name, 0.0)
+        for name in names:
+            total += sum(taken for test, taken in self.durations.items() if test.startswith(name))
             if out and total > seconds:
                 break
             out.append(name)
@@ -129,9 +129,9 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _expressions(tree: ast.AST) -> Iterator[ast.expr]:
-    """Expressions that run: neither annotations nor what only type checkers read."""
+    """Expressions that run: neither annotations and decorators nor what only type checkers read."""
     for name, value in ast.iter_fields(tree):
-        if name in ("annotation", "returns"):
+        if name in ("annotation", "returns", "decorator_list"):
             continue
         for child in value if isinstance(value, list) else [value]:
             if not isinstance(child, ast.AST) or (
@@ -199,8 +199,8 @@ def verdict(mutant: Mutant, measures: Measures, copy: Path) -> str:
     result = _run(mutant, measures.within(tests, FEW_S), copy)
     if result != "survived":
         return result
-    files = dict.fromkeys(test.partition("::")[0] for test in measures.within(tests, MORE_S))
-    return _run(mutant, list(files), copy)
+    files = dict.fromkeys(test.partition("::")[0] for test in tests)
+    return _run(mutant, measures.within(list(files), MORE_S), copy)
 
 
 def _run(mutant: Mutant, tests: list[str], copy: Path) -> str:
@@ -235,9 +235,10 @@ def judge(chosen: list[Mutant], measures: Measures, folder: Path) -> Counter[str
 
     counts = Counter[str]()
     with ThreadPoolExecutor(JOBS) as pool:
-        for mutant, result in zip(chosen, pool.map(run, chosen)):
-            counts[result] += 1
-            print(f"{result:9} {mutant.line:4} {mutant}", flush=True)
+        runs = {pool.submit(run, mutant): mutant for mutant in chosen}
+        for done in as_completed(runs):
+            counts[done.result()] += 1
+            print(f"{done.result():9} {runs[done].line:4} {runs[done]}", flush=True)
     return counts
 
 
@@ -259,6 +260,8 @@ def main() -> int:
 class _Plugin:
     """Plugin of pytest: lines and durations of each test, a file of each per process."""
 
+    instance: Optional[_Plugin] = None
+
     def __init__(self, folder: Path) -> None:
         import coverage
 
@@ -279,10 +282,16 @@ class _Plugin:
         (self._folder / f"durations.{os.getpid()}").write_text(json.dumps(self._durations))
 
 
+def pytest_load_initial_conftests() -> None:
+    """Measure in the processes that run tests, from the first import on."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        _Plugin.instance = _Plugin(Path(os.environ[MEASURES]))
+
+
 def pytest_configure(config: Any) -> None:
-    """Measure in the processes that run tests."""
-    if hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Plugin(Path(os.environ[MEASURES])))
+    """Follow the tests."""
+    if _Plugin.instance is not None:
+        config.pluginmanager.register(_Plugin.instance)
 
 
 if __name__ == "__main__":
