@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.discovery.model import Place
-from tb_npu_plugin.server import app
+from tb_npu_plugin.server import app, rows_api
 from tb_npu_plugin.service import ranks
 from tb_npu_plugin.store.library import Library, StageStatus
 from tests.conftest import FIXTURES
@@ -235,6 +235,18 @@ def test_rows_of_several_ranks_come_in_one_answer(slow_rank: Browser) -> None:
         assert found[0] == alone[0] and all((found[1][key] == alone[1][key]).all() for key in alone[1])
     for wrong in ([{"span": "a", "rows": "b"}], [], [sources[0]] * 257):
         assert slow_rank.timeline("rows", wrong, **window).status_code == 400
+
+
+def test_an_exact_answer_has_room_for_six_parts(slow_rank: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_api, "BUDGET", 4_000)
+    span = slow_rank.spans()[0]
+    part = f"{span}:{slow_rank.view('trace', span=span)['data']['version']}:0:{10**12}:0-9000"
+
+    def bars(count: int, exact: str) -> int:
+        found = decode(slow_rank.ask("/api/timeline/rows", px="1", exact=exact, slices=[part] * count).data)[1]
+        return len(decode(found["0"].tobytes())[1]["start"])
+
+    assert bars(1, "1") == bars(6, "1") > bars(24, "1") and bars(1, "0") > bars(6, "0")
 
 
 def test_a_search_reads_no_trace(fresh: Browser) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import tb_npu_plugin.api as npu
 from tb_npu_plugin import __version__
-from tb_npu_plugin.cli_print import STATES, _problems, _size
+from tb_npu_plugin.cli.output import STATES, _problems, _size
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.installation import describe_scanner
 from tb_npu_plugin.tables import Column, Kind, from_lists
@@ -144,7 +144,7 @@ def test_exit_codes(logs: Path, tmp_path: Path, arguments: list[str], code: int,
 
 
 def test_characters_that_the_terminal_lacks_are_replaced(logs: Path) -> None:
-    command = [sys.executable, "-m", "tb_npu_plugin.cli", "doctor", str(logs)]
+    command = [sys.executable, "-m", "tb_npu_plugin", "doctor", str(logs)]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0 and "rank 0 ? host1_0" in done.stdout, done.stderr
@@ -158,7 +158,7 @@ def test_output_that_cannot_be_written_is_no_traceback(logs: Path, says: str, op
     else:
         reader, target = os.pipe()
         os.close(reader)
-    command = [sys.executable, "-m", "tb_npu_plugin.cli", "show", "overview", str(logs), *options]
+    command = [sys.executable, "-m", "tb_npu_plugin", "show", "overview", str(logs), *options]
     done = subprocess.run(command, stdout=target, stderr=subprocess.PIPE, text=True, check=False)
     os.close(target)
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr

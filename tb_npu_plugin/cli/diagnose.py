@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from tb_npu_plugin import __version__
-from tb_npu_plugin.cli_gate import Decision, decide_diagnosis, diagnosis_condition, exit_by
-from tb_npu_plugin.cli_show import (
+from tb_npu_plugin.cli.gate import Decision, decide_diagnosis, diagnosis_condition, exit_by
+from tb_npu_plugin.cli.show import (
     KERNEL_TABLE,
     NO_TRACE,
     PATH,
