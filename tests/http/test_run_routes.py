@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.discovery.model import Place
-from tb_npu_plugin.server import app, rows_api
+from tb_npu_plugin.server import app
+from tb_npu_plugin.server.timeline import rows as rows_module
 from tb_npu_plugin.service import ranks
 from tb_npu_plugin.store.library import Library, StageStatus
 from tests.conftest import FIXTURES
@@ -238,15 +239,16 @@ def test_rows_of_several_ranks_come_in_one_answer(slow_rank: Browser) -> None:
 
 
 def test_an_exact_answer_has_room_for_six_parts(slow_rank: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_api, "BUDGET", 4_000)
+    monkeypatch.setattr(rows_module, "BUDGET", 4_000)
     span = slow_rank.spans()[0]
-    part = f"{span}:{slow_rank.view('trace', span=span)['data']['version']}:0:{10**12}:0-9000"
+    slow_rank.view("trace", span=span)
+    source = {"span": span, "rows": [[track, 0, 99] for track in range(3)]}
 
-    def bars(count: int, exact: str) -> int:
-        found = decode(slow_rank.ask("/api/timeline/rows", px="1", exact=exact, slices=[part] * count).data)[1]
-        return len(decode(found["0"].tobytes())[1]["start"])
+    def bars(count: int, exact: bool) -> int:
+        answer = slow_rank.timeline("rows", [source] * count, t0=0, t1=10**12, px=1, exact=exact).data
+        return len(part(answer, "0")[1]["start"])
 
-    assert bars(1, "1") == bars(6, "1") > bars(24, "1") and bars(1, "0") > bars(6, "0")
+    assert bars(1, True) == bars(6, True) > bars(24, True) and bars(1, False) > bars(6, False)
 
 
 def test_a_search_reads_no_trace(fresh: Browser) -> None:
