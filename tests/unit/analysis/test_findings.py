@@ -242,6 +242,16 @@ def test_slow_links(links: list[Link], expected: list[tuple[int, int]]) -> None:
     assert all(one.cost_ns == round(one.cost_ns) > 0 for one in found)
 
 
+def test_the_surest_slow_link_between_two_ranks_is_named() -> None:
+    sent = ((2, 1, 1.0), (0, 3, 10.0))  # slower yet, but known only by the usual bandwidth
+    sends = [
+        replace(LINK, op_type="send", src_rank=src, dst_rank=dst, time_ns=round(100 * MS / speed))
+        for src, dst, speed in sent
+    ]
+    (found,) = slow_link.find(run_of([], links=[*mesh((2, 1, 2.5)), *sends]))
+    assert found.confidence.kind == "measured"
+
+
 @pytest.mark.parametrize(("op_type", "expected"), [("allReduce", 30), ("receive", 60)])
 def test_directions_of_a_slow_link_add_up_between_two_ranks_only(op_type: str, expected: int) -> None:
     links = [replace(link, op_type=op_type) for link in mesh((2, 1, 2.5), (1, 2, 2.5))]
