@@ -61,7 +61,21 @@ def time_of_links(count: int) -> float:
     """Seconds to judge so many links, of which each moves pieces of another size."""
     run = RunData([])
     links = [
-        Link("1", "g", "allreduce", at, at + 1, None, None, "HCCS", 1_000_000 + 1_000 * at, 60_000 + 60 * at, None, 1)
+        Link(
+            None,
+            "1",
+            "g",
+            "allreduce",
+            at,
+            at + 1,
+            None,
+            None,
+            "HCCS",
+            1_000_000 + 1_000 * at,
+            60_000 + 60 * at,
+            None,
+            1,
+        )
         for at in range(count)
     ]
     vars(run)["links"] = links

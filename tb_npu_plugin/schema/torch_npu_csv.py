@@ -26,6 +26,8 @@ CPU = Condition("activities=[ProfilerActivity.CPU, ...]", Message("written.host"
 T, I, F = Kind.TEXT, Kind.INT, Kind.FLOAT
 TIME, DUR, RATIO, PERCENT = Kind.TIME, Kind.DURATION, Kind.RATIO, Kind.PERCENT
 
+#: Keys of what a kernel reads and writes.
+TENSORS = ("input_shapes", "input_types", "input_formats", "output_shapes", "output_types", "output_formats")
 KERNELS = ResultFile(
     id="kernels",
     name="kernel_details.csv",

@@ -7,6 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.torch_npu_csv import TENSORS
 from tb_npu_plugin.store.timeline.contract import KernelFactsJson
 from tb_npu_plugin.tables import StringColumn, known
 
@@ -20,12 +21,7 @@ _FACTS = (
     "wait_ns",
     "block_dim",
     "mix_block_dim",
-    "input_shapes",
-    "input_types",
-    "input_formats",
-    "output_shapes",
-    "output_types",
-    "output_formats",
+    *TENSORS,
     "bound",
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Optional, TypedDict, cast
+from typing import Any, Optional, TypedDict
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from tb_npu_plugin.analysis.communication.links import COLUMNS as LINK_USE_COLUM
 from tb_npu_plugin.analysis.communication.links import link_use
 from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.analysis.ranks.cluster_figures import NEEDS as CLUSTER_NEEDS
-from tb_npu_plugin.analysis.ranks.world import WorldRanks, pipeline_stage
+from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.arrivals import CollectiveArrivals, RankClock, arrivals_of, clocks_of
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
 from tb_npu_plugin.analysis.run.communication import RunCommunication
@@ -41,37 +41,6 @@ class GroupJson(TypedDict):
     """Role in the job, such as "tp"; "" if not recorded."""
     ranks: list[Optional[int]]
     """Its ranks in the job, by their number in the group; [] if not recorded."""
-
-
-class LinkJson(TypedDict):
-    """Traffic of one link, by operator type and step (or "total"). A rank's link to itself has transport LOCAL."""
-
-    rank: Optional[int]
-    """Rank that recorded it."""
-    step: Optional[str]
-    """Step number."""
-    group: Optional[str]
-    """Communication group."""
-    op_type: Optional[str]
-    """Type of the communication operator."""
-    src: int
-    """Sender's number inside the group."""
-    dst: int
-    """Receiver's number inside the group."""
-    src_rank: Optional[int]
-    """Sender's rank in the job; null if not recorded."""
-    dst_rank: Optional[int]
-    """Receiver's rank in the job; null if not recorded."""
-    transport: Optional[str]
-    """HCCS, RDMA, PCIE, SIO or LOCAL."""
-    size_bytes: Optional[int]
-    """Bytes transferred."""
-    time_ns: Optional[int]
-    """Transfer time."""
-    bandwidth: Optional[float]
-    """1e9 bytes per second."""
-    calls: Optional[int]
-    """Number of operators; null if unknown."""
 
 
 class RankStateJson(TypedDict):
@@ -117,7 +86,7 @@ class DistributedJson(TypedDict):
     """One for each rank, device and step of `steps`."""
     groups: list[GroupJson]
     """Communication groups."""
-    links: list[LinkJson]
+    links: list[analysis.Link]
     """Traffic matrix."""
     op_types: list[str]
     """Operator types of `links`."""
@@ -151,15 +120,15 @@ def build(source: ViewInput) -> ViewResult:
     spans = run.spans
     range_ns = time_range(source.params)
     budgets = budgets_of_ranks(run, step_waits_of(run)) if range_ns is None else budgets_in(run, *range_ns)
-    links = _links(spans, run.ranks) if range_ns is None else []
-    all_steps = {one.step for one in budgets if range_ns is None} | {link["step"] for link in links}
+    links = [link for span in spans if range_ns is None for link in analysis.links(span, run.ranks)]
+    all_steps = {one.step for one in budgets if range_ns is None} | {link.step for link in links}
     steps = names = sorted(all_steps, key=lambda step: (step is None, natural_key(step or "")))
     if len(budgets) > MOST_BUDGETS and names and not source.params.get("all"):
         most = max(1, MOST_BUDGETS * len(names) // len(budgets))
         sent = sent_steps(names, source.params.get("step"), most)
         steps = [name for name in names if name in sent]
         budgets = [one for one in budgets if one.step in sent]
-        links = [link for link in links if link["step"] in sent]
+        links = [link for link in links if link.step in sent]
     found, more = cluster(spans)
     if found is not None:
         check_no_range(source.params)
@@ -171,7 +140,7 @@ def build(source: ViewInput) -> ViewResult:
         "budgets": budgets,
         "groups": _groups(run),
         "links": links,
-        "op_types": sorted({link["op_type"] for link in links if link["op_type"] is not None}),
+        "op_types": sorted({link.op_type for link in links if link.op_type is not None}),
         "world_size": run.world_size,
         "late_peers": late_peers(run) if range_ns is None else [],
         "arrivals": arrivals_of(run, range_ns),
@@ -194,15 +163,6 @@ def _state(span: SpanData) -> RankStateJson:
         "reason": reason,
         "texts": messages_of({"reason": reason}),
     }
-
-
-def _links(spans: Sequence[SpanData], ranks: WorldRanks) -> list[LinkJson]:
-    return [
-        cast(LinkJson, {"rank": span.capture.rank, **vars(link)})
-        for span in spans
-        if (table := span.table("comm_links")) is not None
-        for link in analysis.links(table, ranks, span.table("comm_ops"))
-    ]
 
 
 def _groups(run: RunCommunication) -> list[GroupJson]:

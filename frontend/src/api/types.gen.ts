@@ -687,7 +687,7 @@ export interface DistributedJson {
   /** Communication groups. */
   groups: GroupJson[];
   /** Traffic matrix. */
-  links: LinkJson[];
+  links: Link[];
   /** Operator types of `links`. */
   op_types: string[];
   /** Ranks of the job; from the links if no metadata has it. */
@@ -1178,7 +1178,7 @@ export interface LedgerTableJson {
 }
 
 /** Traffic of one link, by operator type and step (or "total"). A rank's link to itself has transport LOCAL. */
-export interface LinkJson {
+export interface Link {
   /** Rank that recorded it. */
   rank: number | null;
   /** Step number. */

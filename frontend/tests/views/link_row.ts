@@ -1,7 +1,7 @@
-import type { LinkJson } from "../../src/api/types.gen";
+import type { Link } from "../../src/api/types.gen";
 
 /** What rank `src` moved to rank `dst` in a step: 100 bytes in 10 ns, where `over` says nothing else. */
-export function linkRow(src: number, dst: number, over: Partial<LinkJson> = {}): LinkJson {
+export function linkRow(src: number, dst: number, over: Partial<Link> = {}): Link {
   return {
     rank: src,
     step: "1",

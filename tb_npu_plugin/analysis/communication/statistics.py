@@ -11,6 +11,7 @@ import numpy as np
 
 from tb_npu_plugin.analysis.grouping import Groups, known_sum, ratio
 from tb_npu_plugin.analysis.ranks.world import WorldRanks
+from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.kernel_meaning import folded_name
 from tb_npu_plugin.schema.torch_npu_json import TOTAL
 from tb_npu_plugin.tables import NULL_INT, Column, FloatArray, IntArray, Kind, StringColumn, Table, known
@@ -117,21 +118,34 @@ UNKNOWN_SPLIT = Split(None, None, None, None, None, incomplete=0)
 
 @dataclass(frozen=True)
 class Link:
-    """Traffic of one link, ns and bytes. `src`, `dst`: ranks inside the group; `src_rank`, `dst_rank`: ranks in the
-    world. calls: number of operators."""
+    """Traffic of one link, by operator type and step (or "total"). A rank's link to itself has transport LOCAL."""
 
+    rank: Optional[int]
+    """Rank that recorded it."""
     step: Optional[str]
+    """Step number."""
     group: Optional[str]
+    """Communication group."""
     op_type: Optional[str]
+    """Type of the communication operator."""
     src: int
+    """Sender's number inside the group."""
     dst: int
+    """Receiver's number inside the group."""
     src_rank: Optional[int]
+    """Sender's rank in the job; null if not recorded."""
     dst_rank: Optional[int]
+    """Receiver's rank in the job; null if not recorded."""
     transport: Optional[str]
+    """HCCS, RDMA, PCIE, SIO or LOCAL."""
     size_bytes: Optional[int]
+    """Bytes transferred."""
     time_ns: Optional[int]
+    """Transfer time."""
     bandwidth: Optional[float]
+    """1e9 bytes per second."""
     calls: Optional[int]
+    """Number of operators; null if unknown."""
 
 
 def base_name(name: str) -> str:
@@ -240,10 +254,12 @@ def transports(bandwidth: Table, rank: int | None) -> Table:
     )
 
 
-def links(table: Table, ranks: WorldRanks, ops: Table | None) -> list[Link]:
-    """Rows with statistic "total" of communication_matrix.json. A link to itself has transport LOCAL. ops: comm_ops of
-    the same rank; without it, calls are unknown."""
-    table = table.take(table.text("stat").equals(TOTAL))
+def links(span: SpanData, ranks: WorldRanks) -> list[Link]:
+    """Rows with statistic "total" of communication_matrix.json. Calls are unknown without comm_ops."""
+    found, ops = span.table("comm_links"), span.table("comm_ops")
+    if found is None:
+        return []
+    table = found.take(found.text("stat").equals(TOTAL))
     table = table.take(known(table.ints("src")) & known(table.ints("dst")))
     text = {key: table.text(key).tolist() for key in ("step", "group", "op_type", "transport")}
     size, time = _to_list(table.ints("size_bytes")), _to_list(table.ints("time_ns"))
@@ -252,6 +268,7 @@ def links(table: Table, ranks: WorldRanks, ops: Table | None) -> list[Link]:
     calls = {} if ops is None else _calls(ops)
     return [
         Link(
+            rank=span.capture.rank,
             step=text["step"][row],
             group=text["group"][row],
             op_type=text["op_type"][row],

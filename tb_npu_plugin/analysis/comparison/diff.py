@@ -16,7 +16,8 @@ from tb_npu_plugin.analysis.grouping import Groups, Key, ratio
 from tb_npu_plugin.analysis.joining import outer_join
 from tb_npu_plugin.analysis.kernels.kinds import MEANING, is_communication
 from tb_npu_plugin.analysis.kernels.meaning import CLASSES, FOLDED, GROUP, classes
-from tb_npu_plugin.analysis.kernels.statistics import CALLS, TOTAL, kinds_of
+from tb_npu_plugin.analysis.kernels.statistics import CALLS, CORE, NAME, TOTAL, TYPE, kinds_of
+from tb_npu_plugin.analysis.operators.statistics import NAME as OPERATOR
 from tb_npu_plugin.analysis.operators.statistics import TIME_COLUMNS, TIMES, by_name
 from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
@@ -41,18 +42,12 @@ _GROUP = Column(
     "identity",
 )
 _NUMBER = Column("number", Kind.INT, "Call", "Which call of the operation and group in the step.", "identity")
-_KEYS = (
-    Column("name", Kind.TEXT, "Name", "Kernel name, without what differs by call.", "identity"),
-    Column("type", Kind.TEXT, "Type", "Operator type; unknown at level 0.", "identity"),
-    Column("core", Kind.TEXT, "Core", "Accelerator core that ran it; unknown at level 0.", "identity"),
-    _GROUP,
-)
+_KEYS = (NAME, TYPE, CORE, _GROUP)
 _CALLS = (
     Column("baseline_calls", Kind.INT, "Baseline calls", "Calls in the baseline.", ""),
     Column("experimental_calls", Kind.INT, "Experimental calls", "Calls in the experimental capture.", ""),
 )
 _SUMMED = (Column("calls", Kind.INT), Column("dur_ns", Kind.DURATION))
-_NAME = Column("name", Kind.TEXT, "Name", "Operator name.", "identity")
 
 #: Minimum change, as a share of the baseline, of a slower or faster row.
 CHANGED = 0.05
@@ -67,7 +62,7 @@ def operators(baseline: Table, experimental: Table, by: Divisors = SUMS) -> Tabl
     sides = [by_name(table) for table in (baseline, experimental)]
     rows = outer_join([sides[0].text("name")], [sides[1].text("name")])
     calls = [_calls(side.ints("calls"), picked, by, steps) for side, picked, steps in zip(sides, rows, by)]
-    columns: list[Column] = [_NAME, *_calls_columns(by)]
+    columns: list[Column] = [OPERATOR, *_calls_columns(by)]
     data: dict[str, Data] = {
         "name": _keys_of_either(sides[0].text("name"), sides[1].text("name"), rows),
         "baseline_calls": calls[0],

@@ -201,12 +201,7 @@ class RunData:
     @cached_property
     def links(self) -> list[Link]:
         """Traffic of all links by step."""
-        return [
-            link
-            for span in self.spans
-            if (table := span.table("comm_links")) is not None
-            for link in links(table, self.communication.ranks, span.table("comm_ops"))
-        ]
+        return [link for span in self.spans for link in links(span, self.communication.ranks)]
 
     @cached_property
     def late_peers(self) -> list[LatePeer]:

@@ -19,6 +19,7 @@ from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.kernels.kinds import is_communication
 from tb_npu_plugin.analysis.kernels.matmuls import Side, matmul_operations
 from tb_npu_plugin.analysis.kernels.shapes import MOST_DIGITS, MOST_ELEMENTS, pack_texts, parse_shapes
+from tb_npu_plugin.schema.torch_npu_csv import TENSORS
 from tb_npu_plugin.tables import NULL_INT, Column, Data, FloatArray, IntArray, Kind, StringColumn, Table, known
 
 GFLOPS = Column(
@@ -37,15 +38,7 @@ LEAST_BYTES = Column(
 )
 #: Rows, and distinct texts, that are worked on at once.
 _AT_ONCE = 1 << 17
-_KEYS = (
-    "type",
-    "input_shapes",
-    "input_types",
-    "input_formats",
-    "output_shapes",
-    "output_types",
-    "output_formats",
-)
+_KEYS = ("type", *TENSORS)
 #: Bytes of an element, by data type without the prefix "DT_".
 SIZES = {
     **dict.fromkeys(("INT8", "UINT8", "BOOL", "HIFLOAT8", "FLOAT8_E5M2", "FLOAT8_E4M3FN"), 1),

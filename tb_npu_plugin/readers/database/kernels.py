@@ -13,7 +13,7 @@ from tb_npu_plugin.readers.database.steps import steps_of_kernels
 from tb_npu_plugin.readers.database.strings import find_rows, take_text
 from tb_npu_plugin.readers.database.windows import assign_steps
 from tb_npu_plugin.schema import torch_npu_db as schema
-from tb_npu_plugin.schema.torch_npu_csv import KERNELS
+from tb_npu_plugin.schema.torch_npu_csv import KERNELS, TENSORS
 from tb_npu_plugin.schema.torch_npu_db import NO_ID, Select
 from tb_npu_plugin.tables import NULL_INT, Data, IntArray, StringColumn, Table
 
@@ -21,12 +21,7 @@ _TEXTS = (
     "op_state",
     "core",
     "hf32",
-    "input_shapes",
-    "input_types",
-    "input_formats",
-    "output_shapes",
-    "output_types",
-    "output_formats",
+    *TENSORS,
 )
 #: Optional columns: older databases lack them.
 _MAYBE = ("op_state", "hf32")

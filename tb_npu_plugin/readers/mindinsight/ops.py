@@ -18,7 +18,7 @@ from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.text_rows import open_rows, text
 from tb_npu_plugin.schema import mindinsight_ops as names
-from tb_npu_plugin.schema.torch_npu_csv import KERNELS, OP_STATISTIC
+from tb_npu_plugin.schema.torch_npu_csv import KERNELS, OP_STATISTIC, TENSORS
 from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table, known
 from tb_npu_plugin.units import TIME_UNITS, unit_of
 
@@ -32,10 +32,9 @@ _T, _I, _D = Kind.TEXT, Kind.INT, Kind.DURATION
 _TYPES = (Column("type", _T), Column("total_ns", _D), Column("calls", _I))
 _OPS = (Column("name", _T), Column("avg_ns", _D), Column("calls", _I))
 _AICPU = (Column("type", _T), Column("total_ns", _D))
-_SHAPES = ("input_shapes", "input_types", "input_formats", "output_shapes", "output_types", "output_formats")
 _FRAMEWORK = tuple(
     Column(key, _I if key in ("stream_id", "block_dim") else _T)
-    for key in ("name", "type", "kernel", "subgraph", "stream_id", "block_dim", *_SHAPES)
+    for key in ("name", "type", "kernel", "subgraph", "stream_id", "block_dim", *TENSORS)
 )
 _FLOPS = tuple(
     Column(key, _T if key == "name" else Kind.FLOAT) for key in ("name", "flops", "flops_rate", "utilisation")
@@ -287,7 +286,7 @@ def _totals(tables: Tables) -> Table | None:
             None if total[row] is None or not total_ns else total[row] / total_ns,  # type: ignore[operator]
             *(None if work is None else work_of[key][work] for key in ("flops", "flops_rate", "utilisation")),
             details["kernel"],
-            *(details[key] for key in _SHAPES),
+            *(details[key] for key in TENSORS),
             details["block_dim"],
             details["stream_id"],
             details["subgraph"],

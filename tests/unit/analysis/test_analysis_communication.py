@@ -15,7 +15,7 @@ from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.link_files import NIC, PCIE, ROCE
 from tb_npu_plugin.tables import NULL_INT, Table, from_lists
-from tests.support.span import table_of
+from tests.support.span import TestSpan, table_of
 
 OP = {"step": "1", "kind": "collective", "group": "77"}
 OPS = table_of(
@@ -93,7 +93,7 @@ def test_links_have_ranks_of_the_world_where_known() -> None:
     )
     other = table_of("comm_links", [link("x", 5, 5), link("x", 5, 1)])
     ranks = WorldRanks([(Capture(rank=2, groups=groups), table), (Capture(rank=7), other)])
-    found = communication.links(table, ranks, None)
+    found = communication.links(TestSpan({"comm_links": table}), ranks)
     assert [(entry.src, entry.dst, entry.src_rank, entry.dst_rank) for entry in found] == [
         (1, 0, 2, 0),  # by the group's ranks
         (1, 1, 2, 2),  # every link of a group starts at this rank
@@ -127,7 +127,7 @@ def test_links_know_how_many_operators_of_their_type_moved_it() -> None:
     table = table_of("comm_links", [link("586", 0, 1), {**link("586", 1, 0), "op_type": "receive"}, link("x", 0, 1)])
     names = ("hcom_allReduce__586_0_1", "hcom_allReduce__586_1_1", "hcom_allGather__586_2_1", "hcom_receive__586_3_1")
     ops = table_of("comm_ops", [{"step": "1", "group": "586", "name": name} for name in names])
-    found = communication.links(table, WorldRanks([]), ops)
+    found = communication.links(TestSpan({"comm_links": table, "comm_ops": ops}), WorldRanks([]))
     assert [entry.calls for entry in found] == [2, 1, None]
 
 

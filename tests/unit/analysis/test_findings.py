@@ -180,7 +180,7 @@ def test_idle_time_of_short_steps_is_low() -> None:
     ]
 
 
-LINK = Link("1", "g", "allReduce", 0, 1, 0, 1, "HCCS", 100 * MS, 10 * MS, 10.0, 4)
+LINK = Link(None, "1", "g", "allReduce", 0, 1, 0, 1, "HCCS", 100 * MS, 10 * MS, 10.0, 4)
 
 
 def mesh(*slow: tuple[int, int, float]) -> list[Link]:

@@ -1,4 +1,4 @@
-import type { DistributedJson, LinkJson } from "../../api/types.gen";
+import type { DistributedJson, Link } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
@@ -19,7 +19,7 @@ import {
 interface Props {
   data: DistributedJson;
   /** Links of the chosen step. */
-  links: readonly LinkJson[];
+  links: readonly Link[];
 }
 
 /** Traffic between every two ranks; traffic within a rank is listed separately. */

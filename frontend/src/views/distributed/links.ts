@@ -1,4 +1,4 @@
-import type { GroupJson, LinkJson } from "../../api/types.gen";
+import type { GroupJson, Link } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 
 /** Figure in the cells of the matrix. */
@@ -43,17 +43,17 @@ export function groupTitle(groups: readonly GroupJson[], name: string): string {
 }
 
 /** Groups with links. */
-export function groupsOf(links: readonly LinkJson[]): string[] {
+export function groupsOf(links: readonly Link[]): string[] {
   return [...new Set(links.map((link) => link.group ?? ""))].sort();
 }
 
 /** True if one matrix can hold all groups: the ranks in the job are known. */
-export function canJoinGroups(links: readonly LinkJson[]): boolean {
+export function canJoinGroups(links: readonly Link[]): boolean {
   return links.every((link) => link.src_rank !== null && link.dst_rank !== null);
 }
 
 /** Sums the links by source and destination. `group`, `opType`: "" for all. */
-export function matrixOf(links: readonly LinkJson[], group: string, opType: string): Matrix {
+export function matrixOf(links: readonly Link[], group: string, opType: string): Matrix {
   const chosen = links.filter(
     (link) => (group === "" || (link.group ?? "") === group) && (opType === "" || link.op_type === opType),
   );
@@ -84,7 +84,7 @@ export function matrixOf(links: readonly LinkJson[], group: string, opType: stri
 }
 
 /** True if the matrix of these links fits half the page. */
-export function isSmallMatrix(links: readonly LinkJson[]): boolean {
+export function isSmallMatrix(links: readonly Link[]): boolean {
   return cellRoom(matrixOf(links, "", "").columns.length) === "full";
 }
 

@@ -1,4 +1,4 @@
-import type { DistributedJson, LateRank, LinkJson, RankBudget, RankStateJson } from "../../api/types.gen";
+import type { DistributedJson, LateRank, Link, RankBudget, RankStateJson } from "../../api/types.gen";
 import { t } from "../../i18n";
 import { type BarPart, wholeOf } from "../../widgets";
 import { partIds } from "../../widgets/parts";
@@ -133,7 +133,7 @@ export function countStates(ranks: readonly RankStateJson[]): Readonly<Record<Ra
 }
 
 /** Links of the chosen step. */
-export function linksOf(data: DistributedJson, step: string): LinkJson[] {
+export function linksOf(data: DistributedJson, step: string): Link[] {
   return data.links.filter((link) => isInStep(link.step, step));
 }
 
