@@ -20,7 +20,7 @@ from tb_npu_plugin.store.timeline.contract import SearchedJson, SearchJson
 from tb_npu_plugin.store.timeline.matches import Placed
 from tb_npu_plugin.store.timeline.matches import search as search_slices
 from tb_npu_plugin.store.timeline.slice_list import LIST_SORTS, SliceList, list_hits
-from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table
+from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table, column_texts
 from tb_npu_plugin.views.base import TableJson, ViewTable
 from tb_npu_plugin.views.table_query import TableQuery, parse_query
 from tb_npu_plugin.views.tables_json import table_json
@@ -30,8 +30,8 @@ MAX_PARTS, MAX_HITS = 64, 10_000
 _PART = re.compile(r"([^:]+):([^:]*):(-?\d{1,19})(?::([\d,]*))?")
 #: Columns of the CSV before those of the slices.
 _PLACE_COLUMNS = (
-    Column("run", Kind.TEXT, "Run", "Name of the run.", "identity"),
-    Column("worker", Kind.TEXT, "Worker", "Name of the worker.", "identity"),
+    Column("run", Kind.TEXT, *column_texts("run"), "identity"),
+    Column("worker", Kind.TEXT, *column_texts("worker"), "identity"),
 )
 
 

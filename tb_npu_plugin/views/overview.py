@@ -118,7 +118,6 @@ def _top_operators(operators: Table) -> ViewTable:
 
 VIEW = View(
     id="overview",
-    title="Overview",
     scope="span",
     needs=(),
     build=build,

@@ -109,6 +109,7 @@ export const en = {
   "trace.area.longest": "Longest kernel",
   "trace.area.waits_for": "Waits for",
   "trace.area.waits_for.tip": "The late rank that it waited for longest",
+  "trace.area.kernels": "Kernels",
   "trace.area.kernels.tip": "Computing kernels that overlap the range",
   "trace.area.p50.tip": "At least half of these kernels take no longer",
   "trace.area.p95.tip": "At least 95 % of these kernels take no longer",
@@ -169,10 +170,6 @@ export const en = {
   "trace.mark.flag": "Flag {number}",
   "trace.mark.none": "Drag a range or select a slice, then press M. K flags the time under the pointer.",
 
-  "col.count": "Count",
-  "col.total": "Total",
-  "col.self": "Self",
-  "col.avg": "Average",
   "col.mean": "Mean",
   "col.series": "Series",
   "col.unit": "Unit",
@@ -180,8 +177,6 @@ export const en = {
   "col.max": "Max",
   "col.start": "Start",
   "col.duration": "Duration",
-  "col.process": "Process",
-  "col.thread": "Thread",
   "col.row": "Row",
 };
 
@@ -292,6 +287,7 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.area.longest": "最长 kernel",
   "trace.area.waits_for": "等待对象",
   "trace.area.waits_for.tip": "等待时间最长的慢 rank",
+  "trace.area.kernels": "kernel",
   "trace.area.kernels.tip": "与区间重叠的计算算子",
   "trace.area.p50.tip": "至少一半的此类算子耗时不超过该值",
   "trace.area.p95.tip": "至少 95 % 的此类算子耗时不超过该值",
@@ -352,10 +348,6 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.mark.flag": "时刻标记 {number}",
   "trace.mark.none": "先框选区间或选中 slice，再按 M。按 K 标记指针处的时刻。",
 
-  "col.count": "次数",
-  "col.total": "总耗时",
-  "col.self": "自身耗时",
-  "col.avg": "平均",
   "col.mean": "平均",
   "col.series": "曲线",
   "col.unit": "单位",
@@ -363,7 +355,5 @@ export const zh: Record<keyof typeof en, string> = {
   "col.max": "最大",
   "col.start": "开始",
   "col.duration": "耗时",
-  "col.process": "进程",
-  "col.thread": "线程",
   "col.row": "泳道",
 };
