@@ -34,7 +34,8 @@ class Problem:
 
     code      stable id of the kind of defect, e.g. "short_row" (see docs/problems.md)
     file      path relative to the result folder; never absolute
-    where     line, event or key: "line 12", "event 3 at byte 812"; "" for the entire file. Of "line 12", `place.line` is the message
+    where     line, event or key: "line 12", "event 3 at byte 812"; "" for the entire file. The page shows
+              "line 12" by the message `place.line`
     expected  content of a valid file at this place
     found     actual content (shortened)
     lost      what the user does not see because of it

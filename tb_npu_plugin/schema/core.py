@@ -43,8 +43,8 @@ DEVICE_ID = Column("device_id", Kind.INT, *column_texts("core.device_id"), "iden
 class Condition:
     """When the producer writes a file: the settings that the user needs for it.
 
-    option  the exact settings as they are typed, e.g. "profile_memory=True, activities=[ProfilerActivity.CPU, ...]"; what
-            has words is a message, see `join_settings`
+    option  the exact settings as they are typed, e.g. "profile_memory=True, activities=[ProfilerActivity.CPU, ...]"; a
+            setting in words is a message, see `join_settings`
     text    one sentence
     always  with these settings it is always written, whatever the training does
     """
