@@ -37,7 +37,7 @@ def ingest(file: Path, output: Path) -> None:
     stat = file.stat()
     found = FoundFile(file.name, stat.st_size, stat.st_mtime_ns)
     done = worker.run(Request("tables", file.parent, (found,), output), lambda message: None)
-    assert done["rows"]["kernels"] > 0
+    assert done["tables"]["kernels"]["rows"] > 0
 
 
 def types(file: Path, text: str) -> dict[str, str]:

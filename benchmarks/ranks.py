@@ -53,10 +53,10 @@ print(after.user + after.system - before.user - before.system, size, len(answer[
 """
 
 STRIPS = """
-import gzip, random, sys, time
+import gzip, json, random, sys, time
 from pathlib import Path
 from tb_npu_plugin.discovery.watch import Watcher
-from tb_npu_plugin.server.strips_api import strips
+from tb_npu_plugin.server.timeline.registry import answer as answer_ask, parse
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.store.library import Library
 watcher = Watcher({"": Path(sys.argv[1])}, background=False)
@@ -69,8 +69,8 @@ draw = random.Random(1)
 
 def cpu(t0, t1, shifts):
     before = time.process_time()
-    query = {"spans": ",".join(tokens), "bases": ",".join([str(base)] * len(tokens)), "bins": "1800"}
-    answer = strips(service, {**query, "t0": str(t0), "t1": str(t1), "shifts": ",".join(map(str, shifts))})
+    sources = [{"span": token, "zero": str(base - shift)} for token, shift in zip(tokens, shifts)]
+    answer = answer_ask(service, parse("strips", json.dumps({"sources": sources, "t0": t0, "t1": t1, "bins": 1800})))
     return time.process_time() - before, answer
 
 first, answer = cpu(0, length, [0] * len(tokens))
@@ -84,11 +84,10 @@ print(first, sorted(times)[len(times) // 2], sorted(times)[-2], len(gzip.compres
 
 
 ROWS = """
-import random, sys, time
+import json, random, sys, time
 from pathlib import Path
-from werkzeug.datastructures import MultiDict
 from tb_npu_plugin.discovery.watch import Watcher
-from tb_npu_plugin.server.rows_api import rows
+from tb_npu_plugin.server.timeline.registry import answer, parse
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.store.library import Library
 watcher = Watcher({"": Path(sys.argv[1])}, background=False)
@@ -102,12 +101,12 @@ length, draw, times = views[0]["end"], random.Random(1), []
 ]
 for _ in range(200):
     t0, width = draw.randrange(length), draw.randrange(1000, length)
-    parts = [
-        f"{token}:{view['version']}:{t0}:{t0 + width}:{stream * 4096}-{stream * 4096 + 4}"
-        for token, view in zip(tokens, views)
+    sources = [
+        {"span": token, "version": view["version"], "rows": [[stream, 0, 4]]} for token, view in zip(tokens, views)
     ]
+    query = json.dumps({"sources": sources, "t0": t0, "t1": t0 + width, "px": width / 1500})
     before = time.process_time()
-    rows(service, MultiDict([("px", str(width / 1500)), *(("slices", part) for part in parts)]))
+    answer(service, parse("rows", query))
     times.append(time.process_time() - before)
 print(sorted(times)[len(times) // 2], sorted(times)[-2])
 """

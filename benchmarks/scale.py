@@ -49,7 +49,7 @@ STOP_MS = 120.0
 #: When the client goes, in seconds after the request.
 GONE_AFTER_S = 0.05
 #: Parameters of a request.
-Params = list[tuple[str, object]]
+Params = dict[str, Any]
 
 
 def served(folder: Path, ranks: int, slices: int) -> Path:
@@ -86,10 +86,10 @@ def served(folder: Path, ranks: int, slices: int) -> Path:
 
 @dataclass
 class Site:
-    """The plugin's application over a logdir of `served`. spans: "span:version" of each rank."""
+    """The plugin's application over a logdir of `served`. sources: span and version of each rank."""
 
     client: Client
-    spans: list[str]
+    sources: list[dict[str, Any]]
     length: int
     tracks: int
 
@@ -102,13 +102,13 @@ class Site:
         tokens = [worker.spans[0].token for worker in run.workers]
         answers = [client.get(f"/api/view/trace?span={token}").data for token in tokens]
         views = [json.loads(answer)["data"] for answer in answers]
-        spans = [f"{token}:{view['version']}" for token, view in zip(tokens, views)]
-        return Site(client, spans, views[0]["end"], len(views[0]["processes"][0]["threads"]))
+        sources = [{"span": token, "version": view["version"]} for token, view in zip(tokens, views)]
+        return Site(client, sources, views[0]["end"], len(views[0]["processes"][0]["threads"]))
 
     def get(self, route: str, params: Params, connection: socket.socket | None = None) -> bytes:
         """The body of an answer as it is sent. connection: the server's end of the client's connection."""
         environ = {"werkzeug.socket": connection} if connection else {}
-        url = f"/api/timeline/{route}?{urlencode(params)}"
+        url = f"/api/timeline/{route}?{urlencode({'query': json.dumps(params)})}"
         answer = self.client.get(url, headers={"Accept-Encoding": "gzip"}, environ_overrides=environ)
         return bytes(answer.data)
 
@@ -116,15 +116,14 @@ class Site:
         """Parameters of a random window: of all rows of one rank, or of the first rows of all ranks."""
         width = self.length if number % 10 == 0 else int(self.length * 10 ** rng.uniform(-6, 0)) + 1
         t0 = rng.randrange(max(1, self.length - width))
-        tracks = max(1, min(self.tracks, ROWS_IN_SIGHT // 2 // len(self.spans)))
-        rows = f"0-{tracks * 4096 - 1}"
-        parts = [("slices", f"{span}:{t0}:{t0 + width}:{rows}") for span in self.spans]
-        return [("px", width / WIDTH_PX), *parts]
+        tracks = max(1, min(self.tracks, ROWS_IN_SIGHT // 2 // len(self.sources)))
+        rows = [[track, 0, 4095] for track in range(tracks)]
+        sources = [{**one, "rows": rows} for one in self.sources]
+        return {"sources": sources, "t0": t0, "t1": t0 + width, "px": width / WIDTH_PX}
 
     def everything(self) -> Params:
         """Parameters of a request about the whole time of the first rank."""
-        span, version = self.spans[0].split(":")
-        return [("span", span), ("version", version), ("t0", 0), ("t1", self.length + 1)]
+        return {"sources": self.sources[:1], "t0": 0, "t1": self.length + 1}
 
 
 @dataclass
@@ -178,7 +177,7 @@ def measured(folder: Path, logdir: Path, queries: int) -> dict[str, Any]:
             start = time.process_time()
             sizes.append(len(site.get("rows", params)))
             rounds[-1].append(1000 * (time.process_time() - start))
-    searched: Params = [("q", "op_1"), *(("part", f"{span}:{make_slices.BASE_NS}") for span in site.spans)]
+    searched: Params = {"q": "op_1", "sources": [{**one, "zero": str(make_slices.BASE_NS)} for one in site.sources]}
     found = {"statistics": work(site, "stats", site.everything()), "search": work(site, "search", searched)}
     return {
         "first": rounds[0],

@@ -80,9 +80,9 @@ def usable(trace: Path, out: Path) -> dict[str, float]:
 
 def reopened(trace: Path, out: Path) -> float:
     """Seconds to open a timeline and make the payload of its full span; nothing where there is none."""
-    from tb_npu_plugin.server.timeline_api import slices
     from tb_npu_plugin.store.stages import TIMELINE_FOLDER
     from tb_npu_plugin.store.timeline.open import Timeline
+    from tests.support.ask import EVERY_ROW, ask
 
     folder = out / TIMELINE_FOLDER
     if not folder.exists():
@@ -90,10 +90,7 @@ def reopened(trace: Path, out: Path) -> float:
     start = time.perf_counter()
     timeline = Timeline.open(folder, trace)
     span = timeline.end_ns - timeline.base_ns + 1
-    rows = f"0-{len(timeline.tracks) * 4096}"
-    answer, _ = slices(timeline, {"rows": rows, "t0": "0", "t1": str(span), "px": str(span / WIDTH_PX)})
-    assert isinstance(answer, bytes)
-    gzip.compress(answer, 1)
+    gzip.compress(ask(timeline, "rows", t0=0, t1=span, px=span / WIDTH_PX, rows=EVERY_ROW), 1)
     return time.perf_counter() - start
 
 

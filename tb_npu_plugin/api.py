@@ -26,6 +26,7 @@ from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.choice import OPENS, choose_parts
 from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.span import Span
+from tb_npu_plugin.store.tables.index import only_in_trace
 from tb_npu_plugin.tables import NULL_INT, StringColumn, Table
 from tb_npu_plugin.views.ledger_layout import without_layout
 
@@ -160,8 +161,7 @@ def open(path: str | Path) -> Captures:
 
 def _lacks_tables(library: Library, place: Place) -> bool:
     """Whether the trace can hold a table that the other files lack."""
-    tables = library.status(place, "tables").entry
-    return bool(FORMATS[place.span.format].from_trace.difference(tables.meta["rows"] if tables is not None else ()))
+    return bool(only_in_trace(FORMATS[place.span.format], library.status(place, "tables").entry))
 
 
 def _opened(library: Library, place: Place, seen: Sequence[tuple[Place, StageStatus]]) -> Span:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.seen import SeenFiles
-from tb_npu_plugin.tables import Table
+from tb_npu_plugin.tables import IntArray, Table
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,110 @@ class StageCost:
     most_written_bytes: int
     most_cpu_ms: int
     files: Mapping[str, Cost]
+
+
+class TimelineRows(Protocol):
+    """Slices in row order. A row is a (track, depth) with disjoint slices sorted by start."""
+
+    start: IntArray
+    """ns after the timeline's base, per slice."""
+    dur: IntArray
+    """ns, per slice."""
+    first: IntArray
+    """First slice of each row, then the number of slices."""
+    track_row: IntArray
+    """First row of each track, then the number of rows; counters have no rows."""
+
+    def bounds(self, row: int) -> tuple[int, int]:
+        """Slices [first, end) of a row."""
+
+    def row_of(self, ids: IntArray) -> IntArray:
+        """Row of each slice."""
+
+    def track_of_row(self, row: IntArray) -> IntArray:
+        """Track of each row."""
+
+    def find(self, track: IntArray, time: IntArray, enclosing: NDArray[np.bool_]) -> IntArray:
+        """Slice of a track at a time; -1 without one."""
+
+
+class TimelineNames(Protocol):
+    """Distinct names of slices."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> str: ...
+
+    def take(self, indices: NDArray[Any]) -> list[str]:
+        """The names at these indices, which must be valid."""
+
+    def with_match(self, patterns: Sequence[re.Pattern[bytes]]) -> IntArray:
+        """Indices of the names in which a match of one of the patterns begins."""
+
+
+class Timeline(Protocol):
+    """The timeline of a trace (store/timeline/open.py). Times are int ns after `base_ns`; a slice is its index in row order."""
+
+    base_ns: int
+    """Origin of times, ns since the epoch."""
+    start_ns: int
+    """Start of the first event, ns since the epoch."""
+    end_ns: int
+    """End of the last event, ns since the epoch."""
+    source: str
+    """Name of the trace file."""
+    scanner: str
+    """Implementation that read the trace."""
+    event_count: int
+    slice_count: int
+    steps: list[tuple[str, int, int]]
+    """(step, start, end) of the step marks, sorted by start."""
+    partial: Optional[int]
+    """Bytes of the file that were read; None: all."""
+    tracks: list[dict[str, Any]]
+    """Fields of each track of /api/view/trace."""
+    flow_kinds: list[str]
+    """Kinds of flows that the trace holds."""
+    name: IntArray
+    """Index in `names`, per slice."""
+    category: IntArray
+    """See `category_code`, per slice; -1: none."""
+    parent: IntArray
+    """Enclosing slice, per slice; -1: none."""
+
+    @property
+    def rows(self) -> TimelineRows:
+        """Slice times and the row table."""
+
+    @property
+    def names(self) -> TimelineNames:
+        """Distinct names of slices."""
+
+    @property
+    def slice_bounds(self) -> tuple[int, int] | None:
+        """(start of the first slice, end of the last); None without slices."""
+
+    def operators_between(self, start_ns: int, end_ns: int) -> Table | None:
+        """Operators whose call on the host overlaps a time range, ns since the epoch; None if the timeline holds none."""
+
+    def category_code(self, category: str) -> int:
+        """Value of `category` for slices of this category; -1 where no slice has it."""
+
+    def tracks_of(self, kind: str) -> Sequence[int]:
+        """Numbers of the tracks of a kind: "slices" or "counter"."""
+
+    def flow_pairs(self, kind: str) -> tuple[IntArray, IntArray]:
+        """(source, target) of all flows of a kind, as slices, sorted by source."""
+
+    def bare_launches(self) -> tuple[IntArray, IntArray]:
+        """(time of the launch, slice of the task) of the launches without a slice of the host."""
+
+    def args(self, slice_id: int) -> tuple[Optional[dict[str, Any]], str]:
+        """(args, "") of a slice, or (None, why they cannot be read)."""
+
+    def args_of(self, ids: IntArray) -> Iterator[Optional[dict[str, Any]]]:
+        """Args of slices; {} where a slice has none, None where they are not an object. Raises NotFound if the file cannot be
+        read."""
 
 
 class SpanData(Protocol):
@@ -160,9 +268,16 @@ class SpanData(Protocol):
         """Rows of a logical table by the name of their file; {} if the capture lacks the table."""
 
     @property
-    def timeline(self) -> Any:
-        """The timeline (store.timeline.Timeline); None without a trace or before it is read."""
+    def timeline(self) -> Timeline | None:
+        """The timeline; None without a trace or before it is read."""
 
     @property
     def trace_version(self) -> str:
         """Version of the trace reading behind `timeline`; "" without one."""
+
+
+def timeline_of(span: SpanData) -> Timeline:
+    """The timeline of a span that is known to have one."""
+    found = span.timeline
+    assert found is not None
+    return found

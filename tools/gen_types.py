@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.analysis.parts import PARTS
-from tb_npu_plugin.server.collective_api import CollectiveJson
-from tb_npu_plugin.server.strips_api import RankRangesJson
-from tb_npu_plugin.server.timeline_api import CountersJson, DescentJson, StatsJson
+from tb_npu_plugin.server.timeline.layers import LayerJson
+from tb_npu_plugin.server.timeline.ranges import CountersJson, StatsJson
+from tb_npu_plugin.server.timeline.ranks import RankRangesJson
+from tb_npu_plugin.server.timeline.slices import CollectiveJson, DescentJson, FoundJson
 from tb_npu_plugin.service.catalog import CatalogJson, ReadingJson
-from tb_npu_plugin.service.ranks import RanksJson
 from tb_npu_plugin.store.timeline.contract import (
     ChainJson,
     FlowJson,
@@ -29,9 +29,7 @@ from tb_npu_plugin.store.timeline.contract import (
     SearchJson,
     SliceDetailJson,
 )
-from tb_npu_plugin.store.timeline.repacked import RepackedJson
 from tb_npu_plugin.views.base import ErrorJson, ViewJson
-from tb_npu_plugin.views.derived import DerivedJson
 from tb_npu_plugin.views.device_steps import StepMarksJson
 from tb_npu_plugin.views.registry import VIEWS
 
@@ -41,15 +39,14 @@ ANSWERS: tuple[type, ...] = (
     ChainJson,
     CollectiveJson,
     CountersJson,
-    DerivedJson,
+    LayerJson,
+    FoundJson,
     StepMarksJson,
     DescentJson,
     ErrorJson,
     FlowsJson,
     RankRangesJson,
-    RanksJson,
     ReadingJson,
-    RepackedJson,
     SearchedJson,
     SearchJson,
     SliceDetailJson,

@@ -65,14 +65,9 @@ function {name}View({{ selection }}: ViewProps) {{
 export const view: ViewModule = {{ Component: {name}View }};
 """
 
-TERMS = """/** Texts of the {title} view. */
-export const en = {{
-  "{id}.kernels": "Kernels",
-}} as const;
-
-export const zh: Record<keyof typeof en, string> = {{
-  "{id}.kernels": "kernel 数",
-}};
+TERMS = """{{
+  "{id}.kernels": {{ "en": "Kernels", "zh": "kernel 数" }}
+}}
 """
 
 TEST = '''"""{title} counts the kernels."""
@@ -112,7 +107,7 @@ def main() -> None:
     files = {
         ROOT / "tb_npu_plugin" / "views" / f"{view}.py": BACKEND,
         FRONTEND / "views" / view / "index.tsx": INDEX,
-        FRONTEND / "views" / view / "terms.ts": TERMS,
+        FRONTEND / "views" / view / "terms.json": TERMS,
         ROOT / "tests" / "unit" / "views" / f"test_view_{view}.py": TEST,
         ROOT / "docs" / f"{view}.md": "# {title}\n\n…\n",
     }
@@ -124,10 +119,8 @@ def main() -> None:
         print(f"wrote {path.relative_to(ROOT)}")
     dictionary = FRONTEND / "i18n" / "dictionary.ts"
     terms = name[0].lower() + name[1:] + "Terms"
-    insert(dictionary, 'import * as core from "./core"', f'import * as {terms} from "../views/{view}/terms";\n')
-    insert(dictionary, "};", f"  ...{terms}.en,\n")
-    text = dictionary.read_text(encoding="utf-8").rstrip()
-    dictionary.write_text(f"{text.removesuffix('};')}  ...{terms}.zh,\n}};\n", encoding="utf-8")
+    insert(dictionary, 'import core from "./core.json"', f'import {terms} from "../views/{view}/terms.json";\n')
+    insert(dictionary, "};", f"  ...{terms},\n")
     message = json.dumps({"en": title, "zh": chosen.chinese}, ensure_ascii=False)
     insert(ROOT / "tb_npu_plugin" / "messages.json", '  "view.', f'  "view.{view}": {message},\n')
     insert(

@@ -41,7 +41,7 @@ from tb_npu_plugin.schema.formats import (
     TORCH_NPU,
 )
 from tb_npu_plugin.schema.settings import PROFILE_MEMORY
-from tb_npu_plugin.schema.torch_npu_db_reading import APP_COMPONENT
+from tb_npu_plugin.schema.torch_npu_db import APP_COMPONENT
 
 
 @dataclass(frozen=True)

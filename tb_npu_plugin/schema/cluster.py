@@ -7,7 +7,7 @@ import dataclasses
 import re
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.schema import torch_npu_db_reading as db
+from tb_npu_plugin.schema import torch_npu_db as db
 from tb_npu_plugin.schema.core import SELDOM, Condition, ResultFile
 from tb_npu_plugin.schema.scan_keys import DB_STEPS, DB_TIME, INDEX_HEADER, TYPE_HEADER
 from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.formats import FORMATS, Format
 from tb_npu_plugin.schema.registry import TABLES
-from tb_npu_plugin.schema.torch_npu_db_reading import SELECTS
+from tb_npu_plugin.schema.torch_npu_db import SELECTS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 from tb_npu_plugin.schema.versions import VERSIONS
 from tb_npu_plugin.tables import Column, Kind
@@ -108,7 +108,7 @@ def _databases() -> str:
     """The section on databases."""
     lines = ["## Tables of databases", "", "Columns are found by their names (newest first); others are ignored.", ""]
     lines += ["| table | columns |", "|---|---|"]
-    for select in SELECTS:
+    for select in SELECTS.values():
         names = [" or ".join(f"`{name}`" for name in field.names) for field in select.fields]
         required = [" **required**" if field.required else "" for field in select.fields]
         lines.append(f"| `{select.table}` | {', '.join(map(str.__add__, names, required))} |")

@@ -104,9 +104,11 @@ ENGINES = (
 #: Calls that replay a graph. Source of those of an NPU: reports alone.
 GRAPH_LAUNCH = re.compile(r"(?:cuda|hip)GraphLaunch(?:_\w+)?|(?:AscendCL@)?aclmdlRIExecute(?:Async)?")
 
+#: Takes the place of the column "step" in tables of iterations.
+ITERATION = Column("step", Kind.TEXT, *column_texts("iterations.step"), "identity")
 #: Iterations of a serving engine; their times are in step_trace.
 ITERATIONS_COLUMNS = (
-    Column("step", Kind.TEXT, *column_texts("iterations.step"), "identity"),
+    ITERATION,
     Column("engine", Kind.TEXT, *column_texts("engine"), "identity"),
     Column("phase", Kind.TEXT, *column_texts("phase"), "identity"),
     Column("requests", Kind.INT, *column_texts("requests"), "identity"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
 from urllib.parse import urlsplit
 
@@ -12,26 +12,19 @@ from werkzeug.wrappers import Request, Response
 
 from tb_npu_plugin.discovery.runs import Choice
 from tb_npu_plugin.discovery.watch import Watcher
-from tb_npu_plugin.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound, check_choice
+from tb_npu_plugin.errors import Forbidden, MethodNotAllowed, NotFound, check_choice
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.printable import package_logger
 from tb_npu_plugin.refusal import raise_if_exhausted
-from tb_npu_plugin.server import range_api, respond, rows_api, static, strips_api
+from tb_npu_plugin.server import respond, static
 from tb_npu_plugin.server.admission import Admission
-from tb_npu_plugin.server.collective_api import collective
-from tb_npu_plugin.server.export_api import export_ranks
 from tb_npu_plugin.server.hosts import HostCheck
-from tb_npu_plugin.server.kernel_facts import kernel_facts
-from tb_npu_plugin.server.search_api import asked, hits, search
-from tb_npu_plugin.server.timeline_api import CANCELLABLE, PLACING, ROUTES
-from tb_npu_plugin.server.timeline_params import is_derived, packing_of, packings
-from tb_npu_plugin.service import catalog, ranks
+from tb_npu_plugin.server.timeline.ask import Download
+from tb_npu_plugin.server.timeline.registry import answer as answer_ask
+from tb_npu_plugin.server.timeline.registry import parse as parse_ask
+from tb_npu_plugin.service import catalog
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.store.library import Library
-from tb_npu_plugin.store.timeline.contract import KernelFactsJson
-from tb_npu_plugin.store.timeline.open import Timeline
-from tb_npu_plugin.views.derived import derived_json, facts_json
-from tb_npu_plugin.views.device_steps import step_marks
 from tb_npu_plugin.views.table_query import parse_query
 from tb_npu_plugin.views.tables_json import table_json, to_csv
 
@@ -90,17 +83,7 @@ class App:
         self._exact: dict[str, Callable[[Request], Response]] = {
             "api/catalog": self._catalog,
             "api/progress": self._progress,
-            "api/ranks": self._ranks,
             "api/trace/download": self._download,
-            "api/timeline/collective": self._collective,
-            "api/timeline/export": self._export,
-            "api/timeline/hits": self._hits,
-            "api/timeline/members": lambda request: self._of_range(request, "members"),
-            "api/timeline/ranks": lambda request: self._of_ranks(request, "ranks"),
-            "api/timeline/rows": lambda request: self._of_ranks(request, "rows"),
-            "api/timeline/search": self._search,
-            "api/timeline/stats": lambda request: self._of_range(request, "stats"),
-            "api/timeline/strips": lambda request: self._of_ranks(request, "strips"),
             "index.js": lambda request: self._static(request, "index.js"),
         }
         self._below: dict[str, Callable[[Request, str], Response]] = {
@@ -205,9 +188,6 @@ class App:
             return respond.download(request, to_csv(source, base_ns, query), "text/csv", f"{view}_{table}.csv")
         return respond.json(request, table_json(name, source, base_ns, query))
 
-    def _ranks(self, request: Request) -> Response:
-        return respond.json(request, {"ranks": ranks.steps(self.library, request.args.get("run", ""))})
-
     def _download(self, request: Request) -> Response:
         place = self.library.place(request.args.get("span", ""))
         if not place.span.has_trace:
@@ -226,112 +206,16 @@ class App:
         mime = "application/gzip" if name.endswith(".gz") else "application/json"
         return respond.download(request, _blocks(stream, size), mime, name, size, stream.close)
 
-    def _kernel(self, token: str, detail: Mapping[str, Any]) -> KernelFactsJson | None:
-        span = self.library.open(self.library.place(token))
-        return kernel_facts(span, detail["name"], int(detail["start_epoch_ns"]))
-
-    def _of_ranks(self, request: Request, name: str) -> Response:
-        """Routes below /api/timeline that answer for several ranks."""
-        handlers: dict[str, Callable[..., Any]] = {
-            "ranks": strips_api.rank_ranges,
-            "rows": rows_api.rows,
-            "strips": strips_api.strips,
-        }
-        self._watcher.wait(FIRST_SCAN)
-        content = handlers[name](self.service, request.args)
-        return respond.binary(request, content) if isinstance(content, bytes) else respond.json(request, content)
-
-    def _recorded(self, request: Request, token: str, version: str) -> Timeline:
-        """The timeline of the slices of a trace, in the rows that a request names."""
-        packing = packing_of(request.args)
-        if packing:
-            return self.service.repacked(token, packing, version).timeline
-        return self.service.timeline(token, version)
-
-    def _search(self, request: Request) -> Response:
-        return respond.json(request, self._searched(request, search))
-
-    def _hits(self, request: Request) -> Response:
-        found = self._searched(request, hits)
-        if isinstance(found, Mapping):
-            return respond.json(request, found)
-        return respond.download(request, found, "text/csv", "trace_hits.csv")
-
-    def _of_range(self, request: Request, name: str) -> Response:
-        if not request.args.getlist("part"):
-            return self._timeline(request, name)
-        handlers: dict[str, Callable[..., Any]] = {"members": range_api.members, "stats": range_api.stats}
-        found = self._searched(request, handlers[name])
-        if isinstance(found, Mapping):
-            return respond.json(request, found)
-        return respond.download(request, found, "text/csv", f"trace_{name}.csv")
-
-    def _collective(self, request: Request) -> Response:
-        self._watcher.wait(FIRST_SCAN)
-        found = collective(self.service, request.args, respond.is_gone(request))
-        if isinstance(found, Mapping):
-            return respond.json(request, found)
-        return respond.download(request, found, "text/csv", "collective.csv")
-
-    def _export(self, request: Request) -> Response:
-        if not request.args.getlist("part"):
-            return self._timeline(request, "export")
-        self._watcher.wait(FIRST_SCAN)
-        return respond.download(
-            request, export_ranks(self.service, request.args), "application/json", "trace_export.json"
-        )
-
-    def _searched(self, request: Request, handler: Callable[..., Any]) -> Any:
-        self._watcher.wait(FIRST_SCAN)
-        is_gone = respond.is_gone(request)
-        try:
-            return handler(asked(self.service, request.args), request.args, is_gone)
-        except OSError:  # the files of a preview were removed meanwhile: now its version is stale
-            return handler(asked(self.service, request.args), request.args, is_gone)
-
     def _timeline(self, request: Request, name: str) -> Response:
-        handler = dict(ROUTES).get(name)
-        if handler is None and name not in ("derived", "repacked", "steps"):
-            raise NotFound(Message("error.route"), Message("hint.routes"))
-        token = request.args.get("span", "")
-        if not token:
-            raise BadRequest(Message("error.no_parameter", name="span"), Message("hint.catalog"))
         self._watcher.wait(FIRST_SCAN)
-        version = request.args.get("version", "")
-        if name == "steps":
-            timeline, span = self.service.whole(token, version)
-            return respond.json(request, step_marks(span, timeline.base_ns))
-        others = [self.service.repacked(token, one, version) for one in packings(request.args)]
-        if name == "repacked":
-            return respond.json(request, {"tracks": [track for one in others for track in one.as_json()["tracks"]]})
-        derived = self.service.derived(token, version) if name == "derived" or is_derived(request.args) else None
-        if handler is None:
-            assert derived is not None
-            return respond.json(request, derived_json(derived))
-        timeline = self._recorded(request, token, version) if derived is None else derived.timeline
-        try:
-            if name in CANCELLABLE:
-                content, mime = handler(timeline, request.args, respond.is_gone(request))
-            elif name in PLACING and derived is None:
-                content, mime = handler(timeline, request.args, others)
-            else:
-                content, mime = handler(timeline, request.args)
-        except OSError:  # the files of a preview were removed meanwhile: then the next line raises Stale
-            self.service.timeline(token, version)
-            raise
-        if isinstance(content, Mapping):
-            if name == "slice" and derived is not None:
-                content = {
-                    **content,
-                    "derived": facts_json(derived, content["id"], self.service.timeline(token, version)),
-                }
-            elif name == "slice":
-                content = {**content, "kernel": self._kernel(token, content)}
-            return respond.json(request, content)
-        if isinstance(content, bytes):
-            return respond.binary(request, content, mime)
-        kind = "csv" if mime == "text/csv" else "json"
-        return respond.download(request, content, mime, f"trace_{name}.{kind}")
+        ask = parse_ask(name, request.args.get("query", ""))
+        found = answer_ask(self.service, ask, respond.is_gone(request))
+        if isinstance(found, bytes):
+            return respond.binary(request, found)
+        if isinstance(found, Download):
+            mime, ending = ("text/csv", "csv") if found.kind == "csv" else ("application/json", "json")
+            return respond.download(request, found.pieces, mime, f"trace_{name}.{ending}")
+        return respond.json(request, found)
 
 
 def _choice(request: Request) -> Choice:

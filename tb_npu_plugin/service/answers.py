@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from tb_npu_plugin.analysis.derived.registry import derived_rows
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, NpuPluginError, Stale, check_choice
 from tb_npu_plugin.messages import Message
@@ -19,17 +18,18 @@ from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.service import ranks
 from tb_npu_plugin.service.catalog import job_progress
-from tb_npu_plugin.service.resolve import ResolvedRequest, ViewState, resolve
+from tb_npu_plugin.service.layers import LAYERS, TRACE
+from tb_npu_plugin.service.resolve import ResolvedRequest, resolve
 from tb_npu_plugin.service.strips import RunStrips, StripCache
 from tb_npu_plugin.store.cache.memory import OPEN_TIMELINES, LruCache, table_bytes
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import STAGES
+from tb_npu_plugin.store.timeline.layer import Layer
 from tb_npu_plugin.store.timeline.open import Timeline
-from tb_npu_plugin.store.timeline.repacked import PACKINGS, Repacked, repack
 from tb_npu_plugin.views.availability import missing_data
-from tb_npu_plugin.views.base import ProgressJson, View, ViewInput, ViewJson, ViewResult, ViewTable
-from tb_npu_plugin.views.derived_timeline import Derived, open_derived
+from tb_npu_plugin.views.base import ProgressJson, ReadState, View, ViewInput, ViewJson, ViewResult, ViewTable
+from tb_npu_plugin.views.steps import in_period
 from tb_npu_plugin.views.tables_json import inline_tables
 
 logger = package_logger(__name__)
@@ -38,11 +38,8 @@ logger = package_logger(__name__)
 RESULT_BYTES = 1 << 29
 RESULT_COUNT = 16
 _BUSY = ("waiting", "reading")
-#: Number of slices and values of the derived rows that are kept, about 50 bytes each.
-DERIVED_SIZE = 1 << 24
-#: Number of slices whose other rows are kept, at 38 bytes each; and what other rows count at least.
-REPACKED_SLICES = 1 << 23
-REPACKED_LEAST = 1 << 16
+#: Number of slices and values of the layers that are kept, about 50 bytes each.
+LAYER_SIZE = 1 << 24
 
 
 class Service:
@@ -58,13 +55,9 @@ class Service:
         self._for_page = for_page
         self._with_traces = with_traces
         self._results: LruCache[tuple[Any, ...], Any] = LruCache(RESULT_BYTES, _result_bytes)
-        least = DERIVED_SIZE // OPEN_TIMELINES
-        self._derived: LruCache[tuple[str, str], Derived] = LruCache(DERIVED_SIZE, lambda found: max(found.size, least))
-        self._deriving = threading.Lock()
-        self._repacked: LruCache[tuple[str, str], Repacked] = LruCache(
-            REPACKED_SLICES, lambda found: max(len(found.ids), REPACKED_LEAST)
+        self._layers: LruCache[tuple[str, str, str], Layer] = LruCache(
+            LAYER_SIZE, lambda found: max(found.size, LAYER_SIZE // OPEN_TIMELINES)
         )
-        self._packing = threading.Lock()
         self._strips = StripCache()
 
     def resolve(self, view_id: str, params: Mapping[str, str]) -> ResolvedRequest:
@@ -137,9 +130,12 @@ class Service:
         """The built view, from the cache if possible."""
         spans = [request.preview] if request.preview is not None else request.ready
         peers = () if request.preview is not None else request.ranks
-        built: ViewResult = self._results.get(
-            request.key, lambda: request.view.build(ViewInput(spans, request.params, peers))
-        )
+
+        def build() -> ViewResult:
+            found = request.view.build(ViewInput(spans, request.params, peers))
+            return replace(found, tables={name: in_period(table, spans) for name, table in found.tables.items()})
+
+        built: ViewResult = self._results.get(request.key, build)
         return built
 
     def table(self, view_id: str, name: str, params: Mapping[str, str]) -> tuple[ViewTable, int]:
@@ -158,7 +154,9 @@ class Service:
         if build_extra is not None:
             source = ViewInput(request.ready, request.params)
             base_ns = min(span.base_ns for span in request.ready)
-            return self._results.get((*request.key, name), lambda: build_extra(source)), base_ns
+            return self._results.get(
+                (*request.key, name), lambda: in_period(build_extra(source), source.spans)
+            ), base_ns
         result = self.result(request)
         if name not in result.tables:
             known = ", ".join(sorted({*result.tables, *request.view.extra_tables}))
@@ -207,28 +205,21 @@ class Service:
             raise NotReady(Message("error.trace_reading"), Message("hint.progress"))
         return timeline, self.library.open(place)
 
-    def derived(self, span: str, version: str = "") -> Derived:
-        """The derived rows of a span, computed once. Needs its trace, and its tables if it has any. Raises as `whole` does."""
-        timeline, opened = self.whole(span, version)
-        key = (opened.trace_version, opened.tables_version)
-
-        def derive() -> Derived:
-            with self._deriving:  # several requests begin at once; one of them derives
-                return self._derived.get(
-                    key, lambda: open_derived(derived_rows(opened), timeline.base_ns, timeline.end_ns)
-                )
-
-        return self._derived.get(key, derive)
-
-    def repacked(self, span: str, packing: str, version: str = "") -> Repacked:
-        """Other rows of a timeline (a name of PACKINGS), packed once. Raises as `timeline` does; NotReady also while the trace is
-        read."""
-        timeline = self.timeline(span, version)
-        if timeline.partial is not None:
-            raise NotReady(Message("error.trace_reading"), Message("hint.progress"))
-        key = (self.library.open(self.library.place(span)).trace_version, packing)
-        with self._packing:  # several requests begin at once
-            return self._repacked.get(key, lambda: repack(timeline, PACKINGS[packing]))
+    def layer(self, span: str, layer: str, version: str = "") -> Layer:
+        """The rows of a layer (LAYERS) of a trace, made once. Raises BadRequest for another layer, and as `timeline` does; NotReady also
+        while something that the layer needs is read."""
+        if layer == TRACE:
+            return Layer(self.timeline(span, version))
+        check_choice("layer", layer, (TRACE, *LAYERS))
+        kind = LAYERS[layer]
+        if kind.needs_tables:
+            timeline, opened = self.whole(span, version)
+        else:
+            timeline, opened = self.timeline(span, version), self.library.open(self.library.place(span))
+            if timeline.partial is not None:
+                raise NotReady(Message("error.trace_reading"), Message("hint.progress"))
+        key = layer, opened.trace_version, opened.tables_version if kind.needs_tables else ""
+        return self._layers.get(key, lambda: kind.build(timeline, opened))
 
     def strips(self, spans: Sequence[str]) -> dict[str, RunStrips]:
         """What the ranks of the run of each of `spans` (tokens) that are read do over time. Queues `spans`. Raises
@@ -282,7 +273,7 @@ def _is_busy(state: str, progress: Sequence[ProgressJson]) -> bool:
 
 
 def _view_json(
-    request: ResolvedRequest, state: ViewState, problems: Sequence[Problem], result: ViewResult | None
+    request: ResolvedRequest, state: ReadState, problems: Sequence[Problem], result: ViewResult | None
 ) -> ViewJson:
     data = dict(result.data) if result is not None else None
     if data is not None and request.view.scope == "run":

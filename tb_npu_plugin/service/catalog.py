@@ -18,10 +18,13 @@ from tb_npu_plugin.store.cache.disk import Entry
 from tb_npu_plugin.store.labels import span_label
 from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.pool.job import Job
-from tb_npu_plugin.store.span import NAMED_ONLY, problems_between, recorded_capture
+from tb_npu_plugin.store.span import problems_between, recorded_capture
 from tb_npu_plugin.store.stages import STAGES, files_of, stages_of
+from tb_npu_plugin.store.tables.index import only_in_trace, shown_tables
 from tb_npu_plugin.views.availability import SpanFacts, ViewStateJson, facts_of_files, unusable_tables, view_states
 from tb_npu_plugin.views.base import ProgressJson
+
+SpanState = Literal["new", "reading", "partial", "ready", "failed"]
 
 
 class SpanJson(TypedDict):
@@ -41,7 +44,7 @@ class SpanJson(TypedDict):
     """Size of its files."""
     fingerprint: str
     """Changes when its files change."""
-    state: Literal["new", "reading", "partial", "ready", "failed"]
+    state: SpanState
     """ "partial": the tables are read, the trace is not."""
     problems: int
     """Number of problems met so far."""
@@ -182,9 +185,6 @@ class ReadingJson(TypedDict):
     """Stages that wait, are being read, were cancelled or have failed."""
 
 
-SpanState = Literal["new", "reading", "partial", "ready", "failed"]
-
-
 def catalog(library: Library) -> CatalogJson:
     """All runs, workers and spans found so far. Does not wait."""
     # Read the counter first: the page must request changes that happen meanwhile.
@@ -287,29 +287,24 @@ def span_facts(library: Library, place: Place, known: Sequence[StageStatus] = ()
     """Facts about a span's tables: from its cache entries, else from the names of its files. known: as for span_progress."""
     named = facts_of_files((file.name for file in place.span.files), FORMATS[place.span.format])
     entries = {status.stage: status.entry for status in _statuses(library, place, known)}
-    tables = entries["tables"]
-    rows = dict(tables.meta["rows"]) if tables else {}
-    have = set(rows) | (named.tables & {"trace"}) if tables else set(named.tables)
-    rebuilt = named.format.from_trace - have
-    trace = entries.get("trace") if "trace" in have else None
-    if "trace" in have and rebuilt:  # the trace may hold them
-        have |= rebuilt if trace is None else trace.meta["rows"].keys()
-        rows = {**(trace.meta["rows"] if trace else {}), **rows}
-    if "operators" not in have and NAMED_ONLY in have:
-        have.add("operators")
-        rows["operators"] = rows.get(NAMED_ONLY)
+    tables, trace = entries["tables"], entries.get("trace")
+    stored = shown_tables(tables, trace)
+    have = stored.keys() | (named.tables & {"trace"} if tables else named.tables)
+    rebuilt = only_in_trace(named.format, tables) - (frozenset() if tables else named.tables)
+    if trace is None and "trace" in have:  # it may hold them
+        have |= rebuilt
     unusable: dict[str, str] = {}
     codes: frozenset[str] = frozenset()
     if tables:
         other = place.span.trace_files[0].relative.rpartition("/")[2] if place.span.trace_files else ""
-        first, parts = tables.meta["sources"], tables.meta.get("parts", {})
-        sources = {table: parts.get(table) or [first.get(table, other)] for table in have.intersection(rows)}
+        sources = {table: found.files or [other] for table, found in stored.items()}
         kinds = {file.relative: file.name for file in place.span.files}
         problems = _problems(place.span, tables, trace)
         codes = frozenset(problem.code for problem in problems)
         has_timeline = bool(trace and trace.meta["timeline"])
         unusable = unusable_tables(kinds, named.format, sources, problems, has_timeline)
     capture = recorded_capture(tables) if tables else None
+    rows = {table: found.rows for table, found in stored.items()}
     return SpanFacts(frozenset(have), rows, unusable, named.format, frozenset(rebuilt), capture, codes)
 
 

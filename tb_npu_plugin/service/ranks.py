@@ -3,53 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, Optional, TypedDict
 
-from tb_npu_plugin.analysis.ranks.world import pipeline_stage
-from tb_npu_plugin.analysis.steps.of_span import steps_and_source
-from tb_npu_plugin.analysis.steps.step_trace import StepTimes
 from tb_npu_plugin.discovery.model import FoundWorker, Place
 from tb_npu_plugin.messages import Message, messages_of
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.service.choice import fullest_worker
-from tb_npu_plugin.store.library import Library, StageState, StageStatus
+from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.span import Span
-from tb_npu_plugin.store.stages import files_of
+from tb_npu_plugin.store.stages import StageState, files_of
+from tb_npu_plugin.views.base import ReadState
 from tb_npu_plugin.views.distributed import RankStateJson
-from tb_npu_plugin.views.step_trace import mean_course
-from tb_npu_plugin.views.steps import StepJson, step_json
-
-
-class RankStepJson(TypedDict):
-    """Step times of one rank of a run."""
-
-    span: str
-    """Token of the span."""
-    worker: str
-    """Name of the worker."""
-    rank: Optional[int]
-    """Rank in the job; null where no file has it."""
-    pipeline_stage: Optional[int]
-    """From 1; null where not recorded, or while the rank is not read."""
-    state: Literal["ready", "reading", "failed", "missing"]
-    """ "missing": neither read nor requested."""
-    steps: list[StepJson]
-    """Its steps."""
-    course: Optional[StepTimes]
-    """The mean step, where the files hold step points instead of step times."""
-
-
-class RanksJson(TypedDict):
-    """Answer of /api/ranks."""
-
-    ranks: list[RankStepJson]
-    """One for each worker of the run."""
-
 
 #: Code of the reason of ranks that are shown without their trace.
 TRACE_UNREAD = "reason.trace_unread"
-RankState = Literal["ready", "reading", "failed", "missing"]
 #: Runs with more ranks, or more bytes in these stages, are read only when a view of theirs is requested; their traces when
 #: the user has them read.
 READ_RANKS = 64
@@ -82,36 +49,9 @@ def _number(place: Place, fullest: FoundWorker) -> int:
     return spans.index(place.span)
 
 
-def steps(library: Library, run: str) -> list[RankStepJson]:
-    """Steps of the ranks of a run that are read. Queues the others at low priority if the run is small enough. Raises
-    NotFound."""
-    places = first_spans(library.run_places(run))
-    if are_small(places, ["tables"]):
-        for place in places:
-            library.request(place, FORMATS[place.span.format].stages, urgent=False)
-    out: list[RankStepJson] = []
-    for place in places:
-        statuses = _statuses(library, place)
-        state = _first_unread(statuses).state
-        span = library.open(place, statuses) if state == "ready" else None
-        found = [step_json(step, {}) for step in steps_and_source(span)[0]] if span is not None else []
-        out.append(
-            {
-                "span": place.span.token,
-                "worker": place.worker.label,
-                "rank": place.worker.rank,
-                "pipeline_stage": pipeline_stage(span.capture) if span is not None else None,
-                "state": "missing" if state == "new" else _rank_state(state),
-                "steps": found,
-                "course": mean_course(span)[0] if span is not None and not found else None,
-            }
-        )
-    return out
-
-
 def open_read(library: Library, place: Place) -> Span | None:
     """A rank whose tables are read; else None."""
-    statuses = _statuses(library, place)
+    statuses = [library.status(place, stage) for stage in FORMATS[place.span.format].stages]
     is_read = all(status.state == "ready" for status in statuses)
     return library.open(place, statuses, with_preview=False) if is_read else None
 
@@ -145,7 +85,7 @@ def partly_read(spans: Sequence[Span]) -> list[RankStateJson]:
     ]
 
 
-def _state_json(place: Place, state: RankState, reason: str) -> RankStateJson:
+def _state_json(place: Place, state: ReadState, reason: str) -> RankStateJson:
     return {
         "span": place.span.token,
         "worker": place.worker.label,
@@ -157,17 +97,12 @@ def _state_json(place: Place, state: RankState, reason: str) -> RankStateJson:
     }
 
 
-def _statuses(library: Library, place: Place) -> list[StageStatus]:
-    """Statuses of the stages that supply the tables of a rank."""
-    return [library.status(place, stage) for stage in FORMATS[place.span.format].stages]
-
-
 def _first_unread(statuses: Sequence[StageStatus]) -> StageStatus:
     """Status of the first stage that is not read, else of the last."""
     return next((status for status in statuses if status.state != "ready"), statuses[-1])
 
 
-def _rank_state(state: StageState) -> RankState:
+def _rank_state(state: StageState) -> ReadState:
     if state == "new" or state == "waiting":
         return "reading"
     return "missing" if state == "cancelled" else state

@@ -5,23 +5,24 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
-from tb_npu_plugin.schema.formats import FORMATS, Format
+from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.service import catalog, ranks
+from tb_npu_plugin.store.cache.disk import Entry
 from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import STAGES, stages_of
+from tb_npu_plugin.store.tables.index import only_in_trace, stored_in
 from tb_npu_plugin.views.availability import SpanFacts, facts_of_span, is_available
-from tb_npu_plugin.views.base import ProgressJson, View
+from tb_npu_plugin.views.base import ProgressJson, ReadState, View
 from tb_npu_plugin.views.registry import find_view, view_params
 
-ViewState = Literal["ready", "reading", "missing", "failed"]
 #: Stage statuses of each span, by the span's token.
 Statuses = Mapping[str, Sequence[StageStatus]]
 TRACE_ONLY = (("trace",),)
@@ -47,7 +48,7 @@ class ResolvedRequest:
     params: dict[str, str]
     places: Sequence[Place]
     ready: Sequence[Span]
-    state: ViewState
+    state: ReadState
     facts: SpanFacts
     problems: Sequence[Problem]
     version: str
@@ -108,7 +109,7 @@ def resolve(
     listed = statuses if for_page else used  # a page also tells what the other stages met
     facts = _common_facts(library, places, listed)
     usable = [span for span in opened if _meets_needs(view, span)]
-    state: ViewState
+    state: ReadState
     if view.scope == "run" and usable:
         state, opened = "ready", usable
     elif failed:
@@ -242,15 +243,14 @@ def _with_unused(place: Place, statuses: Sequence[StageStatus]) -> list[StageSta
 
 def _needs_trace(view: View, place: Place, statuses: Sequence[StageStatus]) -> bool:
     """Whether the tables are read, and lack a table that the trace can hold."""
-    tables = next((status.entry for status in statuses if status.stage == "tables"), None)
-    groups = (*view.needs, *view.from_trace)
-    format = FORMATS[place.span.format]
-    return tables is not None and any(_only_in_trace(group, tables.meta["rows"], format) for group in groups)
+    tables = _tables_entry(statuses)
+    of_trace = {"trace", *only_in_trace(FORMATS[place.span.format], tables)}
+    lacking = (group for group in (*view.needs, *view.from_trace) if stored_in(tables).keys().isdisjoint(group))
+    return tables is not None and any(not of_trace.isdisjoint(group) for group in lacking)
 
 
-def _only_in_trace(group: Sequence[str], rows: Mapping[str, int], format: Format) -> bool:
-    """Whether no table of the group has rows, and the trace is in the group or can hold one of its tables."""
-    return not any(table in rows for table in group) and bool({"trace", *format.from_trace}.intersection(group))
+def _tables_entry(statuses: Sequence[StageStatus]) -> Entry | None:
+    return next((status.entry for status in statuses if status.stage == "tables"), None)
 
 
 def _split_by_state(view: View, places: Sequence[Place], statuses: Statuses) -> tuple[list[Place], list[Place]]:
@@ -318,8 +318,7 @@ def _version(view: View, ready: Sequence[Span], preview: Span | None, statuses: 
 def _span_version(view: View, span: Span, statuses: Sequence[StageStatus]) -> str:
     """Names of the entries that the span was opened with: a stage may have been read since."""
     used = {status.stage for status in statuses}
-    tables = next((status.entry for status in statuses if status.stage == "tables"), None)
-    lacks = FORMATS[span.format].from_trace.difference(tables.meta["rows"] if tables is not None else ())
+    lacks = only_in_trace(FORMATS[span.format], _tables_entry(statuses))
     if view.with_trace or lacks or span.rows("engine_iterations"):
         used.add("trace")  # it may hold the missing tables, or the steps
     return "-".join([span.token[:8], *(name[:12] for stage, name in span.entries.items() if stage in used)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,8 +43,7 @@ class RunStrips:
         self._spans = {span.token: span for span in spans}
         self._run = RunCommunication(spans)
         self._times = times
-        self._waits: dict[str, tuple[Sequence[Wait], Coverage]] = {}
-        self._lock = threading.Lock()
+        self._waits: LruCache[str, tuple[Sequence[Wait], Coverage]] = LruCache(len(spans), lambda waits: 1)
 
     def has(self, span: str) -> bool:
         """Whether the span (its token) is read."""
@@ -62,11 +60,13 @@ class RunStrips:
         )
         if times is None:
             return None
-        with self._lock:  # several requests begin at once
-            if span not in self._waits:
-                waits = exposed_waits(self._run, at, times)
-                self._waits[span] = waits, coverage_of(waits)
-        return Strip(times, *self._waits[span])
+        own = times
+
+        def load() -> tuple[Sequence[Wait], Coverage]:
+            waits = exposed_waits(self._run, at, own)
+            return waits, coverage_of(waits)
+
+        return Strip(times, *self._waits.get(span, load))
 
     def kernels(self, span: str, start: int, end: int) -> KernelFigures | None:
         """The kernels of a span with a strip in [start, end), ns since the epoch; None if it has none."""

@@ -13,7 +13,8 @@ from typing import Any
 
 from tb_npu_plugin.refusal import raise_if_refused
 from tb_npu_plugin.store.cache.disk import META, Entry
-from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS
+from tb_npu_plugin.store.stages import SHORT_ROWS
+from tb_npu_plugin.store.tables.index import write_tables
 from tb_npu_plugin.tables import Table
 
 #: Tables of the first look: where step time went.
@@ -29,15 +30,13 @@ def is_due(tables: Mapping[str, Table], left: Sequence[int]) -> bool:
     return sum(left) >= MIN_BYTES_LEFT and all(0 < len(tables.get(name, ())) <= SHORT_ROWS for name in FIRST_TABLES)
 
 
-def write_first_look(folder: Path, tables: Mapping[str, Table], facts: Mapping[str, Any]) -> None:
-    """Write FIRST_TABLES into a new folder. facts: as in the meta.json of an entry. Raises OSError."""
-    from tb_npu_plugin.store.tables.short import write_short
-
-    chosen = {name: tables[name] for name in FIRST_TABLES}
+def write_first_look(
+    folder: Path, tables: Mapping[str, Table], files: Mapping[str, Mapping[str, int]], facts: Mapping[str, Any]
+) -> None:
+    """Write FIRST_TABLES into a new folder. files: see StoredTable. facts: as in the meta.json of an entry. Raises OSError."""
     folder.mkdir()
-    write_short(folder / SHORT_FILE, chosen)
-    rows = {name: len(table) for name, table in chosen.items()}
-    (folder / META).write_text(json.dumps({**facts, "rows": rows}), encoding="utf-8")
+    index = write_tables(folder, {name: tables[name] for name in FIRST_TABLES}, files)
+    (folder / META).write_text(json.dumps({**facts, "tables": index}), encoding="utf-8")
 
 
 def open_first_look(folder: Path) -> Entry | None:

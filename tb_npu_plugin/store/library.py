@@ -10,13 +10,11 @@ import copy
 import itertools
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-from tb_npu_plugin.discovery.model import FoundSpan, Place, Scan
+from tb_npu_plugin.discovery.model import FoundFile, FoundSpan, Place, Scan
 from tb_npu_plugin.discovery.runs import Choice, regroup
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import NotFound
@@ -26,19 +24,18 @@ from tb_npu_plugin.scan import check_settings
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.store.archives import Archives
 from tb_npu_plugin.store.cache.disk import Cache, Entry, entry_key, open_cache
-from tb_npu_plugin.store.cache.memory import MemoryCache
+from tb_npu_plugin.store.cache.memory import LruCache, MemoryCache
 from tb_npu_plugin.store.first_look import open_first_look
 from tb_npu_plugin.store.pool.job import Job, Preview
 from tb_npu_plugin.store.pool.pool import Pool
 from tb_npu_plugin.store.pool.process import Process, WorkerProcess, worker_count
 from tb_npu_plugin.store.span import Span
-from tb_npu_plugin.store.stages import STAGES, files_of, is_settled, stages_of
+from tb_npu_plugin.store.stages import STAGES, StageState, files_of, is_settled, stages_of
 
 #: Number of spans that stay open. They are small: MemoryCache holds their tables and limits these by size.
 MAX_OPEN_SPANS = 4096
 #: How often `read` checks the jobs, in seconds.
 POLL = 0.05
-StageState = Literal["new", "waiting", "reading", "ready", "failed", "cancelled"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +62,27 @@ class _Events:
     count: int = 0
 
 
+@dataclass
+class _Record:
+    """What the library knows about one stage of a span.
+
+    Attributes:
+        fingerprint: That of the span for which `key` was computed.
+        key: Key of the cache entry of settled files.
+        entry: The entry that was shown last.
+        written: The files, while one of them is still being written; else ().
+        cancelled: A job that the user cancelled, until it is resumed; changes of its files do not matter.
+        preview: Name of the preview folder whose timeline is open; else "".
+    """
+
+    fingerprint: str = ""
+    key: str = ""
+    entry: Entry | None = None
+    written: tuple[FoundFile, ...] = ()
+    cancelled: Job | None = None
+    preview: str = ""
+
+
 class Library:
     """The results below the logdirs. Thread-safe. Raises BadSetting where no scanner can be used."""
 
@@ -82,15 +100,8 @@ class Library:
         watcher.set_archives(archives.open)
         self.pool = Pool(self.cache, worker_count() if workers is None else workers, self._drop_preview, process)
         self._lock = threading.Lock()
-        self._entries: dict[str, Entry] = {}
-        self._keys: dict[tuple[str, Stage], tuple[str, str]] = {}
-        self._shown: dict[tuple[str, Stage], Entry] = {}
-        self._growing: set[tuple[str, Stage]] = set()
-        #: Jobs that a user cancelled, until they are resumed; changes of their files do not matter.
-        self._cancelled: dict[tuple[str, Stage], Job] = {}
-        #: Name of the preview folder of each span whose timeline is open.
-        self._previews: dict[str, str] = {}
-        self._open: OrderedDict[tuple[str, ...], Span] = OrderedDict()
+        self._records: dict[tuple[str, Stage], _Record] = {}
+        self._open: LruCache[tuple[str, ...], Span] = LruCache(MAX_OPEN_SPANS, lambda span: 1)
         self._memory = MemoryCache()
         self._events = _Events()
         self._choice = Choice()
@@ -101,19 +112,15 @@ class Library:
     @property
     def generation(self) -> int:
         """Counter that grows when the scan finds a change, a job ends or a file is no longer written."""
-        for span, stage in list(self._growing):
-            place = self.watcher.place(span)
-            if place is not None:
-                self.status(place, stage)  # records the end of the growth
-            else:
-                self._note_growth((span, stage), False)
-        return self.watcher.generation + self._events.count
+        with self._lock:
+            settled = sum(bool(one.written) and is_settled(one.written) for one in list(self._records.values()))
+            return self.watcher.generation + self._events.count + settled
 
     def close(self) -> None:
         """End the worker processes."""
         atexit.unregister(self.close)
         self.pool.close()
-        for job in list(self._cancelled.values()):
+        for job in self._cancelled_jobs():
             self.pool.drop_preview(job)
 
     def chosen(self, choice: Choice) -> Library:
@@ -158,19 +165,19 @@ class Library:
         span = place.span
         files = files_of(span, stage)
         settled = is_settled(files)
-        self._note_growth((span.token, stage), not settled)
-        key = self._key(span, stage, settled)
+        record = self._record(span.token, stage)
+        self._note_growth(record, () if settled else files)
+        key = _key(record, span, stage, settled)
         # Look up the job before the entry: a job that is ready has written its entry.
-        job = self._cancelled.get((span.token, stage)) or self.pool.job(key)
+        job = record.cancelled or self.pool.job(key)
         state = job.state if job else "new"
-        entry = self._entry(key)
+        entry = self._entry(record, key)
         if entry is not None:
             with self._lock:
-                self._shown[span.token, stage] = entry
-                late = self._cancelled.pop((span.token, stage), None)  # it ended before the cancel
+                late, record.cancelled = record.cancelled, None  # it ended before the cancel
             self.pool.drop_preview(late)
             return StageStatus(stage, "ready", key, entry, growing=not settled)
-        before = None if settled else self._shown.get((span.token, stage))
+        before = None if settled else record.entry
         if before is not None:
             return StageStatus(stage, "ready", key, before, job, growing=True)
         state = "new" if state == "ready" else state  # its entry was removed since
@@ -213,7 +220,7 @@ class Library:
             worker=place.worker.label,
         )
         with self._lock:  # the stage may have been cancelled since `status`
-            job = self._cancelled.get((span.token, stage)) or self.pool.submit(new)
+            job = self._record(span.token, stage).cancelled or self.pool.submit(new)
         if job is not new:  # another thread submitted it first
             self.pool.drop_preview(new)
         state = job.state
@@ -223,17 +230,24 @@ class Library:
 
     def jobs(self) -> list[Job]:
         """Jobs that are running, waiting, cancelled or failed."""
-        return [*self.pool.jobs(), *list(self._cancelled.values())]
+        return [*self.pool.jobs(), *self._cancelled_jobs()]
+
+    def _cancelled_jobs(self) -> list[Job]:
+        return [one.cancelled for one in list(self._records.values()) if one.cancelled is not None]
+
+    def _record(self, span: str, stage: Stage) -> _Record:
+        """The record of a stage of a span (its token)."""
+        return self._records.setdefault((span, stage), _Record())
 
     def cancel(self, places: Sequence[Place], stages: Iterable[Stage]) -> None:
         """Cancel the waiting and running jobs of these stages. They start again only when they are resumed."""
         for place, stage in itertools.product(places, tuple(stages)):
             key = self.status(place, stage).key
             with self._lock:
-                job = self.pool.cancel(key)
-                before = self._cancelled.get((place.span.token, stage)) if job is not None else None
+                job, before = self.pool.cancel(key), None
                 if job is not None:
-                    self._cancelled[place.span.token, stage] = job
+                    record = self._record(place.span.token, stage)
+                    before, record.cancelled = record.cancelled, job
                     self._events.count += 1
             self.pool.drop_preview(before)  # it shows the old files
 
@@ -246,7 +260,8 @@ class Library:
             elif status.state not in ("cancelled", "failed"):
                 continue
             with self._lock:
-                job = self._cancelled.pop((place.span.token, stage), None)
+                record = self._record(place.span.token, stage)
+                job, record.cancelled = record.cancelled, None
                 self._events.count += 1
             self.pool.forget(status.key)
             preview = job.preview if job is not None and job.key == status.key else None
@@ -256,7 +271,8 @@ class Library:
 
     def retry(self) -> None:
         """Read stages again at the next request if they failed, or met an error of the machine or of this plugin."""
-        self._drop([entry for entry in list(self._entries.values()) if "passing" in entry.meta])
+        entries = [one.entry for one in list(self._records.values())]
+        self._drop([entry for entry in entries if entry is not None and "passing" in entry.meta])
         for job in self.pool.jobs():
             self.pool.forget(job.key)
 
@@ -310,21 +326,14 @@ class Library:
         key = (place.span.token, place.span.fingerprint, place.span.unread_fingerprint, *names)
         key += (preview.name if preview else "", place.run.token, place.run.label, place.worker.label)
         key += tuple(f"{problem.code} {problem.where}" for problem in problems)
-        with self._lock:
-            span = self._open.get(key)
-            if span is not None and not span.damaged:
-                self._open.move_to_end(key)
-                return span
-            self._open.pop(key, None)
-        if span is not None:  # damaged: its entries are dropped, so the new span has none
-            self._drop(entries.values())
-            return Span(place, None, None, problems)
-        span = Span(place, entries.get("tables"), entries.get("trace"), problems, self._memory, preview)
-        with self._lock:
-            self._open[key] = span
-            while len(self._open) > MAX_OPEN_SPANS:
-                self._open.popitem(last=False)
-        return span
+        opened = self._open.get(
+            key, lambda: Span(place, entries.get("tables"), entries.get("trace"), problems, self._memory, preview)
+        )
+        if not opened.damaged:
+            return opened
+        self._open.drop(key)
+        self._drop(entries.values())
+        return Span(place, None, None, problems)
 
     def first_look(self, place: Place, tables: StageStatus) -> Span | None:
         """The span with the first look at its tables, while they are read; None where there is none yet."""
@@ -337,38 +346,21 @@ class Library:
         preview = trace.job.preview if trace is not None and trace.entry is None and trace.job is not None else None
         name = preview.folder.name if preview else ""
         with self._lock:
-            before = self._previews.pop(place.span.token, "")
-            if name:
-                self._previews[place.span.token] = name
+            record = self._record(place.span.token, "trace")
+            before, record.preview = record.preview, name
         if before != name:
             self._memory.timelines.drop(before)
         return preview.folder if preview else None
 
-    def _key(self, span: FoundSpan, stage: Stage, settled: bool) -> str:
-        """Key of the cache entry. Growing files have a separate key, so that they are read again when they have
-        settled, even if neither size nor time changed."""
-        fingerprint, key = self._keys.get((span.token, stage), ("", ""))
-        if fingerprint != span.fingerprint:
-            with self._lock:  # the entries of the old files are not needed again
-                self._entries.pop(key, None)
-                self._entries.pop(f"{key}-growing", None)
-            rebuilds = stage == "trace" and span.lacks_kernels
-            key = entry_key(span.folder, stage, files_of(span, stage), span.part, rebuilds)
-            self._keys[span.token, stage] = (span.fingerprint, key)
-        return key if settled else f"{key}-growing"
-
-    def _entry(self, key: str) -> Entry | None:
-        """A cache entry. One that was opened before is only checked for existence."""
-        entry = self._entries.get(key)
-        if entry is not None and entry.folder.exists():
-            return entry
-        entry = self.cache.get(key)
-        with self._lock:
-            if entry is None:
-                self._entries.pop(key, None)
-            else:
-                self._entries[key] = entry
-        return entry
+    def _entry(self, record: _Record, key: str) -> Entry | None:
+        """A cache entry. The one that was shown last is only checked for existence."""
+        last = record.entry
+        if last is not None and last.folder.name == key and last.folder.exists():
+            return last
+        found = self.cache.get(key)
+        if found is not None:
+            record.entry = found
+        return found
 
     def _drop(self, entries: Iterable[Entry | None]) -> None:
         """Drop damaged entries, so that they are read again."""
@@ -376,25 +368,35 @@ class Library:
             if entry is not None:
                 self.cache.drop(entry.folder.name)
                 self._memory.forget(entry.folder)
-                with self._lock:
-                    self._entries.pop(entry.folder.name, None)
-                    for place in [place for place, shown in self._shown.items() if shown is entry]:
-                        del self._shown[place]
+                for record in list(self._records.values()):
+                    if record.entry is entry:
+                        record.entry = None
 
-    def _note_growth(self, stage: tuple[str, Stage], growing: bool) -> None:
-        """Record whether a stage grows. The end of growth raises `generation`, although no file changed on disk."""
+    def _note_growth(self, record: _Record, written: tuple[FoundFile, ...]) -> None:
+        """Record the files of a stage while one is being written. The end of that raises `generation`, although no file
+        changed on disk."""
         with self._lock:
-            if growing:
-                self._growing.add(stage)
-            elif stage in self._growing:
-                self._growing.discard(stage)
-                self._events.count += 1
+            self._events.count += bool(record.written) and is_settled(record.written)
+            record.written = written
 
     def _drop_preview(self, job: Job) -> None:
+        preview = ""
         with self._lock:
             self._events.count += 1
-            preview = self._previews.pop(job.span, "") if job.stage == "trace" and job.preview is None else ""
+            if job.stage == "trace" and job.preview is None:
+                record = self._record(job.span, "trace")
+                preview, record.preview = record.preview, ""
         self._memory.timelines.drop(preview)
+
+
+def _key(record: _Record, span: FoundSpan, stage: Stage, settled: bool) -> str:
+    """Key of the cache entry. Growing files have a separate key, so that they are read again when they have settled, even
+    if neither size nor time changed."""
+    if record.fingerprint != span.fingerprint:
+        rebuilds = stage == "trace" and span.lacks_kernels
+        record.key = entry_key(span.folder, stage, files_of(span, stage), span.part, rebuilds)
+        record.fingerprint = span.fingerprint
+    return record.key if settled else f"{record.key}-growing"
 
 
 def _is_busy(status: StageStatus) -> bool:

@@ -26,16 +26,15 @@ from tb_npu_plugin.store.cache.disk import Entry
 from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.labels import span_label, utc_offset_minutes
 from tb_npu_plugin.store.pool.ledger import stage_cost
-from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER
+from tb_npu_plugin.store.stages import SHORT_FILE, TABLES_FILE, TIMELINE_FOLDER
 from tb_npu_plugin.store.tables.database import read_table
+from tb_npu_plugin.store.tables.index import StoredTable, shown_tables, stored_in
 from tb_npu_plugin.store.tables.short import read_short
 from tb_npu_plugin.tables import Table
 
 if TYPE_CHECKING:
     from tb_npu_plugin.store.timeline.open import Timeline
 
-#: Logical table of operator calls without times.
-NAMED_ONLY = "operator_shapes"
 logger = package_logger(__name__)
 
 
@@ -79,12 +78,7 @@ class Span:
             [*place.span.notes, *problems], *read, problems_between(place.span, tables, trace)
         )
         self.capture = self._capture()
-        #: Whether the trace marks iterations of a serving engine, and the files mark no steps.
-        self._has_iterations = (
-            trace is not None
-            and "engine_iterations" in trace.meta["rows"]
-            and not (tables is not None and (tables.meta["steps"] or "iterations" in tables.meta["rows"]))
-        )
+        self._shown = shown_tables(tables, trace)
 
     @property
     def label(self) -> str:
@@ -118,73 +112,50 @@ class Span:
 
     def rows(self, table: str) -> int | None:
         """Row count of a logical table; None when its file is missing or not read."""
-        entry = self._entry_of(table)
-        if entry is None:
-            return self.rows(NAMED_ONLY) if table == "operators" else None
-        return int(entry.meta["rows"][table])
+        found = self._shown.get(table)
+        return None if found is None else found.rows
 
     def table(self, table: str) -> Table | None:
-        """A logical table; None when its file is missing. A damaged cache file gives None and a Problem. Raises Refused.
-
-        Some tables come from the trace if no other file has them. Without a trace, "operators" may be NAMED_ONLY.
-        """
-        entry = self._entry_of(table)
-        if entry is None:
-            return self.table(NAMED_ONLY) if table == "operators" else None
-        folder = entry.folder
+        """A logical table; None when its file is missing. A damaged cache file gives None and a Problem. Raises Refused."""
+        found = self._shown.get(table)
+        if found is None:
+            return None
+        folder = found.entry.folder
         try:
-            return self._memory.tables.get((folder.name, table), lambda: self._load(entry, table))
+            return self._memory.tables.get((folder.name, found.name), lambda: self._load(found))
         except (duckdb.Error, OSError, ValueError, KeyError) as error:
             raise_if_refused(error)
             self._note_damage(folder, table, error)
             return None
 
-    def _entry_of(self, table: str) -> Entry | None:
-        """The entry that holds a logical table: the files', else the trace's. The steps of a serving capture are its
-        iterations, which only the trace marks."""
-        entries = [self._tables, self._trace]
-        if table == "step_trace" and self._has_iterations:
-            entries.reverse()
-        elif table == "engine_iterations" and not self._has_iterations:
-            return None
-        return next((entry for entry in entries if entry is not None and table in entry.meta["rows"]), None)
-
     def source(self, table: str) -> str:
         """Name of the file that a logical table was read from; where it is missing, the expected file."""
-        read = self._tables.meta.get("sources", {}) if self._tables is not None else {}
-        if table in read and self._entry_of(table) is not self._trace:
-            return str(read[table])
-        found = file_of(table, self.format)
-        if (self._trace is not None and table in self._trace.meta["rows"]) or found.in_trace:
-            return self.place.span.trace_files[0].relative.rpartition("/")[2]
-        if table == "operators" and NAMED_ONLY in read:
-            return str(read[NAMED_ONLY])
-        return found.name
+        found = self._shown.get(table)
+        if found is not None and found.files:
+            return next(iter(found.files))
+        expected, traces = file_of(table, self.format), self.place.span.trace_files
+        return traces[0].relative.rpartition("/")[2] if expected.in_trace and traces else expected.name
 
     def rows_by_file(self, table: str) -> Mapping[str, int]:
         """Rows of a logical table by the name of the file that they came from; empty where the table is missing."""
-        rows = self.rows(table)
-        if rows is None:
-            return {}
-        parts: dict[str, int] | None = self._tables.meta.get("parts", {}).get(table) if self._tables else None
-        return parts or {self.source(table): rows}
+        found = self._shown.get(table)
+        return {} if found is None else found.files or {self.source(table): found.rows}
 
-    def _load(self, entry: Entry, table: str) -> Table | None:
-        if entry is self._trace and table not in entry.meta["stored"]:  # only the timeline holds it
+    def _load(self, stored: StoredTable) -> Table | None:
+        if stored.where == "timeline":
             timeline = self.timeline
             return None if timeline is None else timeline.operators()
-        is_short = entry.meta["rows"][table] <= SHORT_ROWS
-        found = (
-            read_short(entry.folder / SHORT_FILE, table)
-            if is_short
-            else read_table(entry.folder / TABLES_FILE, table, self._memory)
-        )
-        if found is None or table not in ("kernels", "comm_ops"):
+        if stored.where == "short":
+            found = read_short(stored.entry.folder / SHORT_FILE, stored.name)
+        else:
+            found = read_table(stored.entry.folder / TABLES_FILE, stored.name, self._memory)
+        if found is None or stored.name not in ("kernels", "comm_ops"):
             return found
-        if entry is self._tables and self._trace is not None and self._has_iterations:
-            launched = self._load(self._trace, table) if table in self._trace.meta["rows"] else None
+        if stored.entry is self._tables and "engine_iterations" in self._shown:
+            of_trace = stored_in(self._trace).get(stored.name)
+            launched = self._load(of_trace) if of_trace is not None else None
             found = with_steps_of(found, launched) if launched else found
-        return with_meaning(found) if table == "kernels" else found
+        return with_meaning(found) if stored.name == "kernels" else found
 
     @property
     def damaged(self) -> bool:
@@ -265,7 +236,7 @@ def problems_between(span: FoundSpan, tables: Entry | None, trace: Entry | None)
     if tables is None or trace is None or not trace.meta["timeline"] or FORMATS[span.format].device != "NPU":
         return []
     file, capture = span.trace_files[0].relative, tables.meta["capture"]
-    if not trace.meta["has_device"] and tables.meta["rows"].keys().isdisjoint(("kernels", "step_trace")):
+    if not trace.meta["has_device"] and tables.meta["tables"].keys().isdisjoint(("kernels", "step_trace")):
         is_off = "NPU" not in (capture["activities"] or ("NPU",)) or (capture["level"] or "").lower().endswith("none")
         return [] if is_off else [_no_device_rows(file)]
     steps = tables.meta["steps"] or trace.meta["steps"]

@@ -12,12 +12,15 @@ from __future__ import annotations
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tb_npu_plugin.discovery.model import FoundFile, FoundSpan
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import TORCH_NPU
 
+#: Of the reading of a stage; "cancelled" lasts until the user resumes it. "new": not requested, or its entry was removed.
+JobState = Literal["waiting", "reading", "ready", "failed", "cancelled"]
+StageState = Literal[JobState, "new"]
 STAGES: tuple[Stage, ...] = ("tables", "trace")
 #: Tables of at most this many rows are in SHORT_FILE (store/tables/short.py), longer ones in TABLES_FILE.
 SHORT_ROWS = 50_000

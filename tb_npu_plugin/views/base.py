@@ -9,9 +9,13 @@ from typing import Any, Literal, Optional, TypedDict
 from tb_npu_plugin.json_encoding import to_plain
 from tb_npu_plugin.messages import MessageJson
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
+from tb_npu_plugin.store.stages import JobState
 from tb_npu_plugin.tables import Table
 
+#: Of what an answer shows.
+ReadState = Literal["ready", "reading", "missing", "failed"]
 #: Maximum rows of a table sent complete with its view; larger ones are paged by /api/table.
 INLINE_ROWS = 10_000
 
@@ -103,9 +107,9 @@ class ProgressJson(TypedDict):
 
     span: str
     """Token of the span."""
-    stage: Literal["tables", "trace"]
+    stage: Stage
     """The trace, or all other files."""
-    state: Literal["waiting", "reading", "ready", "failed", "cancelled"]
+    state: JobState
     """ "cancelled" lasts until the user resumes it (/api/reading)."""
     file: str
     """File that is being read."""
@@ -128,7 +132,7 @@ class ViewJson(TypedDict):
 
     view: str
     """Id of the view."""
-    state: Literal["ready", "reading", "missing", "failed"]
+    state: ReadState
     """ "missing": the capture lacks the data, see `missing`. "failed": see `problems`."""
     preliminary: bool
     """Whether figures may still change: files that the view shows are being read, or are left unread (`tb-npu --no-trace`, large

@@ -58,7 +58,7 @@ class CaptureJson(TypedDict):
     world_size: Optional[int]
     """Ranks of the job; at least those seen in the links."""
     ranks_profiled: int
-    """Always 1: this span's rank. /api/ranks has those of the run."""
+    """Always 1: this span's rank. /api/catalog has those of the run."""
     level: Optional[str]
     """Profiler level."""
     aic_metrics: Optional[str]
@@ -100,7 +100,7 @@ class CaptureJson(TypedDict):
 
 
 def capture_json(span: SpanData) -> CaptureJson:
-    """Capture settings of a span. `ranks_profiled` counts this span's rank only; /api/ranks has those of the run."""
+    """Capture settings of a span. `ranks_profiled` counts this span's rank only; /api/catalog has those of the run."""
     capture = span.capture
     times = capture.start_ns, capture.end_ns
     return {

@@ -11,6 +11,7 @@ from tb_npu_plugin.analysis.idle.model import CauseTime, DeviceIdle, StreamQueue
 from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message, Period
+from tb_npu_plugin.model import timeline_of
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.steps import period_of
 
@@ -74,7 +75,7 @@ def build(source: ViewInput) -> ViewResult:
         "uncertain_ns": int((gaps.end - gaps.start)[gaps.is_free & gaps.is_uncertain & own].sum()),
         "queues": list(idle.queues),
     }
-    rows = tables.intervals(idle, span.timeline, np.flatnonzero(own[idle.parts.gap]))
+    rows = tables.intervals(idle, timeline_of(span), np.flatnonzero(own[idle.parts.gap]))
     shown = {
         "causes": ViewTable(tables.by_cause(causes), "time_ns"),
         "places": ViewTable(tables.by_place(rows), "time_ns"),

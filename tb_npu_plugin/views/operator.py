@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Optional, TypedDict, cast
+from typing import Optional, TypedDict
 
 from tb_npu_plugin.analysis.operators import statistics as analysis
 from tb_npu_plugin.errors import BadRequest, NotFound
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.model import SpanData, timeline_of
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.recorded import recorded_tables
@@ -58,7 +58,7 @@ def build(source: ViewInput) -> ViewResult:
     totals = analysis.totals(operators)
     data: OperatorJson = {
         "calls": len(operators),
-        "source": span.timeline.source if range_ns else span.source("operators"),
+        "source": timeline_of(span).source if range_ns else span.source("operators"),
         "device_self_ns": totals.times["device_self_ns"],
         "device_total_ns": totals.times["device_total_ns"],
         "host_self_ns": totals.times["host_self_ns"],
@@ -84,7 +84,7 @@ def _operators(source: ViewInput) -> Optional[Table]:
     found = None if span.timeline is None else span.timeline.operators_between(*range_ns)
     if found is None:
         raise BadRequest(Message("error.within_no_operators"), Message("hint.within_none"))
-    return cast(Table, found)
+    return found
 
 
 def _order(operators: Table) -> str:

@@ -148,7 +148,7 @@ def is_expected(message: ConsoleMessage) -> bool:
     place = str(message.location)
     if str(NotReady.status) in message.text and "/api/timeline/" in place:
         return True
-    is_stale = "404" in message.text and "/api/timeline/" in place and "version=" in place
+    is_stale = "404" in message.text and "/api/timeline/" in place and "version" in place
     return is_stale or ("400" in message.text and "/api/view/" in place and ("step=" in place or "device=" in place))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tb_npu_plugin.server.timeline_binary import encode
+from tb_npu_plugin.server.timeline.binary import encode
 from tests.conftest import FIXTURES, ROOT
 from tests.e2e.conftest import Open, Plugin
 from tests.e2e.tensorboard import held_reader, settle, tensorboard

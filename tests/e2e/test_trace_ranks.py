@@ -237,18 +237,14 @@ def second_step_is_listed_and_shown(plugin: Plugin, place: dict[str, str], other
 def other_run_is_aligned(plugin: Plugin, asked: list[str], place: dict[str, str], other: dict[str, str]) -> None:
     """A request has the strips of both runs, another the rows; the first steps of both start at the same moment of the page,
     and the second step of the other run is in view."""
-    strips, rows = (
-        [parse_qs(urlparse(url).query) for url in asked if f"/timeline/{route}" in url] for route in ("strips", "rows")
-    )
+    strips, rows = ([question(url) for url in asked if f"/timeline/{route}" in url] for route in ("strips", "rows"))
     (own_base, (first, _)), (other_base, (other_first, second)) = (first_steps(plugin, one) for one in (place, other))
-    bases, shifts = (list(map(int, strips[-1][name][0].split(","))) for name in ("bases", "shifts"))
-    assert own_base + first["start"] - bases[0] == other_base + other_first["start"] - bases[1] + shifts[1]
-    start = other_base + second["start"] - bases[1] + shifts[1]
+    zeros = [int(source["zero"]) for source in strips[-1]["sources"]]
+    assert own_base + first["start"] - zeros[0] == other_base + other_first["start"] - zeros[1]
+    start = other_base + second["start"] - zeros[1]
     assert start - shown(plugin)[0] == pytest.approx(0.05 * sum(second["times"]), abs=20)
-    parts = [part.split(":") for part in [*rows[-1]["slices"], *rows[-1].get("counter", [])]]
-    starts = {part[0]: int(part[2]) for part in parts}
-    trace_base = int(plugin.get(f"view/trace?span={other['span']}")["base_ns"])
-    assert starts[place["span"]] - starts[other["span"]] == trace_base - bases[1] + shifts[1]
+    asked_zeros = {source["span"]: int(source["zero"]) for source in rows[-1]["sources"]}
+    assert [asked_zeros[one["span"]] for one in (place, other)] == zeros[:2]
 
 
 def scrolled(plugin: Plugin) -> float:
@@ -266,8 +262,9 @@ def pictures(plugin: Plugin) -> list[str]:
 def waits_are_drawn(plugin: Plugin, place: dict[str, str]) -> None:
     """The strip of the open rank has the colour of waiting where the server says that the rank waits all the time."""
     start, end = epoch(plugin, place["span"])
-    query = f"spans={place['span']}&bases={start}&shifts=0&t0=0&t1={end - start}&bins=100"
-    answer = plugin.page.request.get(f"{plugin.url}data/plugin/npu_profiler/api/timeline/strips?{query}").body()
+    asked = {"sources": [{"span": place["span"], "zero": str(start)}], "t0": 0, "t1": end - start, "bins": 100}
+    url = f"{plugin.url}data/plugin/npu_profiler/api/timeline/strips"
+    answer = plugin.page.request.get(url, params={"query": json.dumps(asked)}).body()
     header, columns = decode(answer)
     waiting = columns[place["span"]].reshape(-1, 100)[header["parts"].index("waiting")] * header["unit"]
     bins = [at for at in range(100) if waiting[at] >= (end - start) // 100]
@@ -340,7 +337,7 @@ def test_a_search_walks_over_all_ranks_that_are_shown(open_plugin: Open, demo_se
     strips_settled(plugin)
     assert pictures(plugin)[1] != before, "ticks of the hits on the strips"
     (url,) = asked  # one request for all ranks
-    parts = [part.split(":")[0] for part in parse_qs(urlparse(url).query)["part"]]
+    parts = [source["span"] for source in question(url)["sources"]]
     hits = plugin.get(f"timeline/search?{urlparse(url).query}")
     total = hits["total"]
     assert total == len(hits["hits"]) == sum(part["total"] for part in hits["parts"])
@@ -403,14 +400,14 @@ def test_derived_rows_of_another_rank(open_plugin: Open, demo_server: str) -> No
     (run,) = (run for run in plugin.catalog()["runs"] if run["id"] == place["run"])
     (five,) = (worker["spans"][0]["id"] for worker in run["workers"] if worker["rank"] == 5)
     asked: list[str] = []
-    plugin.page.on("request", lambda request: asked.append(unquote(request.url)))
+    plugin.page.on("request", lambda request: asked.append(request.url))
     first = 6 * 2**32 + 2**31  # rank 5 is the sixth of the run: the first slice of its derived rows
     plugin.open("trace", **place, **{"trace.slice": str(first)})
     expect(panel(plugin)).to_contain_text("rank 5 · Derived · Idle, by cause")
 
     def is_asked() -> bool:
-        rows = [url for url in asked if "/timeline/rows" in url and f"={five}:" in url]
-        return any(int(row.split("-")[0]) >= 2**19 * 4096 for url in rows for row in rows_of(url, five))
+        sources = [source for url in asked if "/timeline/rows" in url for source in question(url)["sources"]]
+        return any((source["span"], source["layer"]) == (five, "derived") for source in sources)
 
     wait_until(plugin, is_asked)
     clocks = plugin.frame.locator(".trace-tools button", has_text="Align: estimated clocks ±")
@@ -428,7 +425,6 @@ def test_derived_rows_of_another_rank(open_plugin: Open, demo_server: str) -> No
     expect(panel(plugin)).to_contain_text(re.compile("rank 5 · (Ascend Hardware|Python|CANN)"))
 
 
-def rows_of(url: str, span: str) -> list[str]:
-    """Rows that a request asks of a span."""
-    parts = parse_qs(urlparse(url).query).get("slices", [])
-    return [row for part in parts if part.startswith(span) for row in part.split(":")[-1].split(",")]
+def question(url: str) -> Any:
+    """The question of a request."""
+    return json.loads(parse_qs(urlparse(url).query)["query"][0])

@@ -58,7 +58,7 @@ def test_a_damaged_trace(tmp_path: Path, name: str, pack: bool) -> None:
     else:
         assert trace["timeline"] or trace["problems"]
     if name == "cut":
-        assert trace["timeline"] and 0 < trace["rows"]["kernels"] < 24
+        assert trace["timeline"] and 0 < trace["tables"]["kernels"]["rows"] < 24
 
 
 @pytest.mark.parametrize("fixture", ["results/msprof", "recorded/cluster_text", "recorded/cluster_db"])

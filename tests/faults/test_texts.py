@@ -55,7 +55,7 @@ def test_catalog(browser: Browser) -> None:
         ("/api/table/kernel.all", {"sort": "nothing"}),
         ("/api/table/kernel.all", {"where": "name:lt:3"}),
         ("/api/table/kernel.all", {"where": "dur_ns:eq:many"}),
-        ("/api/timeline/slices", {"t0": "5", "t1": "3"}),
+        ("/api/timeline/stats", {"query": '{"sources": [{"span": "x"}], "t0": 5, "t1": 3}'}),
         ("/api/nothing", {}),
     ],
 )

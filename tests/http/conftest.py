@@ -49,6 +49,12 @@ class Browser:
         assert response.status_code == 200, response.text
         return response.get_json()
 
+    def timeline(self, ask: str, sources: Any, **fields: Any) -> TestResponse:
+        """Response to a question about timelines. sources: a list; of one, its fields or the token of its span."""
+        one = {"span": sources} if isinstance(sources, str) else sources
+        asked = {"sources": [one] if isinstance(one, dict) else one, **fields}
+        return self.ask(f"/api/timeline/{ask}", query=json.dumps(asked))
+
     def view(self, view: str, **query: str) -> Any:
         """A view, waited for."""
         pause = threading.Event()

@@ -65,13 +65,13 @@ def test_tasks_of_a_collective_on_all_ranks(ranks: Browser) -> None:
     base = int(trace["base_ns"])
     library = ranks.plugin.app().library
     library.read([library.place(second)], ["tables"])
-    query = {"span": first, "version": trace["data"]["version"]}
+    own = {"span": first, "version": trace["data"]["version"], "zero": str(base)}
+    both = [own, {"span": second, "zero": str(base - SHIFT)}]
 
     def collective(name: str, **more: str) -> Any:
-        chosen = ranks.json("/api/timeline/search", part=f"{first}:{query['version']}:{base}", q=f"{name} dur>1us")
+        chosen = ranks.timeline("search", own, q=f"{name} dur>1us").get_json()
         in_group = next(hit for hit in chosen["hits"] if in_group_row(trace, hit[3]))
-        parts = [f"{first}:{query['version']}:{base}", f"{second}::{base - SHIFT}"]
-        return ranks.ask("/api/timeline/collective", **query, id=in_group[0], part=parts, **more)
+        return ranks.timeline("collective", both, id=in_group[0], **more)
 
     found = collective(ALL_REDUCE).get_json()
     assert [one["state"] for one in found["ranks"]] == ["ready", "unread"]
@@ -84,30 +84,29 @@ def test_tasks_of_a_collective_on_all_ranks(ranks: Browser) -> None:
     assert data["start"] == sorted(data["start"])
     rows = list(zip(*(data[key] for key in ("part", "name", "start", "dur", "target", "size_bytes"))))
     for number, zero in enumerate((base, base - SHIFT)):
-        own = sorted((name, start + zero, *rest) for part, name, start, *rest in rows if part == number)
+        mine = sorted((name, start + zero, *rest) for part, name, start, *rest in rows if part == number)
         shown = [(*one[:3], None if one[3] == 2**32 - 1 else one[3], one[4]) for one in expected[number]]
-        assert own == shown and found["ranks"][number]["tasks"] == len(own) > 0
+        assert mine == shown and found["ranks"][number]["tasks"] == len(mine) > 0
     lines = list(csv.DictReader(collective(ALL_REDUCE, format="csv").text.splitlines()))
     assert [int(one["start_ns"]) for one in lines] == [
         start for tasks in expected for start in sorted(one[1] for one in tasks)
     ]
     assert len({one["worker"] for one in lines}) == 2
 
-    parts = [f"{first}:{query['version']}:{base}", f"{second}::{base - SHIFT}"]
-    window = {"t0": "-10000000", "t1": "10000000000"}
-    one_file = ranks.ask("/api/timeline/export", part=parts, **window).get_json()
+    window = {"t0": -10_000_000, "t1": 10_000_000_000}
+    one_file = ranks.timeline("export", both, **window).get_json()
     ends = {
         one["ts"] + one["dur"]
         for one in one_file["traceEvents"]
         if one["name"] == ALL_REDUCE and one["ph"] == "X" and "connection_id" in one["args"]
     }
     assert len(ends) == 2 and len(one_file["otherData"]["ranks"]) == 2 and "metadata" not in one_file
-    assert ranks.ask("/api/timeline/export", part=f"{first}:old:{base}", **window).status_code == 404
+    assert ranks.timeline("export", {**own, "version": "old"}, **window).status_code == 404
 
     alone = collective(SEND).get_json()  # a send ends when its receiver is ready: other ranks have no such call
     assert [one["state"] for one in alone["ranks"]] == ["ready", "absent"] and not alone["is_matched"]
     assert set(alone["tasks"]["data"]["part"]) == {0}
-    assert ranks.ask("/api/timeline/collective", **query, id="0", part=f"{first}::{base}").status_code == 400
+    assert ranks.timeline("collective", own, id=0).status_code == 400
 
 
 def in_group_row(trace: Any, track: int) -> bool:

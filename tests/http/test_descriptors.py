@@ -81,16 +81,16 @@ def trace(length: int) -> str:
 def requests(spans: Iterable[str]) -> Iterator[Request]:
     """What a page asks for each span."""
     for span in spans:
-        timeline = {"span": span, "t0": 0, "t1": 100_000, "px": 100}
-        for route, query in (
-            ("view/trace", {"span": span}),
-            ("timeline/slices", {**timeline, "rows": "0,1"}),
-            ("timeline/slice", {"span": span, "id": 7}),
-            ("timeline/derived", {"span": span}),
-            ("timeline/repacked", {"span": span, "rows": "streams"}),
-            ("view/kernel", {"span": span}),
+        yield "/api/view/trace", {"span": span}
+        source = {"span": span, "version": "", "rows": [[0, 0, 0], [1, 0, 0]]}
+        for question, fields in (
+            ("slice", {"sources": [source], "id": 7}),
+            ("rows", {"sources": [source], "t0": 0, "t1": 100_000, "px": 100}),
+            ("layer", {"sources": [{**source, "layer": "derived"}]}),
+            ("layer", {"sources": [{**source, "layer": "streams"}]}),
         ):
-            yield f"/api/{route}", query
+            yield f"/api/timeline/{question}", {"query": json.dumps(fields)}
+        yield "/api/view/kernel", {"span": span}
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -44,7 +45,7 @@ def test_statistics_end_when_the_client_disconnects(
 
     monkeypatch.setattr(timeline_stats, "_tile", slow)
     monkeypatch.setattr(timeline_stats, "_tiles", lambda *_: itertools.repeat((0, 10_000), 100_000))
-    query = urlencode({"span": browser.spans()[0], "t0": 0, "t1": 10_000})
+    query = urlencode({"query": json.dumps({"sources": [{"span": browser.spans()[0]}], "t0": 0, "t1": 10_000})})
     with socket.create_connection(("127.0.0.1", port)) as client:
         client.sendall(f"GET {PREFIX}/api/timeline/stats?{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         assert begun.wait(30)

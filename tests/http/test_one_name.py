@@ -34,8 +34,8 @@ def names(browser: Browser, run: str, span: str) -> dict[str, int]:
     (budget, *_) = [one for one in distributed["data"]["budgets"] if one["rank"] == 0]
     (step, *_) = browser.view("overview", run=run, span=span)["data"]["steps"]
     lines = browser.view("trace_ranks", run=run, span=span)
-    window = {"t0": 0, "t1": lines["data"]["lines"][0]["end"], "bases": lines["base_ns"], "shifts": 0}
-    (strip,) = browser.json("/api/timeline/ranks", spans=span, **window)["ranks"]
+    source, end = {"span": span, "zero": lines["base_ns"]}, lines["data"]["lines"][0]["end"]
+    (strip,) = browser.timeline("ranks", source, t0=0, t1=end).get_json()["ranks"]
     operators = distributed["tables"]["ops"]["data"]
     own = [at for at, rank in enumerate(operators["rank"]) if rank == 0]
     longest = max(own, key=lambda at: operators["waiting_ns"][at] or 0)

@@ -56,7 +56,7 @@ def test_a_cancelled_view_waits_until_it_is_resumed(
         found = slow.json(f"/api/view/{view}", span=span, wait="1")
         assert found["state"] == "reading" and found["data"] is None and jobs({"jobs": found["progress"]}) == cancelled
     assert jobs(slow.json("/api/progress")) == cancelled
-    assert slow.ask("/api/timeline/slice", span=span, id="0").status_code == 503
+    assert slow.timeline("slice", span, id=0).status_code == 503
     state = slow.json("/api/catalog")["runs"][0]["workers"][0]["spans"][0]["state"]
     assert state == "new"
 
@@ -87,7 +87,6 @@ def test_the_rest_of_a_run_is_cancelled(slow: Browser, holding: Holding) -> None
     assert found["state"] == "ready"
     states = {item["span"]: (item["state"], item["reason"]) for item in found["data"]["ranks"]}
     assert states == {first: ("ready", ""), second: ("missing", "Reading it was cancelled.")}
-    assert {item["span"]: item["state"] for item in slow.json("/api/ranks", run=run)["ranks"]}[second] == "missing"
     holding.hold()
     slow.json("/api/reading", method="POST", run=run, stage="tables", do="resume")
 
@@ -127,17 +126,16 @@ def test_the_beginning_of_a_trace_is_shown_while_the_rest_is_read(
     assert found["state"] == "reading" and [job["state"] for job in found["progress"]][-1] == "reading"
     first, few = found["data"]["version"], found["data"]["slices"]
     assert first and 0 < few < COUNT and found["fingerprint"] == first
-    window = {"span": span, "rows": "0", "t0": "0", "t1": "10000000", "px": "1"}
-    assert slow.ask("/api/timeline/slices", **window, version=first).status_code == 200
-    hits = slow.json("/api/timeline/search", part=[f"{span}:{first}:0", f"{span}::0"], q="a")
+    assert slow.timeline("slice", {"span": span, "version": first}, id=0).status_code == 200
+    hits = slow.timeline("search", [{"span": span, "version": first}, {"span": span}], q="a").get_json()
     assert hits["total"] == few
     assert [part["state"] for part in hits["parts"]] == ["ready", "unread"], "beside the open rank, only whole traces"
     holding.hold()
     found = slow.view("trace", span=span)
     assert found["state"] == "ready" and found["data"]["slices"] == COUNT and found["data"]["version"] != first
-    old = slow.ask("/api/timeline/slices", **window, version=first)
+    old = slow.timeline("slice", {"span": span, "version": first}, id=0)
     assert old.status_code == 404 and old.get_json()["code"] == "stale"
-    assert slow.ask("/api/timeline/slices", **window, version=found["data"]["version"]).status_code == 200
+    assert slow.timeline("slice", {"span": span, "version": found["data"]["version"]}, id=0).status_code == 200
 
 
 def test_a_run_is_not_diagnosed_by_the_beginning_of_a_trace(slow: Browser, holding: Holding, logs: Path) -> None:

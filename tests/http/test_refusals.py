@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import threading
 import time
@@ -57,12 +58,12 @@ def test_a_refusal_is_503_and_costs_no_entry(
     library = fresh.plugin.app().library
     entries = sorted(path.name for path in library.cache._entries.iterdir())
     route, query = {
-        "timeline": ("/api/timeline/slices", {"span": span, "t0": 0, "t1": 10, "px": 9, "rows": "0"}),
+        "timeline": ("/api/timeline/slice", {"query": json.dumps({"sources": [{"span": span}], "id": 0})}),
         "table": ("/api/view/kernel", {"span": span}),
         "meta": ("/api/view/kernel", {"span": span}),
     }[place]
     library._memory.__init__()  # type: ignore[misc]  # nothing is in memory
-    library._open.clear()
+    library._open = type(library._open)(1, lambda _: 1)
     calls: list[int] = []
     with monkeypatch.context() as patch:
         if place == "timeline":
@@ -71,7 +72,7 @@ def test_a_refusal_is_503_and_costs_no_entry(
             fresh.plugin.app().service._results = type(fresh.plugin.app().service._results)(1 << 20, lambda _: 1)
             patch.setattr(span_module, "read_short", failing(error, calls))
         else:
-            library._entries.clear()
+            library._records.clear()
             patch.setattr(Path, "read_bytes", failing(error, calls))
         response = fresh.ask(route, **query)
     assert calls, "the test does not reach it"
@@ -94,7 +95,7 @@ def test_a_passing_refusal_is_not_seen(fresh: Browser, monkeypatch: pytest.Monke
         return read(file)
 
     monkeypatch.setattr(files, "read_or_map", refuse_once)
-    assert fresh.ask("/api/timeline/slice", span=span, id=0).status_code == 200
+    assert fresh.timeline("slice", span, id=0).status_code == 200
     assert len(calls) > 1
 
 
@@ -133,7 +134,7 @@ def test_downloads_keep_their_place_until_they_are_sent(fresh: Browser, monkeypa
     asked = {
         "/api/trace/download": {"span": span},
         "/api/table/kernel.all": {"span": span, "format": "csv"},
-        "/api/timeline/export": {"span": span, "t0": 0, "t1": 10**12},
+        "/api/timeline/export": {"query": json.dumps({"sources": [{"span": span}], "t0": 0, "t1": 10**12})},
         "/index.js": {},  # unpacked while it is sent
     }
     for _ in range(4):

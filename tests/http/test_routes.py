@@ -19,15 +19,14 @@ from werkzeug.test import EnvironBuilder
 from werkzeug.wrappers import Request
 
 from tb_npu_plugin.server import respond, static
+from tb_npu_plugin.server.timeline.layers import LayerJson
 from tb_npu_plugin.service import catalog, resolve
 from tb_npu_plugin.views import kernel
 from tb_npu_plugin.views.availability import ViewStateJson
 from tb_npu_plugin.views.base import ErrorJson, ProgressJson, ViewJson
-from tb_npu_plugin.views.derived import DerivedJson
-from tb_npu_plugin.views.derived_timeline import FIRST_SLICE
 from tb_npu_plugin.views.device_steps import StepMarkJson
 from tests.http.conftest import PREFIX, Browser
-from tests.support.trace import decode
+from tests.support.ask import part
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import NAME, TRACE, settle, write_result
 
@@ -205,14 +204,15 @@ def test_the_original_trace_is_downloaded_unchanged(browser: Browser) -> None:
         ("/api/table/overview.kernels", {"span": "SPAN", "limit": "-1"}, 400),
         ("/api/table/overview.kernels", {"span": "SPAN", "where": "x"}, 400),
         ("/api/table/overview.kernels", {"span": "SPAN", "format": "xlsx"}, 400),
-        ("/api/timeline/stats", {"span": "SPAN", "t0": "0", "t1": "9", "format": "xlsx"}, 400),
-        ("/api/timeline/stats", {"span": "SPAN", "t1": "9"}, 400),
-        ("/api/timeline/slice", {"span": "SPAN", "id": "1e3"}, 400),
+        ("/api/timeline/stats", {"query": '{"sources": [{"span": "x"}], "t0": 5, "t1": 3}'}, 400),
+        ("/api/timeline/slice", {"query": '{"sources": [{"span": "x"}], "id": 1e3}'}, 400),
+        ("/api/timeline/slice", {"query": '{"sources": [{"span": "nonsense"}], "id": 1}'}, 404),
+        ("/api/timeline/slice", {"query": '{"sources": [{"span": "x", "layer": "../x"}], "id": 1}'}, 400),
+        ("/api/timeline/slice", {"query": '{"sources": [{"span": "x"'}, 400),
         ("/api/table/", {}, 404),
-        ("/api/ranks", {}, 404),
         ("/api/trace/download", {"span": "/etc/passwd"}, 404),
         ("/api/timeline/nonsense", {"span": "SPAN"}, 404),
-        ("/api/timeline/slices", {}, 400),
+        ("/api/timeline/rows", {}, 400),
         ("/static/nonsense.js", {}, 404),
         ("/static/../plugin.py", {}, 404),
         ("/static/..%2fplugin.py", {}, 404),
@@ -359,15 +359,14 @@ def test_what_changes_something_comes_from_our_own_page(browser: Browser, header
 
 def test_a_request_for_the_timeline_starts_reading(fresh: Browser) -> None:
     span = fresh.spans()[0]
-    query = {"span": span, "rows": "0-100", "t0": "0", "t1": "10000", "px": "1"}
-    first = fresh.ask("/api/timeline/slices", **query)
+    first = fresh.timeline("slice", span, id=0)
     assert first.status_code == 503 and first.get_json()["code"] == "not_ready"
-    assert until(lambda: fresh.ask("/api/timeline/slices", **query).status_code == 200)
-    response = fresh.ask("/api/timeline/slices", **query)
-    header, _ = decode(response.data)
+    assert until(lambda: fresh.timeline("slice", span, id=0).status_code == 200)
+    response = fresh.timeline("rows", {"span": span, "rows": [[0, 0, 100]]}, t0=0, t1=10_000, px=1)
+    header, _ = part(response.data, "0")
     assert response.mimetype == "application/octet-stream"
     assert header["names"] == ["aten::add"] and header["base"] == "1736408883704000500"
-    detail = fresh.json("/api/timeline/slice", span=span, id="0")
+    detail = fresh.timeline("slice", span, id=0).get_json()
     assert detail["dur"] == 9500 and detail["args"] == {"Input Dims": "2,2"}
 
 
@@ -384,42 +383,42 @@ def test_the_trace_view_waits_for_the_trace_only(browser: Browser) -> None:
 def test_a_span_without_a_trace_has_no_timeline(browser: Browser) -> None:
     span = browser.spans()[1]
     assert browser.view("trace", span=span)["state"] == "missing"
-    assert browser.ask("/api/timeline/slice", span=span, id="0").status_code == 404
+    assert browser.timeline("slice", span, id=0).status_code == 404
 
 
 def test_derived_rows_need_a_trace(browser: Browser) -> None:
     first, second = browser.spans()
-    found = browser.json("/api/timeline/derived", span=first)
-    assert set(found) == keys(DerivedJson) and found["rows"] == []  # the trace holds no launches
-    assert browser.ask("/api/timeline/slice", span=first, id=str(FIRST_SLICE)).status_code == 404
-    assert browser.ask("/api/timeline/derived", span=second).status_code == 404
+    derived = [{"span": span, "layer": "derived"} for span in (first, second)]
+    found = browser.timeline("layer", derived[0]).get_json()
+    assert set(found) == keys(LayerJson) and found["rows"] == []  # the trace holds no launches
+    assert browser.timeline("slice", derived[0], id=0).status_code == 404
+    assert browser.timeline("layer", derived[1]).status_code == 404
 
 
 def test_other_rows_are_packed_and_asked_for_like_those_of_the_trace(slow_rank: Browser) -> None:
     span = slow_rank.spans()[0]
     processes = slow_rank.view("trace", span=span)["data"]["processes"]
-    (track,) = slow_rank.json("/api/timeline/repacked", span=span, repacked="frames")["tracks"]
+    frames = {"span": span, "layer": "frames"}
+    (track,) = slow_rank.timeline("layer", frames).get_json()["replaced"]
     (thread,) = (one for each in processes for one in each["threads"] if one["track"] == track["tracks"][0])
     assert 0 < track["rows"] < thread["rows"] and 0 < track["slices"] < thread["slices"]
-    first, last = track["row_track"] * 4096, track["row_track"] * 4096 + track["rows"] - 1
-    window = {"t0": "0", "t1": str(10**12), "px": "1"}
-    answer = slow_rank.ask("/api/timeline/slices", span=span, rows=f"{first}-{last}", **window).data
-    part = slow_rank.ask("/api/timeline/rows", px="1", slices=f"{span}::0:{10**12}:{first}-{last}").data
-    for header, columns in (decode(answer), decode(decode(part)[1]["0"].tobytes())):
-        assert int(columns["count"].sum()) == track["slices"]
-        (row, at, _), *_ = header["rows"]
-        own = str(columns["id"][at])
-        detail = slow_rank.json("/api/timeline/slice", span=span, id=own, repacked="frames")
-        assert (detail["track"], detail["depth"]) == (thread["track"], row - first)
-        assert slow_rank.json("/api/timeline/slice", span=span, id=own)["depth"] > detail["depth"]
-    assert slow_rank.ask("/api/timeline/repacked", span=span, repacked="no").status_code == 400
+    rows = [[thread["track"], 0, track["rows"] - 1]]
+    answer = slow_rank.timeline("rows", {**frames, "rows": rows}, t0=0, t1=10**12, px=1).data
+    header, columns = part(answer, "0")
+    assert int(columns["count"].sum()) == track["slices"]
+    (_, depth, at, _), *_ = header["rows"]
+    own = int(columns["id"][at])
+    detail = slow_rank.timeline("slice", span, id=own, shown=["frames"]).get_json()
+    assert (detail["track"], detail["depth"]) == (thread["track"], depth)
+    assert slow_rank.timeline("slice", span, id=own).get_json()["depth"] > detail["depth"]
+    assert slow_rank.timeline("layer", {**frames, "layer": "no"}).status_code == 400
 
 
 def test_steps_of_the_ruler_are_those_of_the_overview(slow_rank: Browser) -> None:
     span = slow_rank.spans()[0]
     steps = slow_rank.view("overview", span=span)["data"]["steps"]
     slow_rank.view("trace", span=span)
-    found = slow_rank.json("/api/timeline/steps", span=span)["steps"]
+    found = slow_rank.timeline("steps", span).get_json()["steps"]
     assert [one["step"] for one in found] == [one["step"] for one in steps] != []
     assert [set(one) for one in found] == [keys(StepMarkJson)] * len(steps)
     assert all(0 < one["start"] < one["end"] for one in found), "ns after the base of the trace"

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 
@@ -18,6 +18,7 @@ from tb_npu_plugin.service import ranks
 from tb_npu_plugin.store.library import Library, StageStatus
 from tests.conftest import FIXTURES
 from tests.http.conftest import Browser
+from tests.support.ask import part
 from tests.support.trace import decode
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import settle
@@ -47,24 +48,18 @@ def states(browser: Browser, path: str, run: str) -> dict[str, str]:
 def test_ranks_of_a_small_run_are_read_without_urgency(fresh: Browser) -> None:
     spans = fresh.spans()
     run = fresh.json("/api/catalog")["runs"][0]["id"]
-    assert set(states(fresh, "/api/ranks", run)) == set(spans)
+    fresh.json("/api/view/distributed", run=run)
     jobs = fresh.plugin.app().library.pool.jobs()
     assert {job.stage for job in jobs} <= {"tables"} and not any(job.urgent for job in jobs)
-    assert until(lambda: states(fresh, "/api/ranks", run) == dict.fromkeys(spans, "ready"))
-    fresh.view("distributed", run=run)
     assert until(lambda: states(fresh, "/api/view/distributed", run) == dict.fromkeys(spans, "ready"))
-    listed = fresh.json("/api/ranks", run=run)["ranks"]
-    assert [(item["rank"], item["state"], len(item["steps"])) for item in listed] == [(0, "ready", 1), (1, "ready", 1)]
-    assert all(set(item) == set(get_type_hints(ranks.RankStepJson)) for item in listed)
 
 
 @pytest.mark.parametrize("limit", ["READ_RANKS", "READ_BYTES"])
-def test_ranks_of_a_large_run_start_no_reading(fresh: Browser, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+def test_other_ranks_of_a_large_run_are_not_read(fresh: Browser, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     monkeypatch.setattr(ranks, limit, 1)
-    fresh.spans()
-    run = fresh.json("/api/catalog")["runs"][0]["id"]
-    assert [item["state"] for item in fresh.json("/api/ranks", run=run)["ranks"]] == ["missing", "missing"]
-    assert fresh.json("/api/progress")["jobs"] == []
+    first, other = fresh.spans()
+    fresh.view("overview", span=first)
+    assert fresh.json("/api/progress", span=other)["jobs"] == []
 
 
 def test_a_rank_that_is_read_while_the_view_is_made_is_asked_for_again(
@@ -90,20 +85,16 @@ def test_ranks_with_points_instead_of_budgets_have_a_mean_step(fresh: Browser, l
     units of 10 ns."""
     shutil.copytree(FIXTURES / "results" / "mindinsight_cluster", logs / "cluster")
     fresh.spans()
-    run = next(run["id"] for run in fresh.json("/api/catalog")["runs"] if run["label"] == "cluster")
-
-    def listed() -> list[Any]:
-        return list(fresh.json("/api/ranks", run=run)["ranks"])
-
-    assert until(lambda: all(item["state"] == "ready" for item in listed()))
-    for item in listed():
-        path = logs / "cluster" / "profiler" / f"step_trace_raw_{item['rank']}_detail_time.csv"
+    run = next(run for run in fresh.json("/api/catalog")["runs"] if run["label"] == "cluster")
+    for worker in run["workers"]:
+        path = logs / "cluster" / "profiler" / f"step_trace_raw_{worker['rank']}_detail_time.csv"
+        overview = fresh.view("overview", span=worker["spans"][0]["id"])["data"]
         with path.open(newline="") as file:
             steps = [row for row in csv.DictReader(file) if row["step_num"] != "-"][1:]
         for key, name in (("total_ns", "total"), ("gap_ns", "iteration_interval"), ("tail_ns", "tail")):
             mean = 10 * sum(int(row[name]) for row in steps) / len(steps)
-            assert abs(item["course"][key] - mean) <= 0.5
-        assert item["steps"] == []
+            assert abs(overview["course"][key] - mean) <= 0.5
+        assert overview["steps"] == []
 
 
 def test_the_traces_of_a_large_run_are_read_when_the_user_has_them_read(
@@ -132,30 +123,23 @@ def test_strips_load_the_ranks_that_they_show_and_no_trace(fresh: Browser, monke
     monkeypatch.setattr(ranks, "READ_BYTES", 1)  # a large run: its traces stay unread
     (run,) = fresh.json("/api/catalog")["runs"]
     tokens = [worker["spans"][0]["id"] for worker in run["workers"]]
-    query = {
-        "spans": tokens[1],
-        "bases": str(10**18),
-        "shifts": "0",
-        "t0": "0",
-        "t1": str(10**18 - 1),
-        "bins": "1",
-    }
+    asked: list[Any] = [{"span": tokens[1], "zero": str(10**18)}, 10**18 - 1]
 
     def strip() -> Any:
-        response = fresh.ask("/api/timeline/strips", **query)
+        response = fresh.timeline("strips", asked[0], t0=0, t1=asked[1], bins=1)
         assert response.status_code == 200, response.text
         header, columns = decode(response.data)
         return header["strips"][0]["state"] != "reading" and (header, columns)
 
     assert until(strip)
     base = fresh.view("kernel", span=tokens[1])["base_ns"]
-    query.update(bases=base, t1="1000000000")
+    asked = [{"span": tokens[1], "zero": base}, 10**9]
     header, columns = strip()
     assert header["strips"][0]["state"] == "ready"
     assert dict(zip(header["parts"], columns[tokens[1]].tolist()))["computing"] > 0
     library = fresh.plugin.app().library
     assert library.status(library.place(tokens[0]), "trace").state == "new"
-    assert fresh.ask("/api/timeline/strips", **{**query, "spans": "nothing"}).status_code == 404
+    assert fresh.timeline("strips", "nothing", t0=0, t1=9, bins=1).status_code == 404
 
 
 def test_the_ranks_of_a_trace_have_clocks_steps_and_shared_collectives(slow_rank: Browser) -> None:
@@ -203,8 +187,8 @@ def test_what_the_ranks_did_in_a_range(slow_rank: Browser) -> None:
     assert until(lambda: len(slow_rank.view("trace_ranks", run=run["id"])["data"]["lines"]) == 8)
     view = slow_rank.view("trace_ranks", run=run["id"])
     base, (start, end) = int(view["base_ns"]), [step["start"] for step in view["data"]["lines"][0]["steps"]][:2]
-    query = {"spans": f"{tokens[0]},{tokens[5]}", "bases": f"{base},{base - 1000}", "shifts": "0,-1000"}
-    found = slow_rank.json("/api/timeline/ranks", **query, t0=str(start), t1=str(end))
+    sources = [{"span": tokens[rank], "zero": str(base)} for rank in (0, 5)]
+    found = slow_rank.timeline("ranks", sources, t0=start, t1=end).get_json()
     first, late = found["ranks"]
     assert first["waits_for"] == "5" and late["waits_for"] != "5"
     assert first["times"] == view["data"]["lines"][0]["steps"][0]["times"]
@@ -224,42 +208,39 @@ def test_what_the_ranks_did_in_a_range(slow_rank: Browser) -> None:
         rows.sort()
         assert (one["kernels"], one["longest"]) == (len(rows), rows[-1][1])
         assert [one["p50"], one["p95"]] == [rows[-(-len(rows) * share // 100) - 1][0] for share in (50, 95)]
-    wrong = slow_rank.ask("/api/timeline/ranks", **query, t0="5", t1="1")
+    wrong = slow_rank.timeline("ranks", sources, t0=5, t1=1)
     assert wrong.status_code == 400
 
 
 def test_rows_of_several_ranks_come_in_one_answer(slow_rank: Browser) -> None:
-    """Each part is the answer of its own route; a part that cannot be shown costs itself."""
+    """Each part is that of a question about it alone; a source that cannot be shown costs itself."""
     (run,) = slow_rank.json("/api/catalog")["runs"]
     tokens = [worker["spans"][0]["id"] for worker in run["workers"]][:3]
     views = [slow_rank.view("trace", span=token)["data"] for token in tokens]
     threads = [thread for process in views[0]["processes"] for thread in process["threads"]]
     curve = next(thread["track"] for thread in threads if thread["kind"] == "counter")
-    window = {"t0": "1000", "t1": "90000000", "px": "50000"}
-    slices = [
-        f"{token}:{view['version'] if token != tokens[1] else 'old'}:1000:90000000:0-9000,8192"
+    window = {"t0": 1000, "t1": 90_000_000, "px": 50_000}
+    sources: list[dict[str, Any]] = [
+        {"span": token, "version": view["version"], "rows": [[0, 0, 4095], [1, 0, 4095], [2, 0, 0]]}
         for token, view in zip(tokens, views)
     ]
-    response = slow_rank.ask(
-        "/api/timeline/rows", px="50000", slices=slices, counter=f"{tokens[0]}::1000:90000000:{curve}"
-    )
+    sources[1]["version"], sources[0]["counters"] = "old", [curve]
+    response = slow_rank.timeline("rows", sources, **window)
     assert response.status_code == 200, response.text
     header, columns = decode(response.data)
-    assert header["parts"] == ["ready", "stale", "ready", "ready"]
+    assert header["parts"] == ["ready", "stale", "ready"] and [*columns] == ["0", f"0.{curve}", "2"]
     for number in (0, 2):
+        alone = part(slow_rank.timeline("rows", sources[number], **window).data, "0")
         found = decode(columns[str(number)].tobytes())
-        alone = decode(slow_rank.ask("/api/timeline/slices", span=tokens[number], rows="0-9000,8192", **window).data)
         assert found[0] == alone[0] and all((found[1][key] == alone[1][key]).all() for key in alone[1])
-    alone = slow_rank.ask("/api/timeline/counter", span=tokens[0], track=str(curve), **window)
-    assert columns["3"].tobytes() == alone.data
-    for wrong in ({"slices": "a:b"}, {}, {"slices": [slices[0]] * 257}):
-        assert slow_rank.ask("/api/timeline/rows", px="1", **wrong).status_code == 400
+    for wrong in ([{"span": "a", "rows": "b"}], [], [sources[0]] * 257):
+        assert slow_rank.timeline("rows", wrong, **window).status_code == 400
 
 
 def test_a_search_reads_no_trace(fresh: Browser) -> None:
     span = fresh.spans()[0]
-    found = fresh.json("/api/timeline/search", part=[f"{span}::0", "gone::0"], q="a")
-    assert [(part["state"], part["total"]) for part in found["parts"]] == [("unread", None)] * 2
+    found = fresh.timeline("search", [{"span": span}, {"span": "gone"}], q="a").get_json()
+    assert [(part["state"], part["total"]) for part in found["parts"]] == [("unread", None), ("none", None)]
     library = fresh.plugin.app().library
     assert library.status(library.place(span), "trace").state == "new"
 
@@ -269,21 +250,23 @@ def test_a_search_covers_several_ranks(slow_rank: Browser) -> None:
     tokens = [worker["spans"][0]["id"] for worker in run["workers"]][:2]
     views = [slow_rank.view("trace", span=token) for token in tokens]
     base = int(views[0]["base_ns"])
-    parts = [f"{tokens[0]}:{views[0]['data']['version']}:{base}", f"{tokens[1]}::{base}"]
-    found = slow_rank.json("/api/timeline/search", part=[*parts, f"{tokens[1]}:old:{base}"], q="matmul", limit="1000")
+    parts = [{"span": token, "zero": str(base)} for token in tokens]
+    parts[0]["version"] = views[0]["data"]["version"]
+    asked = [*parts, {**parts[1], "version": "old"}]
+    found = slow_rank.timeline("search", asked, q="matmul", limit=1000).get_json()
     assert [part["state"] for part in found["parts"]] == ["ready", "ready", "stale"]
     assert found["parts"][1]["version"] == views[1]["data"]["version"]
     starts = [hit[1] for hit in found["hits"]]
     assert starts == sorted(starts) and len(starts) == found["total"]
     per_rank = [sum(hit[6] == rank for hit in found["hits"]) for rank in (0, 1)]
     assert per_rank == [part["total"] for part in found["parts"][:2]] and min(per_rank) > 0
-    page = slow_rank.json("/api/timeline/hits", part=parts, q="matmul", sort="rank", desc="1", limit="3")
+    page = slow_rank.timeline("hits", parts, q="matmul", page={"sort": "rank", "desc": True, "limit": 3}).get_json()
     assert page["total"] == found["total"] and page["data"]["part"] == [1, 1, 1]
     assert page["data"]["start"] == [hit[1] for hit in found["hits"] if hit[6] == 1][:3]
-    lines = slow_rank.ask("/api/timeline/hits", part=parts, q="matmul", format="csv").text.splitlines()
+    lines = slow_rank.timeline("hits", parts, q="matmul", format="csv").text.splitlines()
     assert len(lines) == 1 + found["total"] and lines[0].startswith("run,worker,id,name,track,start_ns")
-    for wrong in ({"part": []}, {"part": ["a:b"]}, {"part": [parts[0]] * 65}, {"part": parts, "q": " "}):
-        assert slow_rank.ask("/api/timeline/search", **{"q": "a", **wrong}).status_code == 400
+    for wrong, text in (([], "a"), ([{}], "a"), ([parts[0]] * 257, "a"), (parts, " ")):
+        assert slow_rank.timeline("search", wrong, q=text).status_code == 400
 
 
 def test_each_user_sees_the_runs_that_he_chose(fresh: Browser, logs: Path) -> None:
@@ -299,9 +282,8 @@ def test_each_user_sees_the_runs_that_he_chose(fresh: Browser, logs: Path) -> No
     for run in runs:  # also by the ids of its folders, and from a span of either
         found = fresh.view("distributed", run=run["id"], **join)
         assert [rank["rank"] for rank in found["data"]["ranks"]] == [0, 1]
-    assert {place["worker"] for place in fresh.json("/api/ranks", run=runs[0]["id"], **join)["ranks"]} == {
-        worker["label"] for worker in joined["workers"]
-    }
+    found = fresh.view("distributed", run=runs[0]["id"], **join)
+    assert {rank["worker"] for rank in found["data"]["ranks"]} == {worker["label"] for worker in joined["workers"]}
     alone = fresh.view("distributed", run=runs[0]["id"])
     assert [rank["rank"] for rank in alone["data"]["ranks"]] == [1]
     assert len(fresh.json("/api/catalog", **join, split=runs[0]["id"])["runs"]) == 1, "join comes after split"

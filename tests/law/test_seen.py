@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.fixtures import FIXTURES
-from tests.support.reading import name_of, read_all
+from tests.support.reading import name_of, read_all, sources_of
 from tests.support.real_data import REAL_DATA, marks_of
 
 FOLDERS = sorted(
@@ -34,8 +34,7 @@ def test_what_was_seen_is_shown_or_told(tmp_path: Path, folder: Path) -> None:
             if name_of(file) not in named and ("cells", "") in found and "_slice_" not in file:  # pieces count as one
                 recounted = _recount(next(path for path in folder.rglob(name_of(file)) if str(path).endswith(file)))
                 assert recounted == tuple(found[kind, ""][0] for kind in ("rows", "columns", "cells")), file
-        sources = {name_of(file) for file in meta.get("sources", {}).values()}
-        assert not sources - counted
+        assert not set(sources_of(meta).values()) - counted
 
 
 @pytest.mark.parametrize(

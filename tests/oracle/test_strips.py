@@ -41,9 +41,8 @@ def test_strips_sum_to_the_recorded_step_and_clocks_agree(name: str, tmp_path: P
 
         assert until(lambda: bool(found()))
         view = found()
-        window = {"t0": str(-(10**9)), "t1": str(10**9), "bins": "1", "shifts": "0,0"}
-        bases = ",".join([view["base_ns"]] * 2)
-        response = browser.ask("/api/timeline/strips", **window, bases=bases, spans=f"{first},{second}")
+        sources = [{"span": span, "zero": view["base_ns"]} for span in (first, second)]
+        response = browser.timeline("strips", sources, t0=-(10**9), t1=10**9, bins=1)
     header, columns = decode(response.data)
     for span, expected in zip((first, second), EXPECTED[name]["parts"]):  # type: ignore[call-overload]
         part = dict(zip(header["parts"], (columns[span] * header["unit"] / 1000).tolist()))

@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 
 from tests.oracle.raw import Event, every_result, raw, us
-from tests.oracle.timelines import ask, columns, timeline
-from tests.support.trace import search
+from tests.oracle.timelines import ask, bars, timeline
 
 FOLDERS = every_result("trace_view.json")
-ROW_STEP = 4096
 Place = tuple[str, str, int, str]
 
 
@@ -26,13 +24,12 @@ def _place(event: Event) -> Place:
 def _slices(folder: Path) -> dict[int, tuple[Place, int]]:
     """id -> place and duration of every slice, as a window of the whole range has them."""
     found = timeline(folder)
-    tracks = [number for number, track in enumerate(found.tracks) if track["kind"] == "slices"]
-    rows = ",".join(f"{track * ROW_STEP}-{track * ROW_STEP + ROW_STEP - 1}" for track in tracks)
-    header, data = columns(folder, "slices", rows=rows, t0=0, t1=found.end_ns - found.base_ns + 1, px=1)
+    rows = [[number, 0, 4095] for number, track in enumerate(found.tracks) if track["kind"] == "slices"]
+    header, data = bars(folder, rows=rows, t0=0, t1=found.end_ns - found.base_ns + 1, px=1)
     assert header["unit"] == 1 and set(data["count"]) == {1}
     out = {}
-    for row, first, count in header["rows"]:
-        track = found.tracks[row // ROW_STEP]
+    for number, _, first, count in header["rows"]:
+        track = found.tracks[number]
         for n in range(first, first + count):
             place = (
                 track["pid"],
@@ -51,7 +48,7 @@ def test_every_slice_exists_and_is_exact(folder: Path) -> None:
     names = [event["name"].lower() for event in raw(folder).slices]
     for text in ("ADD", "add aten", "no such name"):
         total = sum(all(word in name for word in text.lower().split()) for name in names)
-        shown = search(timeline(folder), q=text, limit="10000")
+        shown = ask(folder, "search", q=text, limit=10000)
         assert (shown["total"], len(shown["hits"])) == (total, total)
         starts = [hit[1] for hit in shown["hits"]]
         assert starts == sorted(starts)

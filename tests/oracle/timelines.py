@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.server.timeline_api import ROUTES
 from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.open import Timeline
 from tests.oracle.raw import raw
-from tests.support.trace import decode
+from tests.support import ask as support
 
 _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []  # removed when the test run ends
 
@@ -32,13 +31,12 @@ def _built(folder: Path) -> Path:
     return out
 
 
-def ask(folder: Path, route: str, **params: Any) -> Any:
-    """Answer of /api/timeline/<route>."""
-    answer = next(function for suffix, function in ROUTES if suffix == route)
-    return answer(timeline(folder), {key: str(value) for key, value in params.items()})[0]
+def ask(folder: Path, question: str, **fields: Any) -> Any:
+    """Answer to a question about the trace of a folder."""
+    return support.ask(timeline(folder), question, **fields)
 
 
-def columns(folder: Path, route: str, **params: Any) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """Header and columns of a binary answer."""
-    header, found = decode(ask(folder, route, **params))
+def bars(folder: Path, **fields: Any) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """Header and columns of the bars of rows."""
+    header, found = support.bars(timeline(folder), **fields)
     return header, {name: values.tolist() for name, values in found.items()}

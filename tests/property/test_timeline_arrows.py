@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_npu_plugin.server.timeline_api import arrows
 from tb_npu_plugin.store.timeline import arrows as timeline_arrows
 from tb_npu_plugin.store.timeline.open import Timeline
+from tests.support.ask import ask
 from tests.support.trace import decode, event, flow, open_trace
 
 ENDS = st.tuples(st.integers(0, 40) | st.integers(0, 2000), st.integers(1, 3))
@@ -41,22 +41,21 @@ def test_every_arrow_of_the_window_is_counted_once(
     size = 1 << max(0, int(px).bit_length() - 1)
     low, high = t0 // size * size, -(-(t0 + width) // size) * size
     origin = min(time for one, other, _ in pairs for time, _ in (one, other))
-    row_of = {track["tid"]: number * 4096 for number, track in enumerate(timeline.tracks)}
+    track_of = {track["tid"]: number for number, track in enumerate(timeline.tracks)}
     for kind, word in enumerate(timeline.flow_kinds):
         wanted: dict[tuple[int, int, int, int], int] = {}
         for (from_time, from_tid), (to_time, to_tid), own in pairs:
             begin, end = from_time - origin, to_time - origin
             if own == word and (low <= begin < high or low <= end < high):
-                key = (row_of[str(from_tid)], begin // size, row_of[str(to_tid)], end // size)
+                key = (track_of[str(from_tid)], begin // size, track_of[str(to_tid)], end // size)
                 wanted[key] = wanted.get(key, 0) + 1
-        params = {"kind": str(kind), "t0": str(t0), "t1": str(t0 + width), "px": str(px)}
-        header, columns = decode(arrows(timeline, params)[0])
+        header, columns = decode(ask(timeline, "arrows", kind=kind, t0=t0, t1=t0 + width, px=px))
         base = int(header["base"]) - timeline.base_ns
         assert (header["unit"], header["bin"], header["left_out"]) == (1, size, 0)
         keys = zip(
-            columns["from_row"].tolist(),
+            columns["from_track"].tolist(),
             [(int(time) + base) // size for time in columns["from_time"]],
-            columns["to_row"].tolist(),
+            columns["to_track"].tolist(),
             [(int(time) + base) // size for time in columns["to_time"]],
         )
         assert dict(zip(keys, columns["count"].tolist())) == wanted
@@ -87,7 +86,7 @@ def test_levels_are_kept_where_they_save_arrows(tmp_path: Path) -> None:
 def test_ends_that_are_far_away_are_told_to_be(tmp_path: Path) -> None:
     pairs = [((0, 1), (50, 2), "k"), ((50, 1), (10**13, 2), "k")]
     timeline = build(pairs, tmp_path)
-    header, columns = decode(arrows(timeline, {"kind": "0", "t0": "40", "t1": "60", "px": "1"})[0])
+    header, columns = decode(ask(timeline, "arrows", kind=0, t0=40, t1=60, px=1))
     base = int(header["base"]) - timeline.base_ns
     assert [int(time) + base for time in columns["from_time"]] == [0, 50]
     assert (int(columns["to_time"][0]) + base, int(columns["to_time"][1])) == (50, 2**32 - 1)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_npu_plugin.server.timeline_api import counter
 from tb_npu_plugin.store.timeline import curves as timeline_curves
-from tests.support.trace import decode, open_trace
+from tests.support.ask import ask, part
+from tests.support.trace import open_trace
 
 POINTS = st.lists(
     st.tuples(st.integers(0, 60) | st.integers(0, 3000), st.integers(-9, 9), st.sampled_from("ab")),
@@ -47,8 +47,7 @@ def test_bins_are_those_of_the_raw_points(
 ) -> None:
     timeline, _ = open_trace([point(*one) for one in points], tmp_path)
     size = 1 << max(0, int(px).bit_length() - 1)
-    params = {"track": "0", "t0": str(t0), "t1": str(t0 + width), "px": str(px)}
-    header, columns = decode(counter(timeline, params)[0])
+    header, columns = part(ask(timeline, "rows", counters=[0], t0=t0, t1=t0 + width, px=px), "0.0")
     base = int(header["base"]) - timeline.base_ns
     origin = min(time for time, *_ in points)
     assert header["bin"] == size

@@ -5,21 +5,18 @@ from __future__ import annotations
 import csv
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from werkzeug.datastructures import MultiDict
 
-from tb_npu_plugin.server import range_api
-from tb_npu_plugin.server.search_api import Part
-from tb_npu_plugin.server.timeline_api import counters, members, stats
 from tb_npu_plugin.store.timeline import curves as timeline_curves
 from tb_npu_plugin.store.timeline import stats as timeline_stats
-from tb_npu_plugin.store.timeline.matches import Placed
+from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import GROUPINGS
 from tests.property.test_timeline_window import REGULAR, SLICES, build
+from tests.support.ask import Timelines, ask, ask_service
 from tests.support.trace import event, open_trace
 
 Raw = list[tuple[int, int, int, str]]
@@ -40,11 +37,9 @@ def test_statistics_by_name_or_row(items: Raw, tile: int, by: str, t0: int, widt
     wanted: dict[str, list[int]] = {}
     for _, dur, thread, name in _overlapping(items, t0, t1):
         wanted.setdefault(name if by == "name" else f"tid {thread}", []).append(dur)
-    params = {"t0": str(t0), "t1": str(t1)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timeline_stats, "TILE", tile)
-        data: Any = stats(timeline, {**params, "by": by})[0]["table"]["data"]  # type: ignore[index, call-overload]
-        each: Any = stats(timeline, params)[0]["table"]["data"]  # type: ignore[index, call-overload]
+        data, each = (ask(timeline, "stats", t0=t0, t1=t1, by=one)["table"]["data"] for one in (by, "name_row"))
     keys = data["name" if by == "name" else "thread"]
     assert sorted(keys) == sorted(wanted)
     for row, key in enumerate(keys):
@@ -68,19 +63,21 @@ def test_statistics_and_slices_of_several_ranks(
     ranks: list[tuple[Raw, int]], tile: int, by: str, t0: int, width: int, tmp_path: Path
 ) -> None:
     """Each rank has its offset on the common axis; one is not read."""
-    parts, wanted = [Part("unread")], dict[tuple[Any, ...], list[int]]()
+    timelines: dict[str, Optional[Timeline]] = {"unread": None}
+    sources, wanted = [{"span": "unread", "version": "1"}], dict[tuple[Any, ...], list[int]]()
     for number, (items, offset) in enumerate(ranks, 1):
         timeline = build(items, tmp_path)
-        parts.append(Part("ready", placed=Placed(timeline, timeline.base_ns - offset), worker=f"w{number}"))
+        timelines[f"w{number}"] = timeline
+        sources.append({"span": f"w{number}", "zero": str(timeline.base_ns - offset)})
         for _, dur, thread, name in _overlapping(items, t0 - offset, t0 - offset + width):
             keys = {"part": number, "name": name, "thread": f"tid {thread}"}
             wanted.setdefault(tuple(keys[key] for key in keys if key in GROUPINGS[by]), []).append(dur)
-    params = MultiDict({"t0": str(t0), "t1": str(t0 + width), "by": by})
+    service, window = Timelines(timelines), {"t0": t0, "t1": t0 + width}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timeline_stats, "TILE", tile)
-        found: Any = range_api.stats(parts, params)
-        listed: Any = range_api.members(parts, MultiDict({**params.to_dict(), "sort": "dur", "limit": "9999"}))
-        text = b"".join(range_api.members(parts, MultiDict({**params.to_dict(), "format": "csv"}))).decode()  # type: ignore[arg-type]
+        found = ask_service(service, "stats", sources, by=by, **window)
+        listed = ask_service(service, "members", sources, page={"sort": "dur", "limit": 9999}, **window)
+        text = ask_service(service, "members", sources, format="csv", **window)
     data = found["table"]["data"]
     groups = list(zip(*(data[key] for key in ("part", "name", "thread") if key in data)))
     assert sorted(groups) == sorted(wanted) and found["parts"] == ["unread", *["ready"] * len(ranks)]
@@ -108,11 +105,12 @@ def test_slices_behind_a_row(
 ) -> None:
     timeline, t1 = build(items, tmp_path), t0 + width
     wanted = [one for one in _overlapping(items, t0, t1) if name in ("", one[3])]
-    params = {"t0": str(t0), "t1": str(t1), "name": name, "sort": sort, "desc": str(int(desc)), "limit": "5"}
+    params = {"t0": t0, "t1": t1, "name": name}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timeline_stats, "TILE", 3)
-        page: Any = members(timeline, {**params, "offset": str(offset)})[0]
-        text = b"".join(members(timeline, {**params, "format": "csv"})[0]).decode()  # type: ignore[arg-type]
+        asked = {"sort": sort, "desc": desc, "limit": 5, "offset": offset}
+        page = ask(timeline, "members", page=asked, **params)
+        text = ask(timeline, "members", format="csv", **params)
     value: dict[str, Any] = {
         "name": lambda one: one[3],
         "start": lambda one: one[0],
@@ -144,7 +142,7 @@ def test_counters_hold_until_the_next_point(
     timeline, _ = open_trace([event("a", 0, 1), *events], tmp_path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timeline_curves, "PIECE", piece)
-        (found,) = counters(timeline, {"t0": str(t0), "t1": str(t1)})[0]["series"]  # type: ignore[index, call-overload]
+        (found,) = ask(timeline, "counters", t0=t0, t1=t1)["series"]
     points = sorted(points)
     held = [
         (value, max(time, t0), min(until, t1))

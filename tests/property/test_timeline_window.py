@@ -10,15 +10,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tb_npu_plugin.server.timeline_api import slices, stats
-from tb_npu_plugin.server.timeline_binary import Scale
+from tb_npu_plugin.server.timeline.binary import Scale
 from tb_npu_plugin.store.timeline import levels as timeline_levels
 from tb_npu_plugin.store.timeline import matches as timeline_matches
 from tb_npu_plugin.store.timeline import quantiles
 from tb_npu_plugin.store.timeline import stats as timeline_stats
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.window import BAR_BYTES, ONE_ROW_FACTOR, bars
-from tests.support.trace import decode, event, open_trace
+from tests.support.ask import ask
+from tests.support.ask import bars as asked_bars
+from tests.support.trace import event, open_trace
 
 SLICES = st.lists(
     st.tuples(
@@ -59,14 +60,14 @@ def test_every_slice_is_in_exactly_one_bar(
 ) -> None:
     timeline = build(items, tmp_path)
     t1 = t0 + width
-    header, columns = decode(slices(timeline, {"rows": "0-99999", "t0": str(t0), "t1": str(t1), "px": str(px)})[0])
+    header, columns = asked_bars(timeline, t0=t0, t1=t1, px=px)
     size = 1 << max(0, int(px).bit_length() - 1)
     base = int(header["base"]) - timeline.base_ns
     starts, durs = timeline.rows.start, timeline.rows.dur
     assert header["unit"] == 1
     shown = set()
-    for number, first, count in header["rows"]:
-        row = timeline.row_number(number // 4096, number % 4096)
+    for track, depth, first, count in header["rows"]:
+        row = timeline.row_number(track, depth)
         low, high = timeline.rows.bounds(row)
         bins: dict[int, list[int]] = {}
         for one in range(low, high):
@@ -100,8 +101,7 @@ def test_an_answer_is_bounded(
 ) -> None:
     timeline = build(items, tmp_path)
     rows = range(len(timeline.rows.first) - 1)
-    wanted = [(row, row) for row in rows]
-    found = bars(timeline, wanted, t0, t0 + width, 1, most * BAR_BYTES)
+    found = bars(timeline, rows, t0, t0 + width, 1, most * BAR_BYTES)
     assert len(found.id) <= max(most, len(rows))
     starts = timeline.rows.start
     for row, first, count in found.parts:
@@ -120,11 +120,11 @@ def test_an_exact_answer_has_fewer_rows_instead_of_wider_bins(
     items: list[tuple[int, int, int, str]], t0: int, width: int, most: int, tmp_path: Path
 ) -> None:
     timeline = build(items, tmp_path)
-    wanted = [(row, row) for row in range(len(timeline.rows.first) - 1)]
+    wanted = [*range(len(timeline.rows.first) - 1)]
     seen: list[int] = []
     while wanted:
         found = bars(timeline, wanted, t0, t0 + width, 4, most * BAR_BYTES, is_exact=True)
-        answered = [row for _, row in wanted[: len(found.parts)]]
+        answered = wanted[: len(found.parts)]
         assert answered and [number for number, *_ in found.parts] == answered
         assert found.bin == 4 or (len(answered) == 1 and len(found.id) <= ONE_ROW_FACTOR * most)
         assert len(found.id) <= max(most, 1) or len(answered) == 1
@@ -145,13 +145,12 @@ def test_bars_of_a_search_hold_all_hits_and_nothing_else(
     items: list[tuple[int, int, int, str]], t0: int, width: int, px: int, chunk: int, text: str, tmp_path: Path
 ) -> None:
     timeline = build(items, tmp_path)
-    params: Any = {"rows": "0-99999", "t0": str(t0), "t1": str(t0 + width), "px": str(px), "q": text}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timeline_matches, "_CHUNK", chunk)
-        header, columns = decode(slices(timeline, params)[0])
+        header, columns = asked_bars(timeline, t0=t0, t1=t0 + width, px=px, q=text)
     starts, durs, base = timeline.rows.start, timeline.rows.dur, int(header["base"]) - timeline.base_ns
-    for number, first, count in header["rows"]:
-        low, high = timeline.rows.overlapping(timeline.row_number(number // 4096, number % 4096), t0, t0 + width)
+    for track, depth, first, count in header["rows"]:
+        low, high = timeline.rows.overlapping(timeline.row_number(track, depth), t0, t0 + width)
         groups: dict[int, list[int]] = {}
         for one in range(low, high):
             name = timeline.names[int(timeline.name[one])]
@@ -181,7 +180,7 @@ def test_statistics_are_those_of_the_raw_slices(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timeline_stats, "TILE", tile)
         patch.setattr(quantiles, "COUNTERS", tile)
-        answer = stats(timeline, {"t0": str(t0), "t1": str(t1)})[0]
+        answer = ask(timeline, "stats", t0=t0, t1=t1)
     data = answer["table"]["data"]  # type: ignore[index, call-overload]
     origin = min(start for start, *_ in items)
     wanted: dict[tuple[str, str], list[tuple[int, int]]] = {}

@@ -62,8 +62,9 @@ def silent(meta: dict[str, Any]) -> list[str]:
     """What the counts of a stage prove to be lost silently."""
     named = {whole_of(name_of(file)) for problem in meta["problems"] for file in problem["file"].split(", ")}
     rows: Counter[str] = Counter()
-    for table, file in meta.get("sources", {}).items():
-        rows[file] += meta["rows"][table]
+    sources = sources_of(meta)
+    for table, file in sources.items():
+        rows[file] += meta["tables"][table]["rows"]
     out = []
     if meta.get("timeline") and not any(
         kind == "events" and not part for one in meta["seen"].values() for kind, part, *_ in one
@@ -85,9 +86,14 @@ def silent(meta: dict[str, Any]) -> list[str]:
         shown_rows = {part: shown for kind, part, _, shown, _ in found if kind == "rows"}
         for table, parts in _OF_DATABASE.items():
             own = [shown_rows[part] for part in parts if part in shown_rows]
-            if own and meta["sources"].get(table) == name_of(file) and sum(own) != meta["rows"][table]:
-                out.append(f"{file} {parts}: {own} shown, {meta['rows'][table]} in {table}")
+            if own and sources.get(table) == name_of(file) and sum(own) != meta["tables"][table]["rows"]:
+                out.append(f"{file} {parts}: {own} shown, {meta['tables'][table]['rows']} in {table}")
     return out
+
+
+def sources_of(meta: dict[str, Any]) -> dict[str, str]:
+    """The main file of each table of a stage."""
+    return {name: next(iter(table["files"])) for name, table in meta["tables"].items() if table["files"]}
 
 
 def whole_of(file: str) -> str:

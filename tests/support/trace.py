@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.server import search_api
 from tb_npu_plugin.store.timeline.build import build_timeline
-from tb_npu_plugin.store.timeline.matches import Placed
 from tb_npu_plugin.store.timeline.open import Timeline
 
 
@@ -44,22 +42,19 @@ def open_trace(events: Any, folder: Path | None = None) -> tuple[Timeline, list[
     return Timeline.open(out, path), log.list()
 
 
-def search(timeline: Timeline, **params: str) -> Any:
-    """Answer of /api/timeline/search for one timeline at its own times."""
-    return search_api.search([search_api.Part("ready", placed=Placed(timeline, timeline.base_ns))], params)
-
-
-def decode(data: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def decode(data: Any) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
     """Header and columns of a binary answer, as docs/http_api.md words it."""
     magic, length = struct.unpack_from("<II", data)
     assert (magic, length % 8) == (0x5542504E, 0)
     header = json.loads(data[8 : 8 + length])
-    columns = {}
+    columns: dict[str, np.ndarray[Any, Any]] = {}
     for name, (kind, offset, count, *less) in header["columns"].items():
         assert offset % 8 == 0
         if kind == "packed":
             planes = np.frombuffer(data, np.uint8, 4 * count, 8 + length + offset).reshape(4, -1)
-            values = sum(plane.astype(np.uint32) << 8 * number for number, plane in enumerate(planes))
+            values = np.zeros(count, dtype=np.uint32)
+            for number, plane in enumerate(planes):
+                values += plane.astype(np.uint32) << 8 * number
             for other in less[0]:
                 values = np.cumsum(values, dtype=np.uint32) if other == name else values + columns[other]
             columns[name] = values

@@ -225,8 +225,9 @@ def test_doctor_lists_results_with_their_files_and_skipped_folders(tmp_path: Pat
 
 
 def test_doctor_and_page_use_the_same_words_for_states() -> None:
-    terms = (ROOT / "frontend" / "src" / "views" / "doctor" / "terms.ts").read_text(encoding="utf-8")
-    found = {state for state in STATES if f'"doctor.state.{state}": "{STATES[state]}"' in terms}
+    file = ROOT / "frontend" / "src" / "views" / "doctor" / "terms.json"
+    terms = json.loads(file.read_text(encoding="utf-8"))
+    found = {state for state in STATES if terms[f"doctor.state.{state}"]["en"] == STATES[state]}
     assert found == set(get_args(get_type_hints(DoctorFileJson)["state"])) == set(STATES)
 
 

@@ -31,10 +31,9 @@ def test_a_view_is_written_and_listed(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(sys, "argv", ["new_view.py", "my_view", "--title", "My view", "--chinese", "我的视图"])
     tool.main()
     compile((tmp_path / "tb_npu_plugin/views/my_view.py").read_text(), "my_view.py", "exec")
-    assert {path.name for path in (tmp_path / "views" / "my_view").iterdir()} == {"index.tsx", "terms.ts"}
+    assert {path.name for path in (tmp_path / "views" / "my_view").iterdir()} == {"index.tsx", "terms.json"}
     dictionary, registry = ((tmp_path / name).read_text() for name in EDITED)
-    assert "...myViewTerms.en," in dictionary.partition("export const ZH")[0]
-    assert "...myViewTerms.zh," in dictionary.partition("export const ZH")[2]
+    assert "...myViewTerms," in dictionary and "my_view/terms.json" in dictionary
     messages = json.loads((tmp_path / "tb_npu_plugin" / "messages.json").read_text(encoding="utf-8"))
     assert messages["view.my_view"] == {"en": "My view", "zh": "我的视图"} and 'import("./my_view")' in registry
     with pytest.raises(SystemExit, match="there is such a view"):

@@ -11,8 +11,8 @@ import pytest
 
 from tb_npu_plugin.analysis.run.strips import PARTS
 from tb_npu_plugin.errors import BadRequest
-from tb_npu_plugin.server.strips_api import strips
 from tb_npu_plugin.service.strips import StripCache
+from tests.support.ask import ask_service
 from tests.support.span import TestSpan, table_of
 from tests.support.trace import decode
 
@@ -79,18 +79,9 @@ def test_each_nanosecond_of_random_ranks_is_in_one_part(seed: int, monkeypatch: 
     bases = [EPOCH + draw.randint(-100, 100) for _ in spans]
     run = StripCache().get(spans)
     service: Any = SimpleNamespace(strips=lambda tokens: dict.fromkeys(tokens, run))
-    answer = strips(
-        service,
-        {
-            "spans": ",".join(span.token for span in spans),
-            "bases": ",".join(map(str, bases)),
-            "t0": str(t0),
-            "t1": str(t1),
-            "bins": str(bins),
-            "shifts": ",".join(map(str, shifts)),
-        },
-    )
-    header, columns = decode(answer)
+    zeros = [str(base - shift) for base, shift in zip(bases, shifts)]
+    sources = [{"span": span.token, "zero": zero} for span, zero in zip(spans, zeros)]
+    header, columns = decode(ask_service(service, "strips", sources, t0=t0, t1=t1, bins=bins))
     assert header["parts"] == list(PARTS)
     for at, span in enumerate(spans):
         times = raw[at]
@@ -112,21 +103,21 @@ def test_each_nanosecond_of_random_ranks_is_in_one_part(seed: int, monkeypatch: 
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"bins": "0"},
-        {"bins": "4097"},
-        {"spans": ""},
-        {"bases": "x"},
-        {"shifts": "1,2"},
-        {"t1": "0"},
-        {"spans": "s," * 65},
+        {"bins": 0},
+        {"bins": 4097},
+        {"sources": []},
+        {"sources": [{"span": "s", "zero": "x"}]},
+        {"t1": 0},
+        {"sources": [{"span": "s"}] * 65},
     ],
 )
-def test_parameters_out_of_range_are_refused(wrong: dict[str, str]) -> None:
+def test_parameters_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
     service: Any = SimpleNamespace(strips=lambda tokens: dict.fromkeys(tokens, StripCache().get([])))
-    good = {"spans": "s", "bases": "0", "shifts": "0", "t0": "0", "t1": "10", "bins": "4"}
-    assert decode(strips(service, good))[0]["strips"] == [{"span": "s", "state": "reading", "waits": []}]
+    good: dict[str, Any] = {"sources": [{"span": "s"}], "t0": 0, "t1": 10, "bins": 4}
+    answer = decode(ask_service(service, "strips", **good))[0]
+    assert answer["strips"] == [{"span": "s", "state": "reading", "waits": []}]
     with pytest.raises(BadRequest):
-        strips(service, {**good, **wrong})
+        ask_service(service, "strips", **{**good, **wrong})
 
 
 def test_a_rank_without_times_or_with_several_devices_has_no_strip() -> None:
@@ -138,7 +129,7 @@ def test_a_rank_without_times_or_with_several_devices_has_no_strip() -> None:
     ]
     run = StripCache().get(spans)
     service: Any = SimpleNamespace(strips=lambda tokens: dict.fromkeys(tokens, run))
-    spread = {"bases": ",".join([str(EPOCH)] * 4), "shifts": "0,0,0,0", "spans": ",".join(tables)}
-    header, columns = decode(strips(service, {"t0": "0", "t1": "10", "bins": "1", **spread}))
+    sources = [{"span": span, "zero": str(EPOCH)} for span in tables]
+    header, columns = decode(ask_service(service, "strips", sources, t0=0, t1=10, bins=1))
     assert [one["state"] for one in header["strips"]] == ["ready", "none", "none", "none"]
     assert columns["one"].tolist() == [5, 0, 0, 0, 0, 0]

@@ -119,7 +119,7 @@ export interface CaptureJson {
   rank_source: string;
   /** Ranks of the job; at least those seen in the links. */
   world_size: number | null;
-  /** Always 1: this span's rank. /api/ranks has those of the run. */
+  /** Always 1: this span's rank. /api/catalog has those of the run. */
   ranks_profiled: number;
   /** Profiler level. */
   level: string | null;
@@ -207,7 +207,7 @@ export interface ChainEnd {
   ns: number;
 }
 
-/** Answer of /api/timeline/chain: what caused a slice. */
+/** Answer to "chain": what caused a slice. */
 export interface ChainJson {
   /** From the outermost caller to the slice itself. */
   links: ChainLinkJson[];
@@ -331,20 +331,20 @@ export interface CollectiveEndJson {
   end: number;
 }
 
-/** Answer of /api/timeline/collective. */
+/** Answer to "collective". */
 export interface CollectiveJson {
-  /** In the order of `part`. */
+  /** In the order of the sources. */
   ranks: CollectiveRankJson[];
   /** Whether the tables of the ranks match the collective. If not, only the rank of the slice is "ready". */
   is_matched: boolean;
-  /** Tasks of all ready ranks, by start on the common axis; `total` counts all. */
+  /** Tasks of all ready ranks, by start after time 0; `total` counts all. */
   tasks: TableJson;
 }
 
-/** A rank of the request. */
+/** A source of the question. */
 export interface CollectiveRankJson {
   /** "unread": its trace or its tables are not read. "absent": it does not run the collective, or its trace lacks it. */
-  state: "ready" | "unread" | "stale" | "absent";
+  state: "ready" | "unread" | "stale" | "none" | "absent";
   /** The collective on this rank; null unless ready. */
   slice: number | null;
   /** Number of its tasks. */
@@ -415,7 +415,7 @@ export interface CounterRangeJson {
   max: number | null;
 }
 
-/** Answer of /api/timeline/counters. */
+/** Answer to "counters". */
 export interface CountersJson {
   /** All series, in the order of their tracks. */
   series: CounterRangeJson[];
@@ -483,27 +483,7 @@ export interface DerivedFactsJson {
   view: string;
 }
 
-/** Answer of /api/timeline/derived. Rows are requested like those of the trace, a request for derived rows alone. */
-export interface DerivedJson {
-  /** In the order of the page. Empty: nothing can be derived from the trace. */
-  rows: DerivedRowJson[];
-  /** The names of all slices. */
-  labels: DerivedLabelJson[];
-}
-
-/** What the slices of a name are. */
-export interface DerivedLabelJson {
-  /** Name of the slices in answers. */
-  name: string;
-  /** Shown instead of it. */
-  text: string;
-  /** CSS variable of the colour. */
-  color: string;
-  /** Code and parameters of `text`. */
-  texts: Record<string, MessageJson>;
-}
-
-/** A derived row. */
+/** A row of the layer. */
 export interface DerivedRowJson {
   /** Track number in requests. */
   track: number;
@@ -527,7 +507,7 @@ export interface DerivedRowJson {
   texts: Record<string, MessageJson>;
 }
 
-/** Answer of /api/timeline/descent: what a slice led to. */
+/** Answer to "descent": what a slice led to. */
 export interface DescentJson {
   /** Slices nested in it on its thread, by start; of too many, those of the nearest levels. `total` counts all. */
   nested: TableJson;
@@ -685,11 +665,13 @@ export interface DiffStepJson {
 export interface DistributedJson {
   /** Ranks that are read, then the others with a reason. */
   ranks: RankStateJson[];
-  /** Steps of all ranks; null: ranks without marked steps. Empty for a time range. */
+  /** Steps of `budgets` and `links`; null: ranks without marked steps. Empty for a time range. */
   steps: (string | null)[];
+  /** Steps of all ranks. Of more than MOST_BUDGETS budgets, those of the first steps and of the parameter `step` are sent. */
+  step_count: number;
   /** What the steps of the first rank are; "capture" without marks. */
   period: "step" | "iteration" | "capture" | "repeat";
-  /** One for each rank, device and step. */
+  /** One for each rank, device and step of `steps`. */
   budgets: RankBudget[];
   /** Communication groups. */
   groups: GroupJson[];
@@ -864,7 +846,7 @@ export interface FlowJson {
   to: SliceJson;
 }
 
-/** Answer of /api/timeline/flows. */
+/** Answer to "flows". */
 export interface FlowsJson {
   /** Flows that start or end at the slice. */
   flows: FlowJson[];
@@ -876,6 +858,12 @@ export interface FolderJson {
   id: string;
   /** Path below the logdir. */
   label: string;
+}
+
+/** Answer to "find". */
+export interface FoundJson {
+  /** Number of the slice; null if none has the name. */
+  id: number | null;
 }
 
 /** A communication group. */
@@ -1070,6 +1058,28 @@ export interface LateRank {
   exposed: number | null;
   /** Number of operators that wait. */
   collectives: number;
+}
+
+/** Answer to "layer". */
+export interface LayerJson {
+  /** Rows beside those of the trace, in the order of the page. */
+  rows: DerivedRowJson[];
+  /** The names of all slices of these rows. */
+  labels: LayerLabelJson[];
+  /** Rows in place of those of the trace, in the order of the first of their tracks. */
+  replaced: ReplacedTracksJson[];
+}
+
+/** What the slices of a name are. */
+export interface LayerLabelJson {
+  /** Name of the slices in answers. */
+  name: string;
+  /** Shown instead of it. */
+  text: string;
+  /** CSS variable of the colour. */
+  color: string;
+  /** Code and parameters of `text`. */
+  texts: Record<string, MessageJson>;
 }
 
 /** The tables of the ledgers. */
@@ -1318,7 +1328,7 @@ export interface OthersJson {
 
 /** Steps, capture and largest consumers of time. Tables: "kernels" (the ten largest by type and core, or by name and core where types are unknown; without communication), "operators" (the ten largest by device self time; by host self time where nothing ran on a device). */
 export interface OverviewJson {
-  /** The first MOST_STEPS steps; view step_trace has all. */
+  /** The first MOST_STEPS steps and that of the parameter `step`; view step_trace has all. */
   steps: StepJson[];
   /** Number of all steps. */
   step_count: number;
@@ -1570,11 +1580,11 @@ export interface RankRangeJson {
   longest: string | null;
 }
 
-/** Answer of /api/timeline/ranks. */
+/** Answer to "ranks". */
 export interface RankRangesJson {
   /** Ids of the parts of a step. */
   parts: string[];
-  /** In the order of `spans`. */
+  /** In the order of the sources. */
   ranks: RankRangeJson[];
 }
 
@@ -1589,35 +1599,11 @@ export interface RankStateJson {
   /** From 1; null if not recorded, or before the rank is read. */
   pipeline_stage: number | null;
   /** "missing": it has no file of this view. */
-  state: "ready" | "reading" | "failed" | "missing";
+  state: "ready" | "reading" | "missing" | "failed";
   /** Reason why it is not shown; else "". */
   reason: string;
   /** Code and parameters of `reason`. */
   texts: Record<string, MessageJson>;
-}
-
-/** Step times of one rank of a run. */
-export interface RankStepJson {
-  /** Token of the span. */
-  span: string;
-  /** Name of the worker. */
-  worker: string;
-  /** Rank in the job; null where no file has it. */
-  rank: number | null;
-  /** From 1; null where not recorded, or while the rank is not read. */
-  pipeline_stage: number | null;
-  /** "missing": neither read nor requested. */
-  state: "ready" | "reading" | "failed" | "missing";
-  /** Its steps. */
-  steps: StepJson[];
-  /** The mean step, where the files hold step points instead of step times. */
-  course: StepTimes | null;
-}
-
-/** Answer of /api/ranks. */
-export interface RanksJson {
-  /** One for each worker of the run. */
-  ranks: RankStepJson[];
 }
 
 /** Answer of /api/progress and /api/reading. */
@@ -1652,18 +1638,10 @@ export interface RelatedJson {
   slice: SliceJson;
 }
 
-/** Answer of /api/timeline/repacked. */
-export interface RepackedJson {
-  /** In the order of the first of their tracks. */
-  tracks: RepackedTrackJson[];
-}
-
-/** A track of other rows. */
-export interface RepackedTrackJson {
-  /** Tracks of the trace that it replaces. */
+/** Tracks of the trace whose slices the layer shows in other rows: those of the first of them. */
+export interface ReplacedTracksJson {
+  /** Their numbers in the trace. */
   tracks: number[];
-  /** Its number in requests for rows. */
-  row_track: number;
   /** Number of its rows. */
   rows: number;
   /** Number of its slices. */
@@ -1726,7 +1704,7 @@ export interface RunJson {
   workers: WorkerJson[];
 }
 
-/** Answer of /api/timeline/search. Times are ns after the `zero` of their rank. */
+/** Answer to "search". Times are ns after time 0. */
 export interface SearchJson {
   /** Number of all hits. */
   total: number;
@@ -1736,14 +1714,14 @@ export interface SearchJson {
   names: string[];
   /** Slice, start, duration, track, depth, index in `names`, index in `parts`; by start. */
   hits: ([number, number, number, number, number, number, number])[];
-  /** The ranks, in the order of the request. */
+  /** The sources, in the order of the question. */
   parts: SearchedJson[];
 }
 
-/** One rank of a search. */
+/** A source of a search. */
 export interface SearchedJson {
-  /** "stale": another version is read; "unread": its trace is not read. */
-  state: "ready" | "stale" | "unread";
+  /** Its state. */
+  state: "ready" | "stale" | "unread" | "none";
   /** Version of its reading; empty unless ready. */
   version: string;
   /** Number of its hits; null unless ready. */
@@ -1780,7 +1758,7 @@ export interface SkippedJson {
   texts: Record<string, MessageJson>;
 }
 
-/** Answer of /api/timeline/slice. */
+/** Answer to "slice". */
 export interface SliceDetailJson {
   /** Number of the slice in this version of the timeline. */
   id: number;
@@ -1888,7 +1866,7 @@ export interface StageCostJson {
   most_cpu_ms: number;
 }
 
-/** Answer of /api/timeline/stats. */
+/** Answer to "stats". */
 export interface StatsJson {
   /** Rows with the most self time in the range; `total` counts all. */
   table: TableJson;
@@ -1896,8 +1874,8 @@ export interface StatsJson {
   wall: number;
   /** Number of slices that overlap the range. */
   slices: number;
-  /** Whether each `part` of the request is counted: "ready", "stale" (another version is read), "unread"; [] for a span. */
-  parts: string[];
+  /** State of each source; those that are not ready are not counted. */
+  parts: ("ready" | "stale" | "unread" | "none")[];
 }
 
 /** Times of a step on a device, in ns. Null: not recorded. computing + communication_not_overlapped + copying + free is the step time: Stage + Bubble of the files, within their rounding. */
@@ -2216,7 +2194,7 @@ export interface TraceRankJson {
   start: number | null;
   /** End of the last device task. */
   end: number | null;
-  /** Steps of known start, by start. */
+  /** Steps of known start, by start, at most the first MOST_STEPS. */
   steps: DeviceStepJson[];
 }
 

@@ -1,57 +1,36 @@
-import * as dataPipeline from "../views/data_pipeline/terms";
-import * as diff from "../views/diff/terms";
-import * as distributed from "../views/distributed/terms";
-import * as trajectory from "../views/distributed/trajectory_terms";
-import * as doctor from "../views/doctor/terms";
-import * as idle from "../views/idle/terms";
-import * as kernel from "../views/kernel/terms";
-import * as memory from "../views/memory/terms";
-import * as operator from "../views/operator/terms";
-import * as overview from "../views/overview/terms";
-import * as stepTrace from "../views/step_trace/terms";
-import * as trace from "../views/trace/terms";
-import * as core from "./core";
-import * as diagnosis from "./diagnosis";
-import * as progress from "./progress";
-import * as table from "./table";
+import dataPipeline from "../views/data_pipeline/terms.json";
+import diff from "../views/diff/terms.json";
+import distributed from "../views/distributed/terms.json";
+import doctor from "../views/doctor/terms.json";
+import idle from "../views/idle/terms.json";
+import kernel from "../views/kernel/terms.json";
+import memory from "../views/memory/terms.json";
+import operator from "../views/operator/terms.json";
+import overview from "../views/overview/terms.json";
+import stepTrace from "../views/step_trace/terms.json";
+import trace from "../views/trace/terms.json";
+import core from "./core.json";
+import diagnosis from "./diagnosis.json";
+import progress from "./progress.json";
+import table from "./table.json";
 
-/** All texts of the interface. Each view keeps its texts in its own folder. */
-export const EN = {
-  ...core.en,
-  ...diagnosis.en,
-  ...progress.en,
-  ...table.en,
-  ...overview.en,
-  ...trace.en,
-  ...stepTrace.en,
-  ...idle.en,
-  ...kernel.en,
-  ...operator.en,
-  ...memory.en,
-  ...distributed.en,
-  ...trajectory.en,
-  ...diff.en,
-  ...dataPipeline.en,
-  ...doctor.en,
+/** All texts of the page, in both languages. Each view keeps its own in its folder. Terms of the field stay as vendors write them. */
+export const TEXTS = {
+  ...core,
+  ...diagnosis,
+  ...progress,
+  ...table,
+  ...overview,
+  ...trace,
+  ...stepTrace,
+  ...idle,
+  ...kernel,
+  ...operator,
+  ...memory,
+  ...distributed,
+  ...diff,
+  ...dataPipeline,
+  ...doctor,
 };
 
-export type Key = keyof typeof EN;
-
-export const ZH: Record<Key, string> = {
-  ...core.zh,
-  ...diagnosis.zh,
-  ...progress.zh,
-  ...table.zh,
-  ...overview.zh,
-  ...trace.zh,
-  ...stepTrace.zh,
-  ...idle.zh,
-  ...kernel.zh,
-  ...operator.zh,
-  ...memory.zh,
-  ...distributed.zh,
-  ...trajectory.zh,
-  ...diff.zh,
-  ...dataPipeline.zh,
-  ...doctor.zh,
-};
+export type Key = keyof typeof TEXTS;

@@ -1,6 +1,6 @@
 import { effect } from "@preact/signals";
 import type { DiagnosisJson } from "../api/types.gen";
-import { EN, type Key, ZH } from "./dictionary";
+import { type Key, TEXTS } from "./dictionary";
 import { lang } from "./language";
 import { sayMessage } from "./messages";
 
@@ -13,11 +13,15 @@ export { placesOf, textAt, textOf } from "./messages";
  * exists. Subscribes the calling component.
  */
 export function t(key: Key, values: Readonly<Record<string, string | number>> = {}): string {
-  const dictionary: Readonly<Record<string, string>> = lang.value === "zh-CN" ? ZH : EN;
-  const ofOne = String(values.count) === "1" ? dictionary[`${key}.one`] : undefined;
+  const ofOne = String(values.count) === "1" ? inLanguage(`${key}.one`) : undefined;
   // Keys built from data (a state, a stage) may be newer than this page: show the key.
-  const text = ofOne ?? dictionary[key] ?? key;
+  const text = ofOne ?? inLanguage(key) ?? key;
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+}
+
+function inLanguage(key: string): string | undefined {
+  const texts: Readonly<Record<string, Readonly<Record<"en" | "zh", string>>>> = TEXTS;
+  return texts[key]?.[lang.value === "zh-CN" ? "zh" : "en"];
 }
 
 /** What figures are of. */
@@ -26,13 +30,12 @@ export type Period = DiagnosisJson["period"];
 /** Text of a key for what takes the place of a step: "key.iteration" if it exists. */
 export function tOf(period: Period, key: Key, values: Readonly<Record<string, string | number>> = {}): string {
   const own = `${key}.${period}`;
-  return t(own in EN ? (own as Key) : key, values);
+  return t(own in TEXTS ? (own as Key) : key, values);
 }
 
 /** Text of a key from data (a group, a class); `fallback` if the key is unknown. */
 export function tOr(key: string, fallback: string): string {
-  const dictionary: Readonly<Record<string, string>> = lang.value === "zh-CN" ? ZH : EN;
-  return dictionary[key] ?? fallback;
+  return inLanguage(key) ?? fallback;
 }
 
 /** Title of a view in the current language; the id if this page does not know the view. */

@@ -163,18 +163,12 @@ function overlap(window: Window, start: number, end: number): number {
 }
 
 /** Row numbers as the parameter `rows`: sorted, neighbours as ranges ("4096-4099,8192"). */
-export function rowRanges(rows: readonly number[]): string {
-  const sorted = [...rows].sort((a, b) => a - b);
-  const parts: string[] = [];
-  for (let index = 0; index < sorted.length; ) {
-    const first = sorted[index] as number;
-    let last = first;
-    while (sorted[index + 1] === last + 1) {
-      index += 1;
-      last += 1;
-    }
-    parts.push(first === last ? `${first}` : `${first}-${last}`);
-    index += 1;
+export function rowRanges(rows: readonly number[]): [number, number][] {
+  const found: [number, number][] = [];
+  for (const row of [...rows].sort((a, b) => a - b)) {
+    const last = found.at(-1);
+    if (last && row <= last[1] + 1) last[1] = row;
+    else found.push([row, row]);
   }
-  return parts.join(",");
+  return found;
 }

@@ -1,6 +1,7 @@
 /** Binary answers of /api/timeline (docs/http_api.md, "Binary answers"). */
 
-import { type LaneOffset, laneOffset } from "./lanes";
+import type { SearchedJson } from "../api/types.gen";
+import { type LaneOffset, laneOffset, ROWS_PER_TRACK } from "./lanes";
 
 const MAGIC = 0x5542504e;
 const SATURATED = 0xffffffff;
@@ -18,13 +19,14 @@ interface FrameHeader {
   series?: string[];
   /** Width of a bin, ns: slices that start in the same bin form one bar. */
   bin?: number;
-  rows?: [number, number, number][];
-  /** State of each part of an answer about several spans. */
-  parts?: PartState[];
+  /** Track, depth, first bar, number of bars. */
+  rows?: [number, number, number, number][];
+  /** State of each source of an answer about rows. */
+  parts?: SourceState[];
   far?: [number, number, number][];
 }
 
-export type PartState = "ready" | "stale" | "reading" | "none";
+export type SourceState = SearchedJson["state"];
 
 export interface Frame {
   header: FrameHeader;
@@ -157,7 +159,7 @@ export function originOf(base: string, spanBase: string): number {
 
 const OPEN_RANK = laneOffset(0, 0);
 
-/** Decodes the answer of /api/timeline/slices. Rows without bars are included, with empty columns. */
+/** Decodes the bars of an answer to "rows". Rows without bars are included, with empty columns. */
 export function decodeSlices(
   bytes: ArrayBufferLike | Uint32Array,
   spanBase: string,
@@ -181,11 +183,11 @@ export function decodeSlices(
   const origin = originOf(header.base, spanBase) + lane.time;
   const unit = header.unit ?? 1;
   const far = header.far ?? [];
-  return rows.map(([row, first, count]) => {
-    if (first + count > columns.start.length) fail(`row ${row} runs past the columns`);
+  return rows.map(([track, depth, first, count]) => {
+    if (first + count > columns.start.length) fail(`row ${depth} of track ${track} runs past the columns`);
     const part = (values: Uint32Array) => values.subarray(first, first + count);
     return {
-      row: lane.row + row,
+      row: lane.row + track * ROWS_PER_TRACK + depth,
       origin,
       unit,
       bin: header.bin ?? 1,
@@ -209,7 +211,7 @@ export function decodeSlices(
   });
 }
 
-/** Decodes the answer of /api/timeline/counter: series with times in ns after the span's base. */
+/** Decodes a counter of such an answer: series with times in ns after the span's base. */
 export function decodeCounter(
   bytes: ArrayBufferLike | Uint32Array,
   spanBase: string,
@@ -227,16 +229,20 @@ export function decodeCounter(
   }));
 }
 
-/** Decodes the answer of /api/timeline/arrows. */
+/** Decodes an answer to "arrows". */
 export function decodeArrows(buffer: ArrayBuffer, spanBase: string): ArrowSet {
   const frame = parseFrame(buffer);
   const origin = originOf(frame.header.base, spanBase);
   const unit = frame.header.unit ?? 1;
   const times = (name: string) => Float64Array.from(frame.u32(name), (value) => origin + value * unit);
+  const rows = (end: string) => {
+    const depth = frame.u32(`${end}_depth`);
+    return frame.u32(`${end}_track`).map((track, index) => track * ROWS_PER_TRACK + (depth[index] as number));
+  };
   return {
-    fromRow: frame.u32("from_row"),
+    fromRow: rows("from"),
     fromTime: times("from_time"),
-    toRow: frame.u32("to_row"),
+    toRow: rows("to"),
     toTime: times("to_time"),
     count: frame.u32("count"),
   };

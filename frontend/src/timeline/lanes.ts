@@ -1,23 +1,37 @@
 /**
- * Rows of several ranks on one page. The open rank is lane 0; the numbers of tracks and slices of lane n follow those of
- * lane n - 1.
+ * Numbers of tracks, rows and slices on the page, and in its links. Each reading is a lane: the open rank is lane 0, and the numbers
+ * of lane n follow those of lane n - 1. In a lane, each layer has tracks of its own. Requests name the span and the layer, and the
+ * numbers of the layer.
  */
 
 export const ROWS_PER_TRACK = 4096;
-/** Numbers of tracks, and of slices, in a lane: those of the trace and of derived rows. */
-export const LANE_TRACKS = 2 ** 20;
-export const LANE_SLICES = 2 ** 32;
-const LANE_ROWS = LANE_TRACKS * ROWS_PER_TRACK;
+/** Numbers of tracks of a layer, of layers, and of slices, in a lane. */
+const LAYER_TRACKS = 2 ** 17;
+const LANE_LAYERS = 8;
+const LANE_SLICES = 2 ** 32;
 
-export const laneOfTrack = (track: number): number => Math.floor(track / LANE_TRACKS);
-export const laneOfRow = (row: number): number => Math.floor(row / LANE_ROWS);
-/** Numbers of tracks of one timeline: the trace, merged streams, threads without frames, derived rows. */
-const TIMELINE_TRACKS = 2 ** 17;
-/** Rows with the same key are of the same timeline of the same lane. */
-export const timelineOfRow = (row: number): number => Math.floor(row / ROWS_PER_TRACK / TIMELINE_TRACKS);
+/** Rows of the trace; merged streams and threads without frames, whose slices are those of the trace; derived rows. */
+export type LayerId = "trace" | "streams" | "frames" | "derived";
+
+/** Place of each layer in a lane, and its first slice. */
+const LAYERS: Readonly<Record<LayerId, { place: number; slice: number }>> = {
+  trace: { place: 0, slice: 0 },
+  streams: { place: 1, slice: 0 },
+  frames: { place: 2, slice: 0 },
+  derived: { place: 4, slice: 2 ** 31 },
+};
+const PLACES = new Map(Object.entries(LAYERS).map(([layer, { place }]) => [place, layer as LayerId]));
+
+const placeOfTrack = (track: number): number => Math.floor(track / LAYER_TRACKS);
+export const laneOfTrack = (track: number): number => Math.floor(placeOfTrack(track) / LANE_LAYERS);
+export const layerOfTrack = (track: number): LayerId => PLACES.get(placeOfTrack(track) % LANE_LAYERS) ?? "trace";
+export const trackOfRow = (row: number): number => Math.floor(row / ROWS_PER_TRACK);
+/** Rows with the same key are of the same layer of the same lane. */
+export const sourceOfRow = (row: number): number => placeOfTrack(trackOfRow(row));
 export const laneOfSlice = (id: number): number => Math.floor(id / LANE_SLICES);
+export const layerOfSlice = (id: number): LayerId => (id % LANE_SLICES >= LAYERS.derived.slice ? "derived" : "trace");
 
-/** What turns numbers and times of a rank into those of the page. */
+/** What turns numbers and times of a layer into those of the page. */
 export interface LaneOffset {
   track: number;
   row: number;
@@ -27,6 +41,8 @@ export interface LaneOffset {
 }
 
 /** `time`: added to its times, ns. */
-export function laneOffset(lane: number, time: number): LaneOffset {
-  return { track: lane * LANE_TRACKS, row: lane * LANE_ROWS, slice: lane * LANE_SLICES, time };
+export function laneOffset(lane: number, time: number, layer: LayerId = "trace"): LaneOffset {
+  const { place, slice } = LAYERS[layer];
+  const track = (lane * LANE_LAYERS + place) * LAYER_TRACKS;
+  return { track, row: track * ROWS_PER_TRACK, slice: lane * LANE_SLICES + slice, time };
 }

@@ -3,7 +3,6 @@ import { AS_RECORDED } from "../../src/timeline/arrangement";
 import { PieceCache } from "../../src/timeline/cache";
 import { type ArrowSet, decodeArrows } from "../../src/timeline/decode";
 import { curvesOf, strengthOf } from "../../src/timeline/paint/arrows";
-import { rowNumber } from "../../src/timeline/rows";
 import { newScene, type Scene } from "../../src/timeline/scene";
 import type { Theme } from "../../src/timeline/theme";
 import { frame, process, thread } from "./build";
@@ -15,9 +14,11 @@ function answer(arrows: Arrow[], header: object = { base: "1000", unit: 2 }): Ar
   return frame(
     { ...header },
     {
-      from_row: column((arrow) => rowNumber(arrow[0], 0)),
+      from_track: column((arrow) => arrow[0]),
+      from_depth: column(() => 0),
       from_time: column((arrow) => arrow[1]),
-      to_row: column((arrow) => rowNumber(arrow[2], 0)),
+      to_track: column((arrow) => arrow[2]),
+      to_depth: column(() => 0),
       to_time: column((arrow) => arrow[3]),
       count: column((arrow) => arrow[4] ?? 1),
     },

@@ -1,5 +1,6 @@
 import type { ProcessJson, ThreadJson } from "../../src/api/types.gen";
 import type { SliceRow } from "../../src/timeline/decode";
+import { laneOffset } from "../../src/timeline/lanes";
 
 /** The container of docs/http_api.md, as the server writes it. */
 export function frame(
@@ -69,3 +70,9 @@ export function thread(track: number, name: string, rows = 1, kind: ThreadJson["
 export function process(name: string, ...threads: ThreadJson[]): ProcessJson {
   return { name, pid: "1", label: "", threads };
 }
+
+/** Numbers of tracks and of slices in a lane. */
+export const { track: LANE_TRACKS, slice: LANE_SLICES } = laneOffset(1, 0);
+
+/** The question of a request. */
+export const askedOf = (url: string) => JSON.parse(new URL(url, "http://x").searchParams.get("query") ?? "{}");

@@ -15,9 +15,9 @@ function slices(start: number[], far: number[][] = [], base = "17364092841234577
       categories: ["cpu_op", ""],
       meanings: ["", ""],
       rows: [
-        [4096, 0, 2],
-        [4097, 2, 1],
-        [8192, 3, 0],
+        [1, 0, 0, 2],
+        [1, 1, 2, 1],
+        [2, 0, 3, 0],
       ],
     },
     {

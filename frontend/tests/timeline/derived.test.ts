@@ -1,16 +1,17 @@
 import { expect, test } from "vitest";
 import { colourOf, MEANINGS, meaningOf } from "../../src/timeline/colours";
-import { FIRST_DERIVED_TRACK, insertDerived, isDerivedRow } from "../../src/timeline/derived";
-import { LANE_TRACKS } from "../../src/timeline/lanes";
+import { isDerivedRow } from "../../src/timeline/derived";
+import { laneOffset } from "../../src/timeline/lanes";
 import { rowNumber } from "../../src/timeline/rows";
-import { process, thread } from "./build";
+import { insertDerived } from "../../src/views/trace/derived_rows";
+import { LANE_TRACKS, process, thread } from "./build";
 
-const row = rowNumber(FIRST_DERIVED_TRACK, 0);
+const row = rowNumber(laneOffset(0, 0, "derived").track, 0);
 
-test("derived rows have the last numbers of their rank", () => {
+test("derived rows have numbers of their own in each rank", () => {
   expect([isDerivedRow(row), isDerivedRow(row - 1)]).toEqual([true, false]);
   const next = rowNumber(LANE_TRACKS, 0);
-  expect([isDerivedRow(next - 1), isDerivedRow(next), isDerivedRow(next + row)]).toEqual([true, false, true]);
+  expect([isDerivedRow(next), isDerivedRow(next + row)]).toEqual([false, true]);
 });
 
 test("derived rows follow the summary of the device", () => {

@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
 import { AS_RECORDED } from "../../src/timeline/arrangement";
 import { barAt, placeAt, tracksBetween } from "../../src/timeline/hit";
-import { LANE_TRACKS } from "../../src/timeline/lanes";
 import { HEADER_HEIGHT, layOut, PITCH } from "../../src/timeline/rows";
-import { process, row, thread } from "./build";
+import { LANE_TRACKS, process, row, thread } from "./build";
 
 const BARS = row([
   [10, 20],

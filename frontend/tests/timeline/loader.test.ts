@@ -29,7 +29,8 @@ function setUp() {
             rows: found === "none" ? rows.map(emptyRow) : found,
             counters: new Map(curves.map((one) => [one, []])),
           });
-        const text = [needle, rowRanges(rows)].filter(Boolean).join(":");
+        const ranges = rowRanges(rows).map(([first, last]) => (first === last ? first : `${first}-${last}`));
+        const text = [needle, ranges.join(",")].filter(Boolean).join(":");
         asked.push({ rows: text, counters, window, isExact, signal, answer, fail });
       }),
     arrows: () => new Promise<ArrayBuffer>(() => {}),

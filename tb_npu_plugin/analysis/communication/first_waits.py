@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.communication.hardware_waits import in_order, stream_waits
 from tb_npu_plugin.analysis.communication.lateness import FirstWait, Tasks, first_starts, last_first_waits
 from tb_npu_plugin.analysis.ranks.world import number_in_group, size_of_group
-from tb_npu_plugin.model import Capture
+from tb_npu_plugin.model import Capture, Timeline
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 from tb_npu_plugin.schema.trace_events import GROUP, NOTIFY, NOTIFY_WAIT, PEER, PLANE
 from tb_npu_plugin.tables import NULL_INT, Table
@@ -54,7 +54,7 @@ class CollectiveWait:
     is_part: bool = False
 
 
-def first_waits(timeline: Any, ops: Table, capture: Capture) -> list[CollectiveWait]:
+def first_waits(timeline: Timeline, ops: Table, capture: Capture) -> list[CollectiveWait]:
     """The initial wait of each collective in the trace, the longest first.
 
     timeline: Timeline of the rank, completely read. ops: its comm_ops, or the result of operators_of.
@@ -96,7 +96,7 @@ def first_waits(timeline: Any, ops: Table, capture: Capture) -> list[CollectiveW
     return out
 
 
-def _planes(timeline: Any) -> Iterator[tuple[Tasks, list[Tasks], list[Tasks], Optional[NDArray[np.bool_]]]]:
+def _planes(timeline: Timeline) -> Iterator[tuple[Tasks, list[Tasks], list[Tasks], Optional[NDArray[np.bool_]]]]:
     """For each communicator: its operators; the waits, of each plane or by place; the transfers of each plane; and which operators
     wait again, None if the waits name their peers."""
     unnamed: dict[int, Tasks] = {}
@@ -113,20 +113,20 @@ def _planes(timeline: Any) -> Iterator[tuple[Tasks, list[Tasks], list[Tasks], Op
         yield unnamed[track], found.first, [], found.later
 
 
-def peer_waits(timeline: Any, wait: CollectiveWait) -> list[tuple[int, int]]:
+def peer_waits(timeline: Timeline, wait: CollectiveWait) -> list[tuple[int, int]]:
     """(number inside the group, first wait in ns) of each peer of a collective."""
     found = [(_peer(timeline, task, wait.tasks, wait.own), int(timeline.rows.dur[task])) for task in wait.tasks]
     return [(peer, time) for peer, time in found if peer is not None]
 
 
-def _peer(timeline: Any, task: int, tasks: Sequence[int], own: Optional[int]) -> Optional[int]:
+def _peer(timeline: Timeline, task: int, tasks: Sequence[int], own: Optional[int]) -> Optional[int]:
     """Number inside the group of the rank that a task waits for. own: None if the task names it."""
     if own is None:
         return peer_of(timeline, task)
     return (own + 1 + tasks.index(task)) % (len(tasks) + 1)
 
 
-def peer_of(timeline: Any, task: int) -> Optional[int]:
+def peer_of(timeline: Timeline, task: int) -> Optional[int]:
     """Number of the awaited rank inside the group, from the args of a waiting task; None if they cannot be read."""
     args, _ = timeline.args(task)
     peer = (args or {}).get(PEER)
@@ -153,7 +153,7 @@ class _Rows:
         return None if near is None or near[0] == NULL_INT or abs(near[0] - start) > SAME_START_NS else near[1]
 
 
-def communicators(timeline: Any) -> Iterator[list[int]]:
+def communicators(timeline: Timeline) -> Iterator[list[int]]:
     """Tracks of each communicator: its operators, then its planes, which follow it."""
     group, plane = (words.split("{0}") for words in (GROUP, PLANE))
     tracks: list[int] = []
@@ -169,17 +169,17 @@ def communicators(timeline: Any) -> Iterator[list[int]]:
         yield tracks
 
 
-def _tasks(timeline: Any, track: int, name: str = "") -> Tasks:
+def _tasks(timeline: Timeline, track: int, name: str = "") -> Tasks:
     """Slices of a track; only those of one name if given."""
     return _slices(timeline, track, lambda found: not name or found == name)
 
 
-def _transfers(timeline: Any, track: int) -> Tasks:
+def _transfers(timeline: Timeline, track: int) -> Tasks:
     """Slices of a plane that move data."""
     return _slices(timeline, track, lambda found: not found.startswith(NOTIFY))
 
 
-def _slices(timeline: Any, track: int, wanted: Any) -> Tasks:
+def _slices(timeline: Timeline, track: int, wanted: Any) -> Tasks:
     rows = timeline.rows
     first, end = (int(rows.first[row]) for row in (rows.track_row[track], rows.track_row[track + 1]))
     ids = np.arange(first, end, dtype=np.int64)

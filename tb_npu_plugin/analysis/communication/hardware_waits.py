@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.communication.lateness import LEAST_WAIT_NS, Tasks
+from tb_npu_plugin.model import Timeline
 from tb_npu_plugin.schema.trace_events import HARDWARE, SUBTASK, WAIT_TASK
 from tb_npu_plugin.tables import IntArray
 
@@ -31,7 +32,7 @@ class StreamWaits:
     later: NDArray[np.bool_]
 
 
-def stream_waits(timeline: Any, communicators: Mapping[int, Tasks]) -> dict[int, StreamWaits]:
+def stream_waits(timeline: Timeline, communicators: Mapping[int, Tasks]) -> dict[int, StreamWaits]:
     """Waits by the streams that communicators use. communicators: operators by track."""
     rounds: dict[int, list[tuple[Tasks, IntArray]]] = {}
     later = {at: np.zeros(len(own.start), dtype=bool) for at, own in communicators.items()}
@@ -52,7 +53,7 @@ def stream_waits(timeline: Any, communicators: Mapping[int, Tasks]) -> dict[int,
     return {at: StreamWaits(_by_place(found), later[at]) for at, found in rounds.items()}
 
 
-def _tasks(timeline: Any, track: int) -> tuple[Tasks, Any]:
+def _tasks(timeline: Timeline, track: int) -> tuple[Tasks, Any]:
     """Tasks of a stream, and which of them wait."""
     rows = timeline.rows
     first, end = (int(rows.first[rows.track_row[at]]) for at in (track, track + 1))
@@ -94,7 +95,7 @@ def _by_place(found: Sequence[tuple[Tasks, IntArray]]) -> list[Tasks]:
     return out
 
 
-def in_order(timeline: Any, tasks: Sequence[int]) -> list[int]:
+def in_order(timeline: Timeline, tasks: Sequence[int]) -> list[int]:
     """The tasks in the order of their launch: the k-th one waits for the rank k places after this one, in MESH and in rings
     alike (eight recorded ranks)."""
     numbers = [(args or {}).get(SUBTASK) for args in timeline.args_of(np.array(tasks, dtype=np.int64))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from tb_npu_plugin.analysis.idle.model import CAUSES, LATE, UNKNOWN_LAUNCH, Devi
 from tb_npu_plugin.analysis.idle.places import places_of
 from tb_npu_plugin.analysis.parts import IDLE
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.model import Timeline
 
 
 def rows(source: DerivedInput) -> Sequence[SliceRow]:
@@ -20,7 +20,7 @@ def rows(source: DerivedInput) -> Sequence[SliceRow]:
     return [_row(idle, source.timeline) for idle in source.idle]
 
 
-def _row(idle: DeviceIdle, timeline: Any) -> SliceRow:
+def _row(idle: DeviceIdle, timeline: Timeline) -> SliceRow:
     title = Message("derived.idle")
     if idle.device_id is not None:
         title = Message("derived.of_device", row=title, device=idle.device_id)
@@ -37,7 +37,7 @@ def _row(idle: DeviceIdle, timeline: Any) -> SliceRow:
     )
 
 
-def _facts(idle: DeviceIdle, timeline: Any, part: int) -> Facts:
+def _facts(idle: DeviceIdle, timeline: Timeline, part: int) -> Facts:
     """Launch of the next task, and the slices behind the interval."""
     gap = int(idle.parts.gap[part])
     places = places_of(idle, timeline, np.array([part]))

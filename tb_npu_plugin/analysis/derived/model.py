@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Optional, Union
+from typing import Optional, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.analysis.parts import Part
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.model import SpanData, timeline_of
 from tb_npu_plugin.tables import IntArray
 
 
@@ -26,7 +26,7 @@ class DerivedInput:
 
     def __init__(self, span: SpanData) -> None:
         self.span = span
-        self.timeline: Any = span.timeline
+        self.timeline = timeline_of(span)
 
     @cached_property
     def idle(self) -> list[DeviceIdle]:

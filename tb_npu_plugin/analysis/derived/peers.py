@@ -12,6 +12,7 @@ from tb_npu_plugin.analysis.derived.model import DerivedInput, SliceRow
 from tb_npu_plugin.analysis.intervals import Intervals, subtract, union
 from tb_npu_plugin.analysis.parts import COMMUNICATION, Part
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.model import Timeline
 from tb_npu_plugin.schema.trace_events import GROUP, NO_RANK, NOTIFY, NOTIFY_WAIT, PEER, SOURCE
 from tb_npu_plugin.tables import IntArray
 
@@ -43,7 +44,7 @@ def rows(source: DerivedInput) -> Sequence[SliceRow]:
     ]
 
 
-def _tasks(timeline: Any) -> Iterator[tuple[str, bool, IntArray, IntArray]]:
+def _tasks(timeline: Timeline) -> Iterator[tuple[str, bool, IntArray, IntArray]]:
     """(group, whether they wait, number of the peer inside the group or -1, slices) of the tasks of each plane."""
     before, after = GROUP.split("{0}")
     for group, *planes in communicators(timeline):
@@ -60,7 +61,7 @@ def _tasks(timeline: Any) -> Iterator[tuple[str, bool, IntArray, IntArray]]:
                 yield name, is_wait, _peers(timeline, chosen), chosen
 
 
-def _peers(timeline: Any, tasks: IntArray) -> IntArray:
+def _peers(timeline: Timeline, tasks: IntArray) -> IntArray:
     """Number of the other rank inside the group; -1 where a task names none."""
     found: list[int] = []
     for start in range(0, len(tasks), _AT_ONCE):
@@ -76,13 +77,13 @@ def _peer(args: dict[str, Any]) -> int:
     return -1 if other == args.get(SOURCE) else other
 
 
-def _union(timeline: Any, ids: Sequence[IntArray]) -> Intervals:
+def _union(timeline: Timeline, ids: Sequence[IntArray]) -> Intervals:
     found = np.concatenate([np.zeros(0, dtype=np.int64), *ids])
     start = np.asarray(timeline.rows.start[found])
     return union(start, start + timeline.rows.dur[found])
 
 
-def _row(timeline: Any, peer: Peer, moves: Intervals, waits: Intervals) -> SliceRow:
+def _row(timeline: Timeline, peer: Peer, moves: Intervals, waits: Intervals) -> SliceRow:
     """Each moment has one part: moving first."""
     waits = subtract(waits, moves)
     start, end = (np.concatenate([getattr(moves, key), getattr(waits, key)]) for key in ("start", "end"))

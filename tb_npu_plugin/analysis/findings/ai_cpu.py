@@ -17,7 +17,8 @@ from tb_npu_plugin.analysis.findings.kernel_costs import (
 )
 from tb_npu_plugin.analysis.findings.kernel_groups import largest_group
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
-from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
+from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
+from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import FloatArray
@@ -77,7 +78,7 @@ def _fix(run: RunData, rank: RankKernels, type: str) -> tuple[Message, ...]:
     supported = _SUPPORTED - _UNSUPPORTED.get(type.lower(), frozenset())
     found = sorted(types - supported)
     fix = _OF_TYPES if found else _OF_INDEX if type.lower() in _REPLACED else _FIX
-    targets = [f"`{_MODULE[run.framework]}{name}`" for one, name in _TARGETS.items() if one in supported]
+    targets = [f"`{_MODULE[run.recorded.framework]}{name}`" for one, name in _TARGETS.items() if one in supported]
     group = largest_group(run, rank, _times(rank), type)
     return fix.of(
         run, kernels=group.text, kernel=type, types=", ".join(found), targets=", ".join(targets[:_NAMED_TARGETS])

@@ -16,7 +16,8 @@ from tb_npu_plugin.analysis.findings.kernel_costs import (
 )
 from tb_npu_plugin.analysis.findings.kernel_groups import largest_group
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
-from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
+from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
+from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration
 from tb_npu_plugin.analysis.kernels.bound import LABELS
 from tb_npu_plugin.analysis.kernels.meaning import MOVES
@@ -76,7 +77,7 @@ def lost_time(rank: RankKernels) -> FloatArray:
 def missing(run: RunData) -> Optional[Unchecked]:
     """Blocks of the kernels, and the cores of the device."""
     found = missing_column(run, RULE.id, "block_dim")
-    if found is None and run.has_npu and all(rank.device.cube_cores is None for rank in run.kernels):
+    if found is None and run.recorded.has_npu and all(rank.device.cube_cores is None for rank in run.kernels):
         return Unchecked(RULE.id, Message("unchecked.no_cores"), pipe_utilization(run))
     return found
 

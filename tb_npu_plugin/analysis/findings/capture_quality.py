@@ -67,7 +67,7 @@ def _defects(run: RunData) -> Iterator[tuple[Message, tuple[Message, ...]]]:
     times = [time for step, time in run.step_times if step is not None]
     if run.period == "capture":
         yield Message("finding.capture_quality.no_steps"), _iterations_fix(run)
-    if not run.has_npu:
+    if not run.recorded.has_npu:
         return
     if len(times) == 1:
         yield Message("finding.capture_quality.steps"), (_FEW_ITERATIONS_FIX if run.iterations else _STEPS_FIX).of(run)
@@ -81,7 +81,7 @@ def _defects(run: RunData) -> Iterator[tuple[Message, tuple[Message, ...]]]:
     level = next((span.capture.level for span in run.spans if span.capture.level in _LOW_LEVELS), None)
     if level is not None:
         yield Message("finding.capture_quality.level", level=level), _LEVEL_FIX.of(run)
-    idle = max((line.sums.free or 0 for line in run.lines), default=0) / run.step_count / run.step_ns
+    idle = max((line.free or 0 for line in run.lines), default=0) / run.step_count / run.step_ns
     slowing = ", ".join(_overhead(run))
     if slowing and idle >= _LEAST_IDLE:
         yield (
@@ -92,7 +92,7 @@ def _defects(run: RunData) -> Iterator[tuple[Message, tuple[Message, ...]]]:
 
 def _iterations_fix(run: RunData) -> tuple[Message, ...]:
     """What records steps, or iterations of the engines that run on the device."""
-    own = [one for one in ENGINES if ("GPU" if run.is_of_gpu else "NPU") in one.devices]
+    own = [one for one in ENGINES if ("GPU" if run.recorded.is_of_gpu else "NPU") in one.devices]
     names = ", ".join(one.name for one in own if not one.setting)
     settings = {
         key: value for one in own if one.setting for key, value in (("engine", one.name), ("setting", one.setting))

@@ -64,10 +64,10 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
             logger.exception("rule %s failed", rule.id)
             missing = Unchecked(rule.id, Message("unchecked.defect", error=type(error).__name__), "")
         if missing is not None:
-            unchecked.append(_of_trace_alone(missing) if run.has_trace_alone else missing)
+            unchecked.append(_of_trace_alone(missing) if run.recorded.has_trace_alone else missing)
     found, contradictions = _within_parts(found, run)
     unchecked += contradictions
-    if run.is_simulated:
+    if run.recorded.is_simulated:
         found = [replace(one, is_of_simulation=one.part in ("free", "preparing")) for one in found]
     findings = sorted(with_causes(found, run), key=lambda one: (-one.cost_ns, one.rule, one.message))
     return Diagnosis(

@@ -11,7 +11,8 @@ import numpy as np
 from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.kernel_costs import costs, kernel_finding, missing_column
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
-from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
+from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
+from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.messages import Message
@@ -67,7 +68,7 @@ def _steps(rank: RankKernels) -> int:
 def missing(run: RunData) -> Optional[Unchecked]:
     """Shapes of the kernels in three steps."""
     found = missing_column(run, RULE.id, "input_shapes")
-    if found is not None or not run.has_npu:
+    if found is not None or not run.recorded.has_npu:
         return found
     steps = max((_steps(rank) for rank in run.kernels), default=0)
     if steps >= _LEAST_SHAPES:

@@ -8,7 +8,8 @@ import numpy as np
 
 from tb_npu_plugin.analysis.findings.kernel_costs import LEVEL_1, missing_column
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
-from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
+from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
+from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.kernels.meaning import is_fused
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage

@@ -29,10 +29,10 @@ class Fix:
     def of(self, run: RunData, **params: str | int) -> tuple[Message, ...]:
         """The advice for a run; empty if there is none for its framework. params: of all the messages."""
         code = self.common
-        if run.framework == "MindSpore":
+        if run.recorded.framework == "MindSpore":
             code = self.mindspore or self.common
-        elif run.framework == "PyTorch":
-            of_device = (self.gpu or self.torch) if run.is_of_gpu else self.torch
+        elif run.recorded.framework == "PyTorch":
+            of_device = (self.gpu or self.torch) if run.recorded.is_of_gpu else self.torch
             code = (self.megatron if is_megatron(run) else "") or of_device or self.common
         return (Message(code, **params),) if code else ()
 

@@ -12,7 +12,8 @@ from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.kernel_costs import costs, kernel_finding, missing_column
 from tb_npu_plugin.analysis.findings.kernel_groups import KernelGroup, groups_of
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
-from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
+from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
+from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.kernels.meaning import PRODUCTS
 from tb_npu_plugin.messages import Message

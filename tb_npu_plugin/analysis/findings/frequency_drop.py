@@ -8,7 +8,8 @@ import numpy as np
 
 from tb_npu_plugin.analysis.findings.kernel_costs import LEAST_KERNEL_NS, costs, kernel_finding, missing_column
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
-from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData, median_of
+from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
+from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.kernels.meaning import is_fused
 from tb_npu_plugin.messages import Message

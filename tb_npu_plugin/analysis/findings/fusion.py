@@ -14,7 +14,8 @@ import numpy as np
 
 from tb_npu_plugin.analysis.findings.kernel_costs import Costs, costs, kernel_finding, missing_column
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
-from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
+from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
+from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.messages import Message
@@ -78,7 +79,7 @@ _LEAST_COUNT = 5
 
 def find(run: RunData) -> list[Finding]:
     """Each pattern on the rank where it costs most. The fused kernels are those of torch_npu."""
-    if not run.is_torch:
+    if not run.recorded.is_torch:
         return []
     found = {id(rank): _occurrences(rank) for rank in run.kernels}
     out = []

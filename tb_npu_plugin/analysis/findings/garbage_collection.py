@@ -23,7 +23,7 @@ def find(run: RunData) -> list[Finding]:
 def missing(run: RunData) -> Optional[Unchecked]:
     """Collections in a trace, if launches are late enough to matter."""
     if highest_cost(run, "host_late") is not None and not any(has_collections(span) for span, _ in run.idle):
-        option = "gc_detect_threshold=1.0" if run.has_npu and run.is_torch else ""
+        option = "gc_detect_threshold=1.0" if run.recorded.has_npu and run.recorded.is_torch else ""
         return Unchecked(RULE.id, Message("unchecked.no_garbage_collection"), option)
     return missing_trace(run, RULE.id)
 

@@ -21,7 +21,7 @@ _SETTINGS = (
 def _fix(run: RunData, found: IdleCost) -> tuple[Message, ...]:
     if found.is_of_script:
         return _SCRIPT.of(run)
-    unset = [fix for name, value, fix in _SETTINGS if run.has_npu and not is_set(run, name, value)]
+    unset = [fix for name, value, fix in _SETTINGS if run.recorded.has_npu and not is_set(run, name, value)]
     return (*_FIX.of(run), *(text for fix in unset for text in fix.of(run)))
 
 

@@ -26,7 +26,7 @@ from tb_npu_plugin.analysis.idle.input_bound import LEAST_SHARE
 from tb_npu_plugin.analysis.idle.model import DeviceIdle
 from tb_npu_plugin.analysis.idle.places import places_of
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.model import SpanData, timeline_of
 from tb_npu_plugin.schema.trace import PYTHON_FUNCTION
 from tb_npu_plugin.tables import IntArray
 
@@ -77,7 +77,7 @@ class IdleCost:
     @property
     def place(self) -> Union[str, Message]:
         """Operator and Python frame with the most idle time."""
-        timeline, parts, rows = self.span.timeline, self.idle.parts, self.longest
+        timeline, parts, rows = timeline_of(self.span), self.idle.parts, self.longest
         places = places_of(self.idle, timeline, rows)
         times: dict[tuple[str, ...], int] = {}
         lengths = (parts.end - parts.start)[rows].tolist()
@@ -91,7 +91,7 @@ class IdleCost:
     @property
     def is_of_script(self) -> bool:
         """Python code, and no operator, fills most of the time."""
-        timeline, parts, rows = self.span.timeline, self.idle.parts, self.longest
+        timeline, parts, rows = timeline_of(self.span), self.idle.parts, self.longest
         filler = places_of(self.idle, timeline, rows).filler
         is_python = (filler >= 0) & (timeline.category[filler] == timeline.category_code(PYTHON_FUNCTION))
         lengths = (parts.end - parts.start)[rows]
@@ -99,7 +99,7 @@ class IdleCost:
 
     def evidence(self) -> tuple[Evidence, ...]:
         """The longest intervals."""
-        base, parts = self.span.timeline.base_ns, self.idle.parts
+        base, parts = timeline_of(self.span).base_ns, self.idle.parts
         return tuple(
             Evidence("trace", self.span.token, start_ns=base + int(parts.start[row]), end_ns=base + int(parts.end[row]))
             for row in self.longest[:_SHOWN].tolist()

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
-from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
+from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
+from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.kernels.meaning import FOLDED
@@ -112,7 +113,7 @@ def kernel_finding(
 
 def missing_column(run: RunData, rule: str, *keys: str) -> Optional[Unchecked]:
     """What a rule lacks that needs one of these columns of the kernels; None if a rank has one, or without an NPU."""
-    if not run.has_npu or any(rank.table.has(key) for rank in run.kernels for key in keys):
+    if not run.recorded.has_npu or any(rank.table.has(key) for rank in run.kernels for key in keys):
         return None
     if not run.kernels:
         return Unchecked(rule, Message("unchecked.no_kernels"), NPU)
@@ -123,7 +124,7 @@ def missing_column(run: RunData, rule: str, *keys: str) -> Optional[Unchecked]:
 
 def pipe_utilization(run: RunData) -> str:
     """The option that records counters of the units, as the framework spells it."""
-    return f"aic_metrics={'AiCMetrics' if run.is_torch else 'AicoreMetrics'}.PipeUtilization"
+    return f"aic_metrics={'AiCMetrics' if run.recorded.is_torch else 'AicoreMetrics'}.PipeUtilization"
 
 
 def share_of_step(run: RunData, cost_ns: float) -> float:

@@ -11,7 +11,8 @@ from typing import Optional
 import numpy as np
 
 from tb_npu_plugin.analysis.findings.kernel_costs import labels
-from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
+from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
+from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.idle.gaps import tracks_of_device

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from tb_npu_plugin.analysis.idle.gaps import tracks_of_device
 from tb_npu_plugin.analysis.idle.launches import launches_of
 from tb_npu_plugin.analysis.idle.model import CAUSES, DeviceIdle, code_of
 from tb_npu_plugin.analysis.steps.iterations import groups_of
-from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.model import SpanData, Timeline, timeline_of
 from tb_npu_plugin.schema.trace_events import CANN, PYTHON_GC
 from tb_npu_plugin.tables import IntArray
 
@@ -28,15 +30,34 @@ _LONG_CALL_NS, _LONG_CALL = 2_000_000, 20
 _SILENT_NS, _CALLS = 200_000_000, 1e-7
 
 
-def idle_items(span: SpanData, idle: DeviceIdle) -> dict[str, IntArray]:
-    """Rows of `idle.parts` by item: a cause, or what late launches are split into. Each row has one item."""
-    parts = idle.parts
+@dataclass(frozen=True)
+class IdleItems:
+    """Idle time of a device. rows: of `idle.parts`, by item: a cause, or what late launches are split into. Each row has one
+    item."""
+
+    span: SpanData
+    idle: DeviceIdle
+    rows: Mapping[str, IntArray]
+
+    def cost_of(self, item: str) -> int:
+        """Idle time of an item, ns."""
+        parts, rows = self.idle.parts, self.rows[item]
+        return int((parts.end[rows] - parts.start[rows]).sum())
+
+
+def idle_items(span: SpanData, idle: DeviceIdle, is_kept: NDArray[np.bool_]) -> IdleItems:
+    """The items of a device. is_kept: mask of the `idle.parts` that count."""
+    return IdleItems(span, idle, {item: rows[is_kept[rows]] for item, rows in _rows_by_item(span, idle).items()})
+
+
+def _rows_by_item(span: SpanData, idle: DeviceIdle) -> dict[str, IntArray]:
+    parts, timeline = idle.parts, timeline_of(span)
     out: dict[str, IntArray] = {cause: np.flatnonzero(parts.cause == code_of(cause)) for cause in CAUSES}
     is_late, is_unknown = parts.cause == code_of("host_late"), parts.cause == code_of("unknown")
-    preempted = (is_late | is_unknown) & _in_long_calls(span.timeline, idle)
-    silent = is_late & ~preempted & _are_silent(span.timeline, idle)
+    preempted = (is_late | is_unknown) & _in_long_calls(timeline, idle)
+    silent = is_late & ~preempted & _are_silent(timeline, idle)
     is_late, is_unknown = is_late & ~preempted & ~silent, is_unknown & ~preempted
-    following = is_late & _follow(span.timeline, idle)
+    following = is_late & _follow(timeline, idle)
     length = parts.end - parts.start
     if length[following].sum() < length[is_late & ~following].sum():  # the host is late without synchronizations, too
         following = np.zeros(len(following), dtype=bool)
@@ -57,7 +78,7 @@ def _is_launch_bound(span: SpanData, idle: DeviceIdle) -> bool:
     launch for all, do not."""
     if not (idle.parts.cause == code_of("launch_call")).any():
         return False
-    timeline = span.timeline
+    timeline = timeline_of(span)
     launches = launches_of(timeline, tracks_of_device(timeline, idle.device_id))
     took = timeline.rows.dur
     _, place, tasks_of = np.unique(launches.call, return_inverse=True, return_counts=True)
@@ -71,10 +92,10 @@ def _is_launch_bound(span: SpanData, idle: DeviceIdle) -> bool:
 
 def has_collections(span: SpanData) -> bool:
     """Whether collections of Python were recorded."""
-    return any(track["process"] == PYTHON_GC for track in span.timeline.tracks)
+    return any(track["process"] == PYTHON_GC for track in timeline_of(span).tracks)
 
 
-def _in_long_calls(timeline: Any, idle: DeviceIdle) -> NDArray[np.bool_]:
+def _in_long_calls(timeline: Timeline, idle: DeviceIdle) -> NDArray[np.bool_]:
     """Whether a launch call that stands still covers half of the part."""
     parts, call = idle.parts, idle.gaps.call[idle.parts.gap]
     start, took, names = (_at(call, values) for values in (timeline.rows.start, timeline.rows.dur, timeline.name))
@@ -93,7 +114,7 @@ def _at(slices: IntArray, values: NDArray[Any]) -> IntArray:
     return out
 
 
-def _are_silent(timeline: Any, idle: DeviceIdle) -> NDArray[np.bool_]:
+def _are_silent(timeline: Timeline, idle: DeviceIdle) -> NDArray[np.bool_]:
     """Whether the host hardly calls CANN during the part."""
     parts = idle.parts
     out = parts.end - parts.start >= _SILENT_NS
@@ -111,14 +132,24 @@ def _are_silent(timeline: Any, idle: DeviceIdle) -> NDArray[np.bool_]:
     return np.asarray(out & (count <= _CALLS * (parts.end - parts.start)))
 
 
-def _follow(timeline: Any, idle: DeviceIdle) -> NDArray[np.bool_]:
-    """Whether the part follows a blocking synchronization in its gap, and would be gone without it: the host would launch
-    earlier by the time that it waited, at most."""
+def _follow(timeline: Timeline, idle: DeviceIdle) -> NDArray[np.bool_]:
+    """Whether the part follows a blocking synchronization in its gap, and would be gone without synchronizations: the host would
+    be ahead by the time that it waited for a busy device so far, less the idle time that this saved already."""
     parts = idle.parts
-    ends = np.full(len(idle.gaps.start), np.iinfo(np.int64).max)
-    saved = np.zeros(len(ends), dtype=np.int64)  # by the call, less what is idle during it
-    rows = parts.cause == code_of("synchronization")
-    calls = parts.anchor[rows]
-    np.minimum.at(ends, parts.gap[rows], parts.end[rows])
-    np.add.at(saved, parts.gap[rows], _at(calls, timeline.rows.dur) - (parts.end[rows] - parts.start[rows]))
-    return np.asarray((parts.start >= ends[parts.gap]) & (parts.end - parts.start <= saved[parts.gap]))
+    out = np.zeros(len(parts.start), dtype=bool)
+    is_sync, is_late = parts.cause == code_of("synchronization"), parts.cause == code_of("host_late")
+    if not is_sync.any():
+        return out
+    took = _at(np.where(is_sync, parts.anchor, -1), timeline.rows.dur).tolist()
+    rows = zip((parts.end - parts.start).tolist(), parts.gap.tolist(), parts.anchor.tolist(), is_sync.tolist(), took)
+    lead, call_before, gap_before = 0, -1, -1
+    for at, (length, gap, call, is_own, dur) in enumerate(rows):
+        if is_own:
+            lead += (dur if call != call_before else 0) - length
+            call_before, gap_before = call, gap
+        elif is_late[at] and gap == gap_before:
+            out[at] = length <= lead
+            lead -= length if out[at] else 0
+        else:
+            lead = max(0, lead - length)
+    return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Optional, TypeVar
@@ -171,12 +172,17 @@ def _whole_title(
     is_of_stages: bool,
 ) -> Message:
     """The title of all waiting: the culprit that (nearly) all of it is for, or the stage."""
-    times = {rank: sum(one.ns for one in same) for rank, same in by_rank.items()}
-    first, awaited = max(times, key=lambda rank: times[rank]), {stages.get(rank) for rank in times}
-    if first in culprits and times[first] >= _NEARLY_ALL * sum(times.values()):
+    times = Counter({rank: sum(one.ns for one in same) for rank, same in by_rank.items()})
+    by_stage = Counter[Optional[int]]()
+    for rank, time in times.items():
+        by_stage[stages.get(rank)] += time
+    ((first, of_rank),), ((stage, of_stage),) = times.most_common(1), by_stage.most_common(1)
+    least = _NEARLY_ALL * sum(times.values())
+    if first in culprits and of_rank >= least:
         return _waiting_title(first)
-    stage = awaited.pop() if is_of_stages and len(awaited) == 1 else None
-    return LEDGER["waiting"].title if stage is None else Message("ledger.waiting_for_stage", stage=stage)
+    if is_of_stages and stage is not None and of_stage >= least:
+        return Message("ledger.waiting_for_stage", stage=stage)
+    return LEDGER["waiting"].title
 
 
 def _causes(entries: Sequence[Entry], bubble: BubbleParts) -> Iterator[Row]:

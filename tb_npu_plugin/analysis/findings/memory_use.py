@@ -9,10 +9,11 @@ import numpy as np
 
 from tb_npu_plugin.analysis.findings.fixes import Fix, is_set
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
-from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
-from tb_npu_plugin.analysis.findings.text import percent, size
+from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
+from tb_npu_plugin.analysis.findings.run_data import RunData
+from tb_npu_plugin.analysis.findings.text import percent, rank_name, size
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.analysis.memory import allocator_records, live_at
+from tb_npu_plugin.analysis.memory import AllocatorPeak, allocator_peak, allocator_records, live_at
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import IntArray, known
@@ -54,19 +55,22 @@ def _finding(
     )
 
 
-def _name(span: SpanData) -> str:
-    return span.worker_label if span.capture.rank is None else f"rank {span.capture.rank}"
+def _peaks(run: RunData) -> list[tuple[SpanData, AllocatorPeak]]:
+    """Peak of the allocators on each NPU."""
+    records = [(span, span.table("memory_record")) for span in run.spans if run.recorded.has_npu]
+    found = [(span, allocator_peak(table)) for span, table in records if table is not None]
+    return [(span, peak) for span, peak in found if peak is not None]
 
 
 def find_fragmentation(run: RunData) -> list[Finding]:
     """The rank whose reserved memory is most fragmented at its peak."""
-    found = [(span, peak) for span, peak in run.allocator_peaks if peak.fragmentation > _LEAST_FRAGMENTED]
+    found = [(span, peak) for span, peak in _peaks(run) if peak.fragmentation > _LEAST_FRAGMENTED]
     if not found:
         return []
     span, peak = max(found, key=lambda one: one[1].fragmentation)
     message = Message(
         "finding.fragmentation",
-        rank=_name(span),
+        rank=rank_name(span),
         share=percent(peak.fragmentation),
         reserved=size(peak.reserved),
         allocated=size(peak.allocated),
@@ -112,7 +116,7 @@ def least_of_steps(rank: RankKernels) -> tuple[IntArray, int]:
 
 def find_peak_holders(run: RunData) -> list[Finding]:
     """What holds most memory at the peak of the rank with the highest."""
-    peaks = [(span, peak) for span, peak in run.allocator_peaks if span.table("op_memory") is not None]
+    peaks = [(span, peak) for span, peak in _peaks(run) if span.table("op_memory") is not None]
     if not peaks:
         return []
     span, peak = max(peaks, key=lambda one: one[1].allocated)
@@ -130,7 +134,7 @@ def find_peak_holders(run: RunData) -> list[Finding]:
     names: Sequence[Optional[str]] = [all_names[place] for place in order.tolist()]
     message = Message(
         "finding.peak_holders",
-        rank=_name(span),
+        rank=rank_name(span),
         allocated=size(peak.allocated),
         operators=", ".join(f"{name or '–'} {size(held)}" for name, held in zip(names, sums[order].tolist())),
         share=percent(min(float(live.ints("size_bytes").sum()) / peak.allocated, 1.0)),
@@ -140,14 +144,14 @@ def find_peak_holders(run: RunData) -> list[Finding]:
 
 def _missing(rule: str, run: RunData, *tables: str) -> Optional[Unchecked]:
     """What a rule lacks that needs these tables."""
-    if not run.has_npu or any(all(span.table(name) is not None for name in tables) for span in run.spans):
+    if not run.recorded.has_npu or any(all(span.table(name) is not None for name in tables) for span in run.spans):
         return None
     return Unchecked(rule, Message("unchecked.no_memory"), "profile_memory=True")
 
 
 def _missing_for_leak(run: RunData) -> Optional[Unchecked]:
     found = _missing("leak", run, "memory_record")
-    if found is not None or not run.has_npu:
+    if found is not None or not run.recorded.has_npu:
         return found
     if run.kernels and run.marked_steps >= _LEAST_STEPS:
         return None

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.findings.kernel_costs import costs, kernel_finding
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
-from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
+from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
+from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import FloatArray
@@ -29,7 +30,7 @@ _SAVED = 0.5
 
 def find(run: RunData) -> list[Finding]:
     """The rank with most time in kernels of such an optimizer."""
-    if not run.is_torch:
+    if not run.recorded.is_torch:
         return []
     name = next((name for rank in run.kernels for name in _optimizers(rank)), None)
     found = None if name is None else costs(run, _times)
@@ -71,7 +72,7 @@ def _times(rank: RankKernels) -> FloatArray:
 
 def missing(run: RunData) -> Optional[Unchecked]:
     """Operators of the host."""
-    if not run.kernels or not run.is_torch or any(span.table("operators") is not None for span in run.spans):
+    if not run.kernels or not run.recorded.is_torch or any(span.table("operators") is not None for span in run.spans):
         return None
     return Unchecked(RULE.id, Message("unchecked.no_operators"), "activities=[ProfilerActivity.CPU, ...]")
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Optional
 
 from tb_npu_plugin.analysis.communication.statistics import traffic_of
-from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData, median_of
+from tb_npu_plugin.analysis.findings.rank_totals import RankTotals
+from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.ledger.bubble import BubbleParts, split_bubble
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
@@ -37,23 +38,23 @@ class StageTimes:
 
 def stage_times(run: RunData) -> dict[int, StageTimes]:
     """The profiled stages with known computing."""
-    lines: dict[int, list[RankLine]] = {}
+    lines: dict[int, list[RankTotals]] = {}
     for line in run.lines:
-        if line.stage is not None and line.sums.computing is not None:
+        if line.stage is not None and line.computing is not None:
             lines.setdefault(line.stage, []).append(line)
     count, out = run.step_count, {}
     for stage, own in sorted(lines.items()):
-        computing = median_of([(line.sums.computing or 0) / count for line in own])
+        computing = median_of([(line.computing or 0) / count for line in own])
         work = median_of([_work(run, line) for line in own])
         out[stage] = StageTimes(computing, work, median_of([bubble_of(run, line) for line in own]))
     return out
 
 
-def _work(run: RunData, line: RankLine) -> float:
-    sums, count = line.sums, run.step_count
+def _work(run: RunData, line: RankTotals) -> float:
+    count = run.step_count
     ledger = run.ledger_of(line)
-    waits = (ledger.total("waiting") if ledger is not None else 0) or (sums.bubble or 0) // count
-    return (sums.computing or 0) / count + max((sums.communication_not_overlapped or 0) / count - waits, 0)
+    waits = (ledger.total("waiting") if ledger is not None else 0) or (line.bubble or 0) // count
+    return (line.computing or 0) / count + max((line.communication_not_overlapped or 0) / count - waits, 0)
 
 
 def layers_of(run: RunData, stage: int) -> int:
@@ -67,9 +68,9 @@ def layers_of(run: RunData, stage: int) -> int:
     return found.pop() if len(found) == 1 else 0
 
 
-def bubble_of(run: RunData, line: RankLine) -> float:
+def bubble_of(run: RunData, line: RankTotals) -> float:
     """Waiting for other stages in the mean step, ns."""
-    return (line.sums.bubble or 0) / run.step_count
+    return (line.bubble or 0) / run.step_count
 
 
 def bubbles_of(run: RunData) -> dict[tuple[str, Optional[int]], BubbleParts]:
@@ -85,7 +86,7 @@ def bubbles_of(run: RunData) -> dict[tuple[str, Optional[int]], BubbleParts]:
         waiting = 0 if ledger is None else min(round(bubble_of(run, line)), ledger.total("waiting"))
         if waiting and line.stage in computing:
             parts = split_bubble(waiting, computing[line.stage], list(computing.values()), batches)
-            out[line.span.token, line.sums.device_id] = parts
+            out[line.span.token, line.device_id] = parts
     return out
 
 

@@ -132,12 +132,12 @@ def inapplicable(rule: Rule, run: RunData) -> Optional[Unchecked]:
     """Why a rule has nothing to check in a run: another kind of device, one rank, no backward pass. None if it applies."""
     device = _DEVICE.get(rule.id)
     reason = None
-    if run.is_of_cpu:
+    if run.recorded.is_of_cpu:
         reason = Message("unchecked.for_devices")
-    elif device is not None and device not in run.device_kinds:
+    elif device is not None and device not in run.recorded.device_kinds:
         reason = Message("unchecked.for_device", device=device)
     elif rule.id in _SEVERAL_RANKS and run.has_one_rank:
         reason = Message("unchecked.for_ranks")
-    elif rule.id in _TRAINING and not run.may_train:
+    elif rule.id in _TRAINING and not run.recorded.may_train:
         reason = Message("unchecked.for_training")
     return None if reason is None else Unchecked(rule.id, reason, "", "not_applicable")

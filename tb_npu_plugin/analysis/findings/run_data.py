@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
 from functools import cached_property
 from statistics import median
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.communication.statistics import Link, links
 from tb_npu_plugin.analysis.comparison.excess import Excess, excess_of
-from tb_npu_plugin.analysis.findings.late_launches import idle_items
+from tb_npu_plugin.analysis.findings.late_launches import IdleItems, idle_items
+from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
+from tb_npu_plugin.analysis.findings.rank_totals import RankTotals, totals_of_ranks
+from tb_npu_plugin.analysis.findings.recorded import Recorded, device_kind_of, has_device_files, lacks_times
+from tb_npu_plugin.analysis.findings.text import rank_name
 from tb_npu_plugin.analysis.idle.model import DeviceIdle
 from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.analysis.kernels.kinds import is_computing
-from tb_npu_plugin.analysis.kernels.meaning import CLASSES, classes
-from tb_npu_plugin.analysis.kernels.roofline import Device, clocks, device
 from tb_npu_plugin.analysis.ledger.chains import Chains, chains_of, with_chains
 from tb_npu_plugin.analysis.ledger.judge import Judgement, judge
 from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.analysis.ledger.of_rank import ledgers_of
-from tb_npu_plugin.analysis.memory import AllocatorPeak, allocator_peak
 from tb_npu_plugin.analysis.ranks.cluster_figures import courses_of
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage, pipeline_stages
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
@@ -34,99 +33,10 @@ from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
 from tb_npu_plugin.analysis.run.step_waits import LineWaits, step_waits_of
 from tb_npu_plugin.analysis.steps.iterations import IterationGroup, groups_of
 from tb_npu_plugin.analysis.steps.mean import divide_rounded, longest_by_step, mean_of
-from tb_npu_plugin.analysis.steps.of_span import are_computed, averaged_of_span
+from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
 from tb_npu_plugin.messages import Period
 from tb_npu_plugin.model import SpanData
-from tb_npu_plugin.schema.formats import FORMATS
-from tb_npu_plugin.schema.mindspore_cpu import CPU
-from tb_npu_plugin.tables import FloatArray, IntArray, Table, known
-
-#: Part of the names of operators and kernels of a training step.
-_TRAINS = re.compile("backward|backprop|grad|bwd|optimizer", re.IGNORECASE)
-#: Tables that show what a device did.
-_OF_DEVICE = frozenset(("step_trace", "kernels", "iterations", "parallel_times"))
-#: Share of kernels without times from which steps that are computed from kernels are not judged.
-_MOST_UNTIMED = 0.1
-_NOT_SUMMED = ("span", "worker", "rank", "device_id", "step", "waiting_for", "parts")
-_SUMMED = tuple(field.name for field in fields(RankBudget) if field.name not in _NOT_SUMMED)
-
-
-@dataclass(frozen=True)
-class RankLine:
-    """Figures of a rank, or of one of its devices, summed over the averaged steps, ns. None: not recorded."""
-
-    span: SpanData
-    stage: Optional[int]
-    sums: RankBudget
-
-    @property
-    def name(self) -> str:
-        """ "rank 3"; the worker's name if the rank is unknown; with several devices "rank 3 · device 1"."""
-        rank = self.span.capture.rank
-        name = self.span.worker_label if rank is None else f"rank {rank}"
-        return name if self.sums.device_id is None else f"{name} · device {self.sums.device_id}"
-
-    @property
-    def title(self) -> str:
-        """The name at the start of a sentence."""
-        return self.name[:1].upper() + self.name[1:]
-
-    @property
-    def whole_ns(self) -> int:
-        """Sum of the known parts of the steps."""
-        return _whole(self.sums)
-
-
-@dataclass(frozen=True)
-class RankKernels:
-    """Computing kernels of a rank.
-
-    Attributes:
-        table: Those of the averaged steps; all if none is marked.
-        marked: Those of all steps, for what changes from step to step.
-    """
-
-    span: SpanData
-    table: Table
-    marked: Table
-
-    @property
-    def name(self) -> str:
-        """ "rank 3"; the worker's name if the rank is unknown."""
-        rank = self.span.capture.rank
-        return self.span.worker_label if rank is None else f"rank {rank}"
-
-    @cached_property
-    def device(self) -> Device:
-        """The device and its peaks."""
-        return device(self.table, self.span.capture.device_name)
-
-    @cached_property
-    def clocks(self) -> FloatArray:
-        """Clock of the cores during each kernel, MHz; NaN if unknown."""
-        return clocks(self.table)
-
-    def are(self, names: Sequence[str]) -> NDArray[np.bool_]:
-        """Mask of the kernels of these classes."""
-        return np.isin(self._classes, [CLASSES.index(name) for name in names])
-
-    @cached_property
-    def _classes(self) -> IntArray:
-        return classes(self.table)
-
-
-@dataclass(frozen=True)
-class IdleItems:
-    """Idle time of a device. rows: of `idle.parts`, by item (late_launches.py)."""
-
-    span: SpanData
-    idle: DeviceIdle
-    rows: Mapping[str, IntArray]
-
-    def cost_of(self, item: str) -> int:
-        """Idle time of an item in and between the averaged steps, ns."""
-        parts, rows = self.idle.parts, self.rows[item]
-        return int((parts.end[rows] - parts.start[rows]).sum())
+from tb_npu_plugin.tables import Table, known
 
 
 class RunData:
@@ -134,42 +44,12 @@ class RunData:
 
     def __init__(self, spans: Sequence[SpanData]) -> None:
         self.spans = sorted(spans, key=rank_order)
+        self.recorded = Recorded(self.spans)
 
     @cached_property
     def budgets(self) -> list[RankBudget]:
         """All steps of all ranks."""
         return budgets_of_ranks(self.communication, self._waits)
-
-    @cached_property
-    def has_npu(self) -> bool:
-        """False for profiles of a GPU or a CPU alone."""
-        return any(device_kind_of(span) == "NPU" for span in self.spans)
-
-    @property
-    def has_trace_alone(self) -> bool:
-        """The tables of all ranks were rebuilt from their traces."""
-        codes = [{problem.code for problem in span.problems} for span in self.spans]
-        return bool(codes) and all("trace_alone" in own for own in codes)
-
-    @property
-    def is_of_cpu(self) -> bool:
-        """All ranks ran on a CPU."""
-        return bool(self.spans) and all(device_kind_of(span) == CPU for span in self.spans)
-
-    @cached_property
-    def device_kinds(self) -> set[str]:
-        """Kinds of the devices that were profiled."""
-        return {device_kind_of(span) for span in self.spans}
-
-    @property
-    def is_of_gpu(self) -> bool:
-        """A GPU was profiled."""
-        return "GPU" in self.device_kinds
-
-    @cached_property
-    def is_simulated(self) -> bool:
-        """The device was simulated by the machine whose host times were recorded."""
-        return any(span.capture.simulated and not span.capture.simulated_host for span in self.spans)
 
     @cached_property
     def has_one_rank(self) -> bool:
@@ -178,26 +58,6 @@ class RunData:
             return self.world_size == 1
         steps = [step for line in self.communication.lines for step in line.steps]
         return bool(steps) and all(step.communication == 0 for step in steps) and not self.spans[0].rows("comm_ops")
-
-    @cached_property
-    def may_train(self) -> bool:
-        """False if operators of the host were recorded, and neither they nor the kernels belong to a backward pass."""
-        found = [table for span in self.spans if (table := span.table("operators")) is not None]
-        if not found:
-            return True
-        found += [table for span in self.spans if (table := span.table("kernels")) is not None]
-        return any(table.text("name").matching(lambda name: bool(_TRAINS.search(name))).any() for table in found)
-
-    @cached_property
-    def framework(self) -> str:
-        """ "PyTorch" or "MindSpore"; "" if unknown, or if ranks differ."""
-        found = {FORMATS[span.format].framework for span in self.spans}
-        return found.pop() if len(found) == 1 else ""
-
-    @property
-    def is_torch(self) -> bool:
-        """The framework is PyTorch, or unknown."""
-        return self.framework != "MindSpore"
 
     @cached_property
     def kernels(self) -> list[RankKernels]:
@@ -214,16 +74,9 @@ class RunData:
         return out
 
     @cached_property
-    def lines(self) -> list[RankLine]:
+    def lines(self) -> list[RankTotals]:
         """One line per rank and device, in rank order."""
-        by_line: dict[tuple[str, Optional[int]], list[RankBudget]] = {}
-        for budget in self.budgets:
-            by_line.setdefault((budget.span, budget.device_id), []).append(budget)
-        spans = {span.token: span for span in self.spans}
-        return [
-            RankLine(spans[span], pipeline_stage(spans[span].capture), _sum(budgets, self.averaged))
-            for (span, _), budgets in by_line.items()
-        ]
+        return totals_of_ranks(self.spans, self.budgets, self.averaged)
 
     @cached_property
     def stages(self) -> list[Optional[int]]:
@@ -236,7 +89,7 @@ class RunData:
     def has_pipeline_waits(self) -> bool:
         """Whether ranks wait for what others send them."""
         waits = (one for ledger in self.ledgers for one in ledger.entries if one.detail == "p2p")
-        return any((line.sums.bubble or 0) > 0 for line in self.lines) or any(one.high_ns > 0 for one in waits)
+        return any((line.bubble or 0) > 0 for line in self.lines) or any(one.high_ns > 0 for one in waits)
 
     @cached_property
     def stage_count(self) -> int:
@@ -305,7 +158,7 @@ class RunData:
     def step_count(self) -> int:
         """Number of averaged steps, or of repeats in a capture without step marks; at least 1."""
         if not self.is_marked:
-            return max((line.sums.repeats or 1 for line in self.lines), default=1)
+            return max((line.repeats or 1 for line in self.lines), default=1)
         return len(self.averaged - {None}) or self.marked_steps
 
     @property
@@ -362,13 +215,6 @@ class RunData:
         return [one for one in found if one.step in self.averaged] or found
 
     @cached_property
-    def allocator_peaks(self) -> list[tuple[SpanData, AllocatorPeak]]:
-        """Peak of the allocators on each NPU."""
-        records = [(span, span.table("memory_record")) for span in self.spans if self.has_npu]
-        found = [(span, allocator_peak(table)) for span, table in records if table is not None]
-        return [(span, peak) for span, peak in found if peak is not None]
-
-    @cached_property
     def idle(self) -> list[tuple[SpanData, list[DeviceIdle]]]:
         """Idle time of the devices of each span whose trace is read."""
         return [(span, idle) for span in self.spans if (idle := idle_of(span))]
@@ -393,9 +239,9 @@ class RunData:
         """Repeats of the work in a ledger: 1 with step marks."""
         return 1 if self.is_marked else self.step_count
 
-    def ledger_of(self, line: RankLine) -> Optional[RankLedger]:
+    def ledger_of(self, line: RankTotals) -> Optional[RankLedger]:
         """The ledger of a line; None without one."""
-        place = line.span.token, line.sums.device_id
+        place = line.span.token, line.device_id
         return next((one for one in self.ledgers if (one.span.token, one.device_id) == place), None)
 
     @cached_property
@@ -403,9 +249,9 @@ class RunData:
         """Names of ranks that have files of steps or kernels, but no usable step times."""
         judged = {one.span.token for one in self.ledgers if one.window_ns > 0}
         return [
-            span.worker_label if span.capture.rank is None else f"rank {span.capture.rank}"
+            rank_name(span)
             for span in self.spans
-            if _has_device_files(span) and (span.token not in judged or _lacks_times(span))
+            if has_device_files(span) and (span.token not in judged or lacks_times(span))
         ]
 
     @cached_property
@@ -429,12 +275,7 @@ class RunData:
     @cached_property
     def idle_items(self) -> list[IdleItems]:
         """Idle time of the averaged steps by item."""
-        return [
-            IdleItems(span, one, {item: rows[kept[rows]] for item, rows in idle_items(span, one).items()})
-            for span, devices in self.idle
-            for one in devices
-            for kept in [self._are_averaged(one)]
-        ]
+        return [idle_items(span, one, self._are_averaged(one)) for span, devices in self.idle for one in devices]
 
     def _are_averaged(self, idle: DeviceIdle) -> NDArray[np.bool_]:
         """Whether the parts of idle time belong to averaged steps."""
@@ -442,47 +283,6 @@ class RunData:
         return kept[idle.gaps.step[idle.parts.gap]] if kept.any() else np.ones(len(idle.parts.gap), dtype=bool)
 
 
-def device_kind_of(span: SpanData) -> str:
-    """ "NPU", "GPU" or "CPU", by the format of a span; "" for a data pipeline alone."""
-    return FORMATS[span.format].device
-
-
-def _has_device_files(span: SpanData) -> bool:
-    """Whether files of steps or kernels were recorded, usable or not."""
-    if device_kind_of(span) not in ("NPU", "GPU"):
-        return False
-    files = (FORMATS[span.format].file(kind) for kind in span.kinds.values())
-    return any(_OF_DEVICE.intersection(file.tables) for file in files if file is not None)
-
-
-def _lacks_times(span: SpanData) -> bool:
-    """Whether steps are computed from kernels, and a good part of these has no times."""
-    kernels = span.table("kernels")
-    if kernels is None or not len(kernels) or not are_computed(span):
-        return False
-    timed = known(kernels.ints("start_ns")) & known(kernels.ints("dur_ns"))
-    lost = sum(
-        one.count for one in span.problems if one.file.endswith(span.source("kernels")) and one.severity == "error"
-    )
-    return bool((~timed).sum() + lost > _MOST_UNTIMED * (len(kernels) + lost))
-
-
 def median_of(values: Sequence[float]) -> float:
     """Median; 0 for none."""
     return float(median(values)) if values else 0.0
-
-
-def _whole(budget: RankBudget) -> int:
-    """Sum of the known parts of a step."""
-    parts = (budget.computing, budget.communication_not_overlapped, budget.copying, budget.free)
-    return sum(part or 0 for part in parts)
-
-
-def _sum(budgets: Sequence[RankBudget], averaged: Collection[Optional[str]]) -> RankBudget:
-    """Sums of the known values over the averaged steps; None if no step has the value."""
-    budgets = [budget for budget in budgets if budget.step in averaged] or budgets
-    sums: dict[str, Any] = {}
-    for name in _SUMMED:
-        known = [value for budget in budgets if (value := getattr(budget, name)) is not None]
-        sums[name] = sum(known) if known else None
-    return replace(budgets[0], step=None, **sums)

@@ -7,7 +7,7 @@ from typing import Optional
 from tb_npu_plugin.analysis.data_pipeline import Pipeline, analyse_pipeline
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData
-from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.findings.text import duration, percent, rank_name
 from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
@@ -24,7 +24,7 @@ def find(run: RunData) -> list[Finding]:
         return []
     gap, rank = _gap(ledger), ledger.rank
     figures = {"time": duration(gap), "share": percent(gap / ledger.window_ns)}
-    name = ledger.span.worker_label if rank is None else f"rank {rank}"
+    name = rank_name(ledger.span)
     slow, is_busy = next((found for span in run.spans if (found := _bottleneck(span)) is not None), (None, False))
     message = Message("finding.step_gap", rank=name, **figures)
     fix = Message("fix.step_gap")

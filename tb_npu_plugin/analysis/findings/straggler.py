@@ -9,7 +9,8 @@ from typing import Optional
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.outliers import LEAST_PEERS, outliers
 from tb_npu_plugin.analysis.findings.pipeline import bubble_of
-from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData, median_of
+from tb_npu_plugin.analysis.findings.rank_totals import RankTotals
+from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
@@ -53,7 +54,7 @@ class Held:
 class Straggler:
     """A slow rank and how it is known. kind: key of _FIX. cost_ns: per step."""
 
-    line: RankLine
+    line: RankTotals
     kind: str
     message: Message
     cost_ns: float
@@ -71,14 +72,14 @@ def find(run: RunData) -> list[Finding]:
     return [_finding(run, one) for one in found.values()]
 
 
-def _peers(run: RunData, line: RankLine) -> list[RankLedger]:
+def _peers(run: RunData, line: RankTotals) -> list[RankLedger]:
     """Ledgers of the other ranks: those of its pipeline stage, as stages always wait for each other."""
     others = [one for one in run.ledgers if one.rank != line.span.capture.rank]
     peers = [one for one in others if pipeline_stage(one.span.capture) == line.stage]
     return peers if run.has_stages and peers else others
 
 
-def _communicate_longer(run: RunData, line: RankLine) -> float:
+def _communicate_longer(run: RunData, line: RankTotals) -> float:
     """How much longer another rank communicates than a rank, ns per step, where nothing computes. More than the waits: those
     beside computing delay the transfers behind them."""
     own = run.ledger_of(line)
@@ -88,7 +89,7 @@ def _communicate_longer(run: RunData, line: RankLine) -> float:
     return (max(exposed) - own.total("waiting", "transfer", "communication")) / run.repeats
 
 
-def held_by(run: RunData, line: RankLine) -> Optional[Held]:
+def held_by(run: RunData, line: RankTotals) -> Optional[Held]:
     """The longest wait for a rank; None without one."""
     own, rank = run.ledger_of(line), line.span.capture.rank
     if own is None or rank is None:
@@ -200,7 +201,7 @@ def _computes_longer(run: RunData) -> list[Straggler]:
     lines = run.lines
     key = "finding.straggler.computes_stage" if run.has_stages else "finding.straggler.computes"
     out = []
-    for index, value, median in outliers([line.sums.computing for line in lines], run.stages):
+    for index, value, median in outliers([line.computing for line in lines], run.stages):
         line, count = lines[index], run.step_count
         message = Message(key, rank=line.title, time=duration(value / count), share=percent(value / median - 1))
         out.append(Straggler(line, "computes", message, (value - median - _filled(run, index)) / count))
@@ -220,25 +221,25 @@ def _runs_slower(run: RunData) -> list[Straggler]:
     ratios = [_ratio_of_same_kernels(line) for line in lines]
     out = []
     for index, ratio, _ in outliers(ratios, [0] * len(lines), least_peers=2):
-        stage, sums = run.stages[index], lines[index].sums
+        stage, line = run.stages[index], lines[index]
         has_peers = stage is not None and run.stages.count(stage) >= LEAST_PEERS
-        if has_peers or sums.same_kernels is None or sums.same_kernels_expected is None:
+        if has_peers or line.same_kernels is None or line.same_kernels_expected is None:
             continue
         message = Message(
             "finding.straggler.slower_kernels",
-            rank=lines[index].title,
+            rank=line.title,
             share=percent(ratio - 1),
-            time=duration(sums.same_kernels / count),
-            expected=duration(sums.same_kernels_expected / count),
+            time=duration(line.same_kernels / count),
+            expected=duration(line.same_kernels_expected / count),
         )
-        cost = sums.same_kernels - sums.same_kernels_expected
-        out.append(Straggler(lines[index], "computes", message, cost / count))
+        cost = line.same_kernels - line.same_kernels_expected
+        out.append(Straggler(line, "computes", message, cost / count))
     return out
 
 
-def _ratio_of_same_kernels(line: RankLine) -> Optional[float]:
-    taken, expected = line.sums.same_kernels, line.sums.same_kernels_expected
-    if taken is None or not expected or taken < _LEAST_COMPARED * (line.sums.computing or 0):
+def _ratio_of_same_kernels(line: RankTotals) -> Optional[float]:
+    taken, expected = line.same_kernels, line.same_kernels_expected
+    if taken is None or not expected or taken < _LEAST_COMPARED * (line.computing or 0):
         return None
     return taken / expected
 
@@ -247,7 +248,7 @@ def missing(run: RunData) -> Optional[Unchecked]:
     """Two ranks or more with step times."""
     if len(run.lines) < 2:
         return Unchecked(RULE.id, Message("unchecked.one_rank"), "")
-    known: Sequence[RankLine] = [line for line in run.lines if line.whole_ns]
+    known: Sequence[RankTotals] = [line for line in run.lines if line.whole_ns]
     return None if len(known) > 1 else Unchecked(RULE.id, Message("unchecked.no_step_times"), "")
 
 

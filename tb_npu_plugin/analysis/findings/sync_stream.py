@@ -12,7 +12,7 @@ from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding,
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.idle.blocking_reads import blocking_reads
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.model import SpanData, timeline_of
 
 #: Fewer reads in a step are left out where none of them costs much.
 _LEAST_READS = 3
@@ -38,7 +38,7 @@ def find(run: RunData) -> list[Finding]:
         return [
             finding if reads is None else replace(finding, message=Message("verdict.then", first=message, rest=reads))
         ]
-    counts = {span.token: sum(one.calls for one in blocking_reads(span.timeline)) for span, _ in run.idle}
+    counts = {span.token: sum(one.calls for one in blocking_reads(timeline_of(span))) for span, _ in run.idle}
     span = max((span for span, _ in run.idle), key=lambda one: counts[one.token], default=None)
     if span is None or counts[span.token] < _LEAST_READS * run.all_steps:
         return []
@@ -63,7 +63,7 @@ def find(run: RunData) -> list[Finding]:
 
 def _reads(span: SpanData, steps: int) -> Optional[Message]:
     """How often the host reads from the device, and where; None without reads."""
-    found = blocking_reads(span.timeline)
+    found = blocking_reads(timeline_of(span))
     if not found:
         return None
     places = ", ".join(

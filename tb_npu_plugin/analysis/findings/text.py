@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tb_npu_plugin.model import SpanData
+
 _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 
 
@@ -29,3 +31,8 @@ def size(count: float) -> str:
         if count >= unit:
             return f"{count / unit:.2f} {name}"
     return f"{count:.0f} B"
+
+
+def rank_name(span: SpanData) -> str:
+    """ "rank 3"; the worker's name if the rank is unknown."""
+    return span.worker_label if span.capture.rank is None else f"rank {span.capture.rank}"

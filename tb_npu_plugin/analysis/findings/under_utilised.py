@@ -10,7 +10,8 @@ from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.kernel_costs import LEAST_KERNEL_NS, costs, kernel_finding, missing_column
 from tb_npu_plugin.analysis.findings.kernel_groups import KernelGroup, largest_group, unaligned
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
-from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
+from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
+from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.kernels.bound import COUNTERS, NO_BOUND, bounds
 from tb_npu_plugin.analysis.kernels.meaning import PRODUCTS

@@ -55,10 +55,11 @@ def _verdict(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     """The largest loss of the ledgers and the finding that explains it; a finding that costs more comes first. findings: the
     highest cost first."""
     if not run.step_ns or run.judgement.kind == "unknown":
-        text = Message("verdict.cpu" if run.is_of_cpu else "verdict.unknown")
+        text = Message("verdict.cpu" if run.recorded.is_of_cpu else "verdict.unknown")
         return RunVerdict("unknown", None, "unknown", text, text, 0, None)
     judgement, costly = run.judgement, _costly(findings, run)
-    most = costly[0] if costly else None
+    # The ledger holds all losses of the step: of a healthy run, only what is inside computing can exceed them.
+    most = next((one for one in costly if judgement.kind != "healthy" or one.part == "computing"), None)
     explaining = next((one for one in costly if _is_about(one, judgement)), None)
     loss = 0 if judgement.entry is None else judgement.entry.ns
     is_larger = most is not None and most.cost_ns >= loss and most is not explaining
@@ -72,7 +73,7 @@ def _verdict(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     if run.unjudged:
         text = Message("verdict.unjudged", ranks=", ".join(run.unjudged))
         return RunVerdict("unexplained", ledger, "unexplained", text, text_of([text, parts]), 0, 0.0)
-    if any(one.cost_ns >= SEVERITIES[-1][1] * run.step_ns for one in findings if not one.causes):
+    if not costly and any(one.cost_ns >= SEVERITIES[-1][1] * run.step_ns for one in findings if not one.causes):
         text = Message("verdict.short", step=step)
     else:
         least = min(one.total("computing") / one.window_ns for one in run.ledgers if one.window_ns > 0)
@@ -123,7 +124,7 @@ def _of_ledger(run: RunData, explaining: Optional[Finding], costly: Sequence[Fin
         figures = {"time": duration(saving.cost_ns), "share": percent(saving.cost_ns / run.step_ns)}
         saves = Message("verdict.saves", what=_what(saving), **figures)
     waits = entry.entry == "waiting"
-    simulated = Message("verdict.simulated") if run.is_simulated else ""
+    simulated = Message("verdict.simulated") if run.recorded.is_simulated else ""
     sentence = sentence_of(judgement, run, explaining is not None)
     text = text_of([sentence, excess_text(run.excess) if waits else "", saves, simulated])
     length = Message("verdict.capture" if run.period == "capture" else "verdict.step", step=duration(run.step_ns))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Optional
 
 from tb_npu_plugin.analysis.idle.causes import host_slices
 from tb_npu_plugin.analysis.idle.places import operators_and_frames
+from tb_npu_plugin.model import Timeline
 
 #: The second operator calls the first one: a read counts once.
 _INNER, _OUTER = "aten::_local_scalar_dense", "aten::item"
@@ -26,7 +27,7 @@ class BlockingRead:
     """Calls in the capture."""
 
 
-def blocking_reads(timeline: Any) -> Sequence[BlockingRead]:
+def blocking_reads(timeline: Timeline) -> Sequence[BlockingRead]:
     """The most frequent first. Synchronizations outside operators are left out."""
     calls = host_slices(timeline, "synchronization")
     counts: Counter[tuple[int, int]] = Counter()

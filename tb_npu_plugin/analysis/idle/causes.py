@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.data_pipeline import LOADER_NAMES
 from tb_npu_plugin.analysis.idle.model import BEFORE, LATE, UNKNOWN_LAUNCH, Cause, Gaps, Parts, code_of
 from tb_npu_plugin.analysis.intervals import Intervals, overlap, subtract
+from tb_npu_plugin.model import Timeline
 from tb_npu_plugin.schema import trace_events as words
 from tb_npu_plugin.tables import IntArray
 
@@ -68,7 +69,7 @@ class Cover:
     anchor: IntArray
 
 
-def covers(timeline: Any, tracks: Sequence[int], gaps: Gaps) -> dict[Cause, Cover]:
+def covers(timeline: Timeline, tracks: Sequence[int], gaps: Gaps) -> dict[Cause, Cover]:
     """What covers the gaps, by cause. tracks: of the device; those of the host are added."""
     found = _host_slices(timeline)
     communication = [track for track in tracks if timeline.tracks[track]["process"] in _COMMUNICATION]
@@ -76,12 +77,12 @@ def covers(timeline: Any, tracks: Sequence[int], gaps: Gaps) -> dict[Cause, Cove
     return {cause: _cover(timeline, ids) for cause, ids in found.items()}
 
 
-def host_slices(timeline: Any, cause: Cause) -> IntArray:
+def host_slices(timeline: Timeline, cause: Cause) -> IntArray:
     """Slices of the host that show a cause, by start on each track."""
     return np.concatenate([np.zeros(0, dtype=np.int64), *_host_slices(timeline)[cause]])
 
 
-def _host_slices(timeline: Any) -> dict[Cause, list[IntArray]]:
+def _host_slices(timeline: Timeline) -> dict[Cause, list[IntArray]]:
     host = [n for n in timeline.tracks_of("slices") if timeline.tracks[n]["process"] not in _DEVICE_SIDE]
     codes = _codes_of_names(timeline)
     has_calls = any(timeline.tracks[track]["process"] == words.CANN for track in host)
@@ -99,7 +100,7 @@ def _host_slices(timeline: Any) -> dict[Cause, list[IntArray]]:
     return found
 
 
-def _codes_of_names(timeline: Any) -> NDArray[np.int8]:
+def _codes_of_names(timeline: Timeline) -> NDArray[np.int8]:
     """For each name of the timeline: 0, or 1 + its place in _HOST_NAMES."""
     pattern = re.compile("|".join(f"({names})" for _, names in _HOST_NAMES))
     out = np.zeros(len(timeline.names), dtype=np.int8)
@@ -110,12 +111,12 @@ def _codes_of_names(timeline: Any) -> NDArray[np.int8]:
     return out
 
 
-def _bounds(timeline: Any, track: int) -> tuple[int, int]:
+def _bounds(timeline: Timeline, track: int) -> tuple[int, int]:
     rows = timeline.rows
     return int(rows.first[rows.track_row[track]]), int(rows.first[rows.track_row[track + 1]])
 
 
-def slices_in(timeline: Any, track: int, start: IntArray, end: IntArray) -> IntArray:
+def slices_in(timeline: Timeline, track: int, start: IntArray, end: IntArray) -> IntArray:
     """Slices of a track that overlap intervals; the intervals are sorted and disjoint."""
     rows, out = timeline.rows, []
     for row in range(int(rows.track_row[track]), int(rows.track_row[track + 1])):
@@ -129,7 +130,7 @@ def slices_in(timeline: Any, track: int, start: IntArray, end: IntArray) -> IntA
     return np.concatenate(out) if out else np.zeros(0, dtype=np.int64)
 
 
-def _cover(timeline: Any, ids: Sequence[IntArray]) -> Cover:
+def _cover(timeline: Timeline, ids: Sequence[IntArray]) -> Cover:
     chosen = np.concatenate([np.zeros(0, dtype=np.int64), *ids])
     start = timeline.rows.start[chosen]
     end = start + timeline.rows.dur[chosen]
@@ -173,7 +174,7 @@ class _Cutter:
         return Parts(start[order], end[order], gap[order], cause[order].astype(np.int8), anchor[order])
 
 
-def cut(timeline: Any, tracks: Sequence[int], gaps: Gaps, track_of_task: IntArray) -> Parts:
+def cut(timeline: Timeline, tracks: Sequence[int], gaps: Gaps, track_of_task: IntArray) -> Parts:
     """The parts of all gaps.
 
     While the next task is not launched, what the host does counts (`_HOST_CAUSES`), and the rest is "host_late". From
@@ -205,7 +206,7 @@ def _where(gaps: Gaps, chosen: NDArray[np.bool_]) -> Intervals:
     return Intervals(gaps.start[chosen], gaps.end[chosen])
 
 
-def _waits(timeline: Any, gaps: Gaps, track_of_task: IntArray) -> Cover:
+def _waits(timeline: Timeline, gaps: Gaps, track_of_task: IntArray) -> Cover:
     """Tasks on the stream of the next task, from its launch on. A gap has no kernels, so these are copies, events and
     waits."""
     start = np.where(gaps.launch == LATE, np.maximum(gaps.launched, gaps.start), gaps.start)

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.steps.partition import Step
-from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.model import SpanData, Timeline
 from tb_npu_plugin.schema.trace_events import OVERLAP, OVERLAPS
 from tb_npu_plugin.tables import IntArray, known
 
 FREE = OVERLAPS[-1]
 
 
-def tracks_of_device(timeline: Any, device_id: Optional[int]) -> list[int]:
+def tracks_of_device(timeline: Timeline, device_id: Optional[int]) -> list[int]:
     """Tracks of a device, by the label of their process; all tracks if device_id is None."""
     label = "" if device_id is None else f" {device_id}"
     return [number for number in timeline.tracks_of("slices") if timeline.tracks[number]["label"].endswith(label)]
 
 
-def free_slices(timeline: Any, tracks: Sequence[int]) -> Optional[tuple[IntArray, IntArray]]:
+def free_slices(timeline: Timeline, tracks: Sequence[int]) -> Optional[tuple[IntArray, IntArray]]:
     """(start, end) of the slices of the Free row; None without such a row."""
     for track in tracks:
         if timeline.tracks[track]["process"] == OVERLAP and timeline.tracks[track]["name"] == FREE:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 
 from tb_npu_plugin.analysis.idle.model import StreamQueue
+from tb_npu_plugin.model import Timeline
 from tb_npu_plugin.schema.trace import GPU_LAUNCHES, HOST_TO_DEVICE, INSTANT
 from tb_npu_plugin.tables import IntArray
 
@@ -51,7 +52,7 @@ class Launches:
         return np.asarray(self.start[first][np.minimum(np.searchsorted(known, calls), len(known) - 1)])
 
 
-def launches_of(timeline: Any, tracks: Sequence[int]) -> Launches:
+def launches_of(timeline: Timeline, tracks: Sequence[int]) -> Launches:
     """Launches of the tasks on these tracks."""
     kinds = [kind for kind in (HOST_TO_DEVICE, *GPU_LAUNCHES) if kind in timeline.flow_kinds]
     call, task = timeline.flow_pairs(kinds[0] if kinds else HOST_TO_DEVICE)
@@ -82,7 +83,7 @@ def clock_error(launches: Launches) -> Optional[int]:
     return max(0, -int(np.partition(latency, place)[place]))
 
 
-def queues_of(launches: Launches, timeline: Any) -> list[StreamQueue]:
+def queues_of(launches: Launches, timeline: Timeline) -> list[StreamQueue]:
     """Statistics of each track with launches."""
     out = []
     for track in np.flatnonzero(np.bincount(launches.track)).tolist():

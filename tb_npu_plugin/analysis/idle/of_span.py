@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from tb_npu_plugin.analysis.idle.launches import Launches, clock_error, launches
 from tb_npu_plugin.analysis.idle.model import BEFORE, LATE, UNKNOWN_LAUNCH, DeviceIdle, Gaps, code_of
 from tb_npu_plugin.analysis.steps.of_span import steps_and_source
 from tb_npu_plugin.analysis.steps.partition import Step
-from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.model import SpanData, Timeline
 from tb_npu_plugin.schema.formats import KINETO
 from tb_npu_plugin.tables import IntArray
 
@@ -35,7 +35,9 @@ def idle_of(span: SpanData) -> list[DeviceIdle]:
     return found
 
 
-def _of_device(span: SpanData, timeline: Any, device: Optional[int], steps: Sequence[Step]) -> Optional[DeviceIdle]:
+def _of_device(
+    span: SpanData, timeline: Timeline, device: Optional[int], steps: Sequence[Step]
+) -> Optional[DeviceIdle]:
     """Idle time of a device; None if the span has neither a Free row nor kernels. device: None for the only device."""
     tracks = tracks_of_device(timeline, device)
     is_gpu = span.format == KINETO.id
@@ -62,7 +64,7 @@ def _of_device(span: SpanData, timeline: Any, device: Optional[int], steps: Sequ
 
 
 def _around_calls(
-    timeline: Any, launches: Launches, gaps: Gaps, track: IntArray
+    timeline: Timeline, launches: Launches, gaps: Gaps, track: IntArray
 ) -> tuple[Gaps, IntArray, NDArray[np.bool_]]:
     """Cut the gaps of a GPU where the call that launches the next task begins and returns. CUDA has no clock error.
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.idle.model import Cause, DeviceIdle, code_of
+from tb_npu_plugin.model import Timeline
 from tb_npu_plugin.schema import trace
 from tb_npu_plugin.tables import IntArray
 
@@ -39,7 +40,7 @@ class Places:
     frame: IntArray
 
 
-def places_of(idle: DeviceIdle, timeline: Any, rows: Optional[IntArray] = None) -> Places:
+def places_of(idle: DeviceIdle, timeline: Timeline, rows: Optional[IntArray] = None) -> Places:
     """Operator and frame of each part, or of these parts."""
     parts = idle.parts
     rows = np.arange(len(parts.start)) if rows is None else rows
@@ -57,26 +58,26 @@ def places_of(idle: DeviceIdle, timeline: Any, rows: Optional[IntArray] = None) 
     return Places(filler, *_around(timeline, site))
 
 
-def operators_and_frames(timeline: Any, calls: IntArray) -> tuple[IntArray, IntArray]:
+def operators_and_frames(timeline: Timeline, calls: IntArray) -> tuple[IntArray, IntArray]:
     """Innermost operator and Python function with a source file around each call of CANN or the runtime; -1 if unknown. A
     function outside PyTorch comes first."""
     enclosing = _enclosing(timeline, calls)
     return _own_code(timeline, np.where(enclosing >= 0, enclosing, calls))
 
 
-def launching_places(timeline: Any, tasks: IntArray) -> tuple[IntArray, IntArray]:
+def launching_places(timeline: Timeline, tasks: IntArray) -> tuple[IntArray, IntArray]:
     """The same of the launch of each task of the device."""
     return _own_code(timeline, _launching_operators(timeline, tasks))
 
 
-def _own_code(timeline: Any, site: IntArray) -> tuple[IntArray, IntArray]:
+def _own_code(timeline: Timeline, site: IntArray) -> tuple[IntArray, IntArray]:
     operator, frame = _around(timeline, site)
     python = timeline.category_code(trace.PYTHON_FUNCTION)
     own = _nearest(timeline, site, python, lambda slices: _are_named(timeline, slices, (*_NO_FILE, *_LIBRARY)))
     return operator, np.where(own >= 0, own, frame)
 
 
-def _around(timeline: Any, slices: IntArray) -> tuple[IntArray, IntArray]:
+def _around(timeline: Timeline, slices: IntArray) -> tuple[IntArray, IntArray]:
     operator, python = timeline.category_code(trace.CPU_OP), timeline.category_code(trace.PYTHON_FUNCTION)
     return (
         _nearest(timeline, slices, operator, lambda own: _are_named(timeline, own, (trace.STEP_MARK,))),
@@ -84,7 +85,7 @@ def _around(timeline: Any, slices: IntArray) -> tuple[IntArray, IntArray]:
     )
 
 
-def _fillers(timeline: Any, site: IntArray, start: IntArray) -> IntArray:
+def _fillers(timeline: Timeline, site: IntArray, start: IntArray) -> IntArray:
     """The slice that fills the time from `start` to the start of each slice `site`, on its thread; -1 if none does."""
     rows = timeline.rows
     end = rows.start[site]
@@ -103,14 +104,14 @@ def _fillers(timeline: Any, site: IntArray, start: IntArray) -> IntArray:
     return np.where(is_longer, -1, out)
 
 
-def _are_named(timeline: Any, slices: IntArray, others: tuple[str, ...]) -> NDArray[np.bool_]:
+def _are_named(timeline: Timeline, slices: IntArray, others: tuple[str, ...]) -> NDArray[np.bool_]:
     """Whether the name of each slice begins with none of `others`."""
     codes, places = np.unique(timeline.name[slices], return_inverse=True)
     known = [not name.startswith(others) for name in timeline.names.take(codes)]
     return np.array(known, dtype=bool)[places]
 
 
-def _launching_operators(timeline: Any, tasks: IntArray) -> IntArray:
+def _launching_operators(timeline: Timeline, tasks: IntArray) -> IntArray:
     """Operator that launched each task, by the recorded flows; -1 if unknown."""
     out = np.full(len(tasks), -1, dtype=np.int64)
     for kind in (trace.ASYNC_NPU, trace.ASYNC_MINDSPORE):
@@ -124,7 +125,7 @@ def _launching_operators(timeline: Any, tasks: IntArray) -> IntArray:
     return out
 
 
-def _enclosing(timeline: Any, slices: IntArray) -> IntArray:
+def _enclosing(timeline: Timeline, slices: IntArray) -> IntArray:
     """Deepest slice of the program on the thread of each slice when it starts; -1 without one."""
     rows, tracks = timeline.rows, timeline.tracks
     programs = {tracks[n]["tid"]: n for n in timeline.tracks_of("slices") if tracks[n]["process"] in trace.PROGRAM}
@@ -134,7 +135,7 @@ def _enclosing(timeline: Any, slices: IntArray) -> IntArray:
 
 
 def _nearest(
-    timeline: Any, slices: IntArray, category: int, accepts: Callable[[IntArray], NDArray[np.bool_]]
+    timeline: Timeline, slices: IntArray, category: int, accepts: Callable[[IntArray], NDArray[np.bool_]]
 ) -> IntArray:
     """Nearest accepted slice of a category among each slice and its callers; -1 without one."""
     out = slices.copy()

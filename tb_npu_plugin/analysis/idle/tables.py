@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.idle.model import CAUSES, LAUNCHES, CauseTime, DeviceIdle
 from tb_npu_plugin.analysis.idle.places import Places, places_of
+from tb_npu_plugin.model import Timeline
 from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table, column_texts, from_lists
 
 CAUSE = Column("cause", Kind.TEXT, *column_texts("cause"), "identity")
@@ -34,7 +34,7 @@ def by_cause(sums: Sequence[CauseTime]) -> Table:
     return from_lists(columns, {column.key: [row[at] for row in rows] for at, column in enumerate(columns)})
 
 
-def intervals(idle: DeviceIdle, timeline: Any, rows: IntArray) -> Table:
+def intervals(idle: DeviceIdle, timeline: Timeline, rows: IntArray) -> Table:
     """The intervals in `rows` of `idle.parts`."""
     parts, gaps = idle.parts, idle.gaps
     gap, places = parts.gap[rows], places_of(idle, timeline, rows)
@@ -68,11 +68,11 @@ def by_place(found: Table) -> Table:
     )
 
 
-def _names(timeline: Any, places: Places) -> dict[str, StringColumn]:
+def _names(timeline: Timeline, places: Places) -> dict[str, StringColumn]:
     return {"operator": _name_of(timeline, places.operator), "frame": _name_of(timeline, places.frame)}
 
 
-def _name_of(timeline: Any, slices: IntArray) -> StringColumn:
+def _name_of(timeline: Timeline, slices: IntArray) -> StringColumn:
     """Names of slices; unknown for -1."""
     out = np.full(len(slices), -1, dtype=np.int32)
     chosen = np.flatnonzero(slices >= 0)

@@ -11,6 +11,7 @@ import numpy as np
 from tb_npu_plugin.analysis.communication.first_waits import peer_waits
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.time_range import overlaps
+from tb_npu_plugin.model import timeline_of
 from tb_npu_plugin.tables import IntArray
 
 #: Number of collectives, of ranks of one that are asked for their peers, and of members.
@@ -175,7 +176,7 @@ def _shown_peers(
     out: dict[int, tuple[int, ArrivalSource]] = {}
     for owner in sorted(starts, key=lambda owner: starts[owner])[:_OBSERVERS]:
         wait = run.wait_of(owner, row_of[owner])
-        for peer, time in peer_waits(run.lines[owner].span.timeline, wait) if wait is not None else ():
+        for peer, time in peer_waits(timeline_of(run.lines[owner].span), wait) if wait is not None else ():
             rank, is_seen = _key(run, group, peer), time >= _LEAST_SEEN_NS
             if rank not in out or (is_seen and out[rank][1] == "before"):
                 out[rank] = (starts[owner] + (time if is_seen else 0), "wait" if is_seen else "before")

@@ -107,9 +107,8 @@ def marks_of_timeline(span: SpanData) -> dict[str, tuple[int, int]]:
     timeline = span.timeline
     if timeline is None or timeline.partial is not None:
         return {}
-    names = {
-        code: name[len(STEP_MARK) :] for code, name in enumerate(timeline.names) if (name or "").startswith(STEP_MARK)
-    }
+    names = dict(enumerate(timeline.names.take(np.arange(len(timeline.names)))))
+    names = {code: name[len(STEP_MARK) :] for code, name in names.items() if name.startswith(STEP_MARK)}
     out: dict[str, tuple[int, int]] = {}
     for row in np.flatnonzero(np.isin(timeline.name, list(names))).tolist():
         step, start = names[int(timeline.name[row])], timeline.base_ns + int(timeline.rows.start[row])

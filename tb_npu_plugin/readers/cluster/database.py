@@ -21,7 +21,7 @@ from tb_npu_plugin.readers.database.source import Rows, Source
 from tb_npu_plugin.readers.database.steps import step_table
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.schema import cluster, scan_keys
-from tb_npu_plugin.schema.torch_npu_db_reading import Select, together
+from tb_npu_plugin.schema.torch_npu_db import Select, together
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_TOTAL
 from tb_npu_plugin.tables import Table
 

@@ -11,7 +11,7 @@ from tb_npu_plugin.readers.database.cells import Mask, text_of
 from tb_npu_plugin.readers.database.columns import unknown_of, values_of
 from tb_npu_plugin.readers.database.recording import RecordingWindow
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.schema.torch_npu_db_reading import END, MOMENTS, START, Field, Select
+from tb_npu_plugin.schema.torch_npu_db import END, MOMENTS, START, Field, Select
 from tb_npu_plugin.tables import NULL_INT
 
 #: Columns to read, with their names in the database.

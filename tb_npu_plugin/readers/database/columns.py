@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_npu_plugin.readers.database.cells import Mask, floats_of, ints_of, text_of
 from tb_npu_plugin.readers.shared.spool import GrowingColumn, Spool
-from tb_npu_plugin.schema.torch_npu_db_reading import Content, Field
+from tb_npu_plugin.schema.torch_npu_db import Content, Field
 from tb_npu_plugin.tables import NULL_INT
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.readers.database.source import Rows, Source
 from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.schema import torch_npu_json as names
-from tb_npu_plugin.schema.torch_npu_db_reading import Select
+from tb_npu_plugin.schema.torch_npu_db import Select
 from tb_npu_plugin.tables import NULL_INT, Table
 from tb_npu_plugin.units import DECIMAL_SIZE_UNITS, TIME_UNITS, scale_decimal
 

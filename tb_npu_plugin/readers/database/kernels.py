@@ -12,10 +12,9 @@ from tb_npu_plugin.readers.database.source import Rows, spool_column
 from tb_npu_plugin.readers.database.steps import steps_of_kernels
 from tb_npu_plugin.readers.database.strings import find_rows, take_text
 from tb_npu_plugin.readers.database.windows import assign_steps
-from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS
-from tb_npu_plugin.schema.torch_npu_db import NO_ID
-from tb_npu_plugin.schema.torch_npu_db_reading import Select
+from tb_npu_plugin.schema.torch_npu_db import NO_ID, Select
 from tb_npu_plugin.tables import NULL_INT, Data, IntArray, StringColumn, Table
 
 _TEXTS = (

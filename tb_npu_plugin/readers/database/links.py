@@ -13,9 +13,9 @@ from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.source import Rows
 from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.schema import link_files as files
-from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema.core import ResultFile
-from tb_npu_plugin.schema.torch_npu_db_reading import Select
+from tb_npu_plugin.schema.torch_npu_db import Select
 from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray, Table
 from tb_npu_plugin.units import BANDWIDTH_UNITS
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.source import Rows, spool_column
 from tb_npu_plugin.readers.database.strings import Strings, take_text
-from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.torch_npu_db import TORCH_STRINGS
 from tb_npu_plugin.schema.torch_npu_memory_csv import MEMORY_RECORD, MODULE_MEMORY, OP_MEMORY

@@ -14,7 +14,7 @@ from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.recording import CHUNK_ROWS
 from tb_npu_plugin.readers.database.source import spool_column
 from tb_npu_plugin.readers.shared.spool import IN_MEMORY, Spool
-from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema.metrics import header_of, metric_column
 from tb_npu_plugin.tables import NULL_INT, Column, Data, FloatArray, IntArray, Kind
 

@@ -10,7 +10,7 @@ from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.copies import find_copies
 from tb_npu_plugin.readers.database.source import Rows, spool_column
 from tb_npu_plugin.readers.database.strings import find_rows, take_text
-from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.trace import STEP_MARK
 from tb_npu_plugin.tables import Data, IntArray, StringColumn, Table

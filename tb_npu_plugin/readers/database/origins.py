@@ -9,7 +9,7 @@ import numpy as np
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema import cluster
-from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import Table
 

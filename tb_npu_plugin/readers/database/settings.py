@@ -15,7 +15,7 @@ from tb_npu_plugin.readers.database.opening import open_database
 from tb_npu_plugin.readers.database.source import Source
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.spool import Spool
-from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema import torch_npu_json as names
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.torch_npu_db import PROFILER_DATABASE

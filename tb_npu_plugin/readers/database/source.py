@@ -22,7 +22,7 @@ from tb_npu_plugin.readers.database.recording import CHUNK_ROWS, RecordingWindow
 from tb_npu_plugin.readers.shared.damage import is_damaged, repair
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.spool import Spool
-from tb_npu_plugin.schema.torch_npu_db_reading import (
+from tb_npu_plugin.schema.torch_npu_db import (
     END,
     MOMENTS,
     SELECTS,
@@ -292,7 +292,7 @@ class Source:
         """Return the columns that date the rows: the start, or the only time."""
         return [
             (quote(select.table), quote(name))
-            for select in SELECTS
+            for select in SELECTS.values()
             if select.table in self.tables
             for field in select.fields
             if field.required and field.key in MOMENTS and field.key != END

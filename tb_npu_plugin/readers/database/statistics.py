@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.schema.torch_npu_csv import API_STATISTIC, OP_STATISTIC
-from tb_npu_plugin.schema.torch_npu_db_reading import CANN_API
+from tb_npu_plugin.schema.torch_npu_db import CANN_API
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table
 
 #: Device name of host calls in text exports.

@@ -11,7 +11,7 @@ from tb_npu_plugin.analysis.steps import partition as steps
 from tb_npu_plugin.readers.database.communication import step_of
 from tb_npu_plugin.readers.database.source import Rows, Source
 from tb_npu_plugin.readers.shared.numbered_steps import with_numbered_steps
-from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema.torch_npu_csv import STEP_START, STEP_TRACE, STEP_TRACE_UNIT
 from tb_npu_plugin.tables import NULL_INT, Data, Kind, StringColumn, Table, from_lists
 from tb_npu_plugin.units import TIME_UNITS, scale_decimal

@@ -11,8 +11,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.database.source import Source, spool_column
 from tb_npu_plugin.readers.shared.damage import is_damaged, repair
 from tb_npu_plugin.readers.shared.spool import Spool
-from tb_npu_plugin.schema.torch_npu_db import NO_ID
-from tb_npu_plugin.schema.torch_npu_db_reading import Select
+from tb_npu_plugin.schema.torch_npu_db import NO_ID, Select
 from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn
 from tb_npu_plugin.texts import TextList
 

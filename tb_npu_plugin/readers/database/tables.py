@@ -15,9 +15,9 @@ from tb_npu_plugin.readers.database.progress import DatabaseProgress, size_of
 from tb_npu_plugin.readers.database.source import Rows, Source
 from tb_npu_plugin.readers.database.steps import read_step_trace
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
-from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema.link_files import NIC, ROCE
-from tb_npu_plugin.schema.torch_npu_db_reading import Select
+from tb_npu_plugin.schema.torch_npu_db import Select
 from tb_npu_plugin.tables import Table
 
 
@@ -98,7 +98,7 @@ def read_database(reading: Reading, wanted: Collection[str]) -> Tables:
         known = {schema.RANK_DEVICE.table, *(need.table for part in _TABLE_READERS for need in part.needs)}
         if known.isdisjoint(source.tables):  # if nothing ran during the capture, only RANK_DEVICE exists
             report.add("no_profiler_tables", found=", ".join(sorted(source.tables)))
-        source.report_lost(schema.SELECTS, schema.PROVEN)
+        source.report_lost(schema.SELECTS.values(), schema.PROVEN)
         context = Context(source, reading.show)
         progress.total_rows = source.rows(
             dict.fromkeys(table for part in parts for table in (*part.needs, *part.reads))
@@ -115,5 +115,5 @@ def read_database(reading: Reading, wanted: Collection[str]) -> Tables:
             source.read(select)
         source.count_others({select.table for part in parts for select in (*part.needs, *part.counts)})
         if parts:
-            source.count_unread(schema.SELECTS)
+            source.count_unread(schema.SELECTS.values())
     return out

@@ -48,6 +48,7 @@ _PARTS = (
     "seen.py",
     "model.py",
     "schema",
+    "schema/databases.csv",
     "schema/kernel_meaning.csv",
     "analysis/_packing.*",
     "analysis/grouping.py",

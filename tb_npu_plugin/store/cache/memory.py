@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -39,24 +40,43 @@ class LruCache(Generic[K, V]):
         self._size_of = size_of
         self._lock = threading.Lock()
         self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
+        self._loading: dict[K, Future[V]] = {}
         self._size = 0
 
     def get(self, key: K, load: Callable[[], V]) -> V:
-        """The value of this key, loaded if it is missing. None is not cached. Two threads may load the same value."""
+        """The value of this key, loaded if it is missing. One thread loads it; others that ask meanwhile wait and get its
+        value or its error. None is not cached. `load` must not ask for the same key."""
         with self._lock:
             found = self._values.get(key)
             if found is not None:
                 self._values.move_to_end(key)
                 return found[0]
-        value = load()
-        if value is not None:
-            size = self._size_of(value)
+            running = self._loading.get(key)
+            if running is None:
+                future = self._loading[key] = Future()
+        if running is not None:
+            return running.result()
+        try:
+            value = load()
+            self._store(key, value)
+            future.set_result(value)
+            return value
+        except BaseException as error:
+            future.set_exception(error)
+            raise
+        finally:
             with self._lock:
-                self._size += size - self._values.pop(key, (value, 0))[1]
-                self._values[key] = (value, size)
-                while self._size > self._limit and len(self._values) > 1:
-                    self._size -= self._values.popitem(last=False)[1][1]
-        return value
+                del self._loading[key]
+
+    def _store(self, key: K, value: V) -> None:
+        if value is None:
+            return
+        size = self._size_of(value)
+        with self._lock:
+            self._values[key] = (value, size)
+            self._size += size
+            while self._size > self._limit and len(self._values) > 1:
+                self._size -= self._values.popitem(last=False)[1][1]
 
     @property
     def size(self) -> int:

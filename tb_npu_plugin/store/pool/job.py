@@ -6,21 +6,18 @@ import math
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.messages import Message, shorten_data
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import TORCH_NPU
-from tb_npu_plugin.store.stages import STAGES
+from tb_npu_plugin.store.stages import STAGES, JobState
 
 #: No rate is reported before this, in seconds: it would be noise.
 RATE_AFTER = 0.5
 #: Maximum number of files that a job skips.
 MAX_SKIPPED = 3
-
-JobState = Literal["waiting", "reading", "ready", "failed", "cancelled"]
 
 
 @dataclass(frozen=True)

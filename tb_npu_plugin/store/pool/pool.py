@@ -348,7 +348,7 @@ class Pool:
             meta = process.run(request, on_message)
             problems = [*(problem.as_json() for problem in job.skipped.values()), *meta.get("problems", ())]
             self._cache.commit(job.key, out, {**meta, "problems": problems, "settled": settled})
-            rows = sum(count or 0 for count in meta.get("rows", {}).values())
+            rows = sum(table["rows"] for table in meta.get("tables", {}).values())
             seconds = time.monotonic() - job.started
             where = printable(f"{job.worker} ({job.folder})")
             logger.info("loaded %s of %s: %d rows, %.1f s", job.stage, where, rows, seconds)

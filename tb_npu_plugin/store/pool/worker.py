@@ -47,8 +47,8 @@ from tb_npu_plugin.schema.trace_events import DEVICE_SIDE, HOST_SIDE
 from tb_npu_plugin.store.first_look import FIRST_LOOK, is_due, write_first_look
 from tb_npu_plugin.store.pool.ledger import Ledger
 from tb_npu_plugin.store.pool.limits import limits_of
-from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER, Request
-from tb_npu_plugin.store.tables.short import write_short
+from tb_npu_plugin.store.stages import TIMELINE_FOLDER, Request
+from tb_npu_plugin.store.tables.index import in_timeline, write_tables
 from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.layout import load_packing
 from tb_npu_plugin.store.timeline.open import Timeline
@@ -236,32 +236,29 @@ class _Tables:
         folder = self._request.out / FIRST_LOOK
         with suppress(OSError):  # optional: skip it if the disk is full
             problems = [problem.as_json() for problem in self._log.list()]
-            write_first_look(folder, self.tables, {**self.facts(), "problems": problems})
+            write_first_look(folder, self.tables, self.files(), {**self.facts(), "problems": problems})
             self._progress.show(folder)
         self._has_first_look = True
 
     def facts(self) -> dict[str, Any]:
         """Facts that lists need without the tables."""
-        parts = self._parts()
-        first = {name: next(iter(files)) for name, files in parts.items()}
-        sources = {name: _name(file) for name, file in self._files.items() if name in self.tables}
         return {
             "capture": msgspec.to_builtins(self._capture),
-            "rows": {name: len(table) for name, table in self.tables.items()},
-            "sources": {**first, **sources},
-            "parts": parts,
             "start_ns": _earliest_time(times_within(self.tables)),
             "device_ns": _device_time(self.tables.get("kernels")),
             "steps": _steps(self.tables.get("step_trace")),
         }
 
-    def _parts(self) -> dict[str, dict[str, int]]:
-        """Rows by file of the tables that come from several files."""
-        out: dict[str, dict[str, int]] = {}
+    def files(self) -> dict[str, dict[str, int]]:
+        """Rows of each table by the name of their file."""
+        alone = {
+            name: {_name(file): len(self.tables[name])} for name, file in self._files.items() if name in self.tables
+        }
+        merged: dict[str, dict[str, int]] = {}
         for part, name in self._reader.parts.items():
             if part in self._part_rows and name in self.tables:
-                out.setdefault(name, {})[_name(self._files[part])] = self._part_rows[part]
-        return out
+                merged.setdefault(name, {})[_name(self._files[part])] = self._part_rows[part]
+        return {**alone, **merged}
 
 
 def _name(relative: str) -> str:
@@ -269,7 +266,7 @@ def _name(relative: str) -> str:
 
 
 def _tables(request: Request, log: ProblemLog, progress: Progress, ledger: Ledger) -> dict[str, Any]:
-    """Read all small files. Writes short tables into SHORT_FILE, long ones into TABLES_FILE."""
+    """Read all small files and write their tables."""
     columns = request.out / COLUMNS_FOLDER
     columns.mkdir()
     found, format = _Tables(request, log, progress), FORMATS[request.format]
@@ -283,19 +280,9 @@ def _tables(request: Request, log: ProblemLog, progress: Progress, ledger: Ledge
         progress.end(file.size)
         found.show_first_look(left[1:])
     _read_or_report("", log, found.finish)
-    _write(request.out, found.tables)
+    index = write_tables(request.out, found.tables, found.files())
     shutil.rmtree(columns)  # mapped columns stay readable
-    return found.facts()
-
-
-def _write(out: Path, tables: dict[str, Table]) -> None:
-    """Write the tables of a cache entry."""
-    long = {name: table for name, table in tables.items() if len(table) > SHORT_ROWS}
-    write_short(out / SHORT_FILE, {name: table for name, table in tables.items() if name not in long})
-    if long:
-        from tb_npu_plugin.store.tables.database import write_tables
-
-        write_tables(out / TABLES_FILE, long)
+    return {**found.facts(), "tables": index}
 
 
 def _settings_file(request: Request) -> str:
@@ -358,27 +345,24 @@ def _trace(request: Request, log: ProblemLog, progress: Progress, ledger: Ledger
         log.seen.lose(file.relative, "events")
         return {
             "timeline": False,
-            "rows": {},
-            "stored": [],
+            "tables": {},
             "base_ns": None,
             "has_device": None,
             "marks": [],
             "steps": [],
         }
     timeline = Timeline.open(out, request.folder / file.relative)
-    if tables:
-        _write(request.out, tables)
-    rows = {name: len(table) for name, table in tables.items()}
+    files = {name: {_name(file.relative): len(table)} for name, table in tables.items()}
+    index = write_tables(request.out, tables, files) if tables else {}
     if reader.derive is None and timeline.operator_count:
-        rows["operators"] = timeline.operator_count
+        index["operators"] = in_timeline(timeline.operator_count, _name(file.relative))
     processes = {track["process"] for track in timeline.tracks if track["kind"] == "slices"}
     has_device = not processes.isdisjoint(DEVICE_SIDE)
     if has_device and not processes.isdisjoint(HOST_SIDE) and LAUNCHES.isdisjoint(timeline.flow_kinds):
         log.add(_no_launches(file.relative))
     return {
         "timeline": True,
-        "rows": rows,
-        "stored": list(tables),
+        "tables": index,
         "base_ns": timeline.base_ns,
         "has_device": has_device,
         "marks": [step for step, _, _ in timeline.steps],

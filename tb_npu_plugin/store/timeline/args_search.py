@@ -15,7 +15,7 @@ from tb_npu_plugin.errors import BadRequest, NotFound
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.refusal import raise_if_exhausted
 from tb_npu_plugin.scan.args import ArgsFile, decode
-from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.drawn import Drawn
 from tb_npu_plugin.store.timeline.stats import check_client
 
 Index = NDArray[np.int64]
@@ -26,20 +26,16 @@ MAX_PLACES = 1 << 20
 _VALUES = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def slices_with_arg(
-    timeline: Timeline, key: str, text: str, pieces: Iterator[Index], is_gone: Callable[[], bool]
-) -> Index:
+def slices_with_arg(drawn: Drawn, key: str, text: str, pieces: Iterator[Index], is_gone: Callable[[], bool]) -> Index:
     """Those of the slices (ascending ids, in pieces) with an argument whose value is a text, list or object that holds `text`, or
     the number `text` as the file writes it, ignoring the case of ASCII letters. key: name of the argument, "" for any.
 
     Raises BadRequest if the file holds it more than MAX_PLACES times, NotFound if the file cannot be read, ClientGone.
     """
     try:
-        with timeline.open_args() as file:
+        with drawn.open_args() as file:
             places = _places(file, key, text, is_gone)
-            found = [
-                _verified(timeline, file, key, text, ids, is_gone) for ids in _candidates(timeline, places, pieces)
-            ]
+            found = [_verified(drawn, file, key, text, ids, is_gone) for ids in _candidates(drawn, places, pieces)]
     except OSError as error:
         raise_if_exhausted(error)
         reason = error.strerror or str(error)
@@ -71,10 +67,10 @@ def _written(text: str) -> bytes:
     return b"(?:%b)" % b"|".join(re.escape(form.encode("utf-8", "replace").lower()) for form in forms)
 
 
-def _candidates(timeline: Timeline, places: Index, pieces: Iterator[Index]) -> Iterator[Index]:
+def _candidates(drawn: Drawn, places: Index, pieces: Iterator[Index]) -> Iterator[Index]:
     """Slices with the text somewhere in their arguments."""
     for ids in pieces:
-        begin, length = timeline.args_bounds(ids)
+        begin, length = drawn.args_bounds(ids)
         at = np.searchsorted(places, begin)
         has_place = (begin >= 0) & (at < len(places))
         has_place[has_place] = places[at[has_place]] < (begin + length)[has_place]
@@ -82,12 +78,10 @@ def _candidates(timeline: Timeline, places: Index, pieces: Iterator[Index]) -> I
             yield ids[has_place]
 
 
-def _verified(
-    timeline: Timeline, file: ArgsFile, key: str, text: str, ids: Index, is_gone: Callable[[], bool]
-) -> Index:
+def _verified(drawn: Drawn, file: ArgsFile, key: str, text: str, ids: Index, is_gone: Callable[[], bool]) -> Index:
     """Those whose value of the key holds the text."""
     check_client(is_gone)
-    begin, length = timeline.args_bounds(ids)
+    begin, length = drawn.args_bounds(ids)
     order = np.argsort(begin)
     wanted, key = _lower(text), _lower(key)
     matches = [

@@ -95,7 +95,7 @@ class DerivedFactsJson(TypedDict):
 
 
 class SliceDetailJson(SliceJson):
-    """Answer of /api/timeline/slice."""
+    """Answer to "slice"."""
 
     category: str
     """Category in the trace."""
@@ -130,7 +130,7 @@ FlowJson = TypedDict("FlowJson", {"kind": str, "from": SliceJson, "to": SliceJso
 
 
 class FlowsJson(TypedDict):
-    """Answer of /api/timeline/flows."""
+    """Answer to "flows"."""
 
     flows: list[FlowJson]
     """Flows that start or end at the slice."""
@@ -146,7 +146,7 @@ class ChainLinkJson(SliceJson):
 
 
 class ChainJson(TypedDict):
-    """Answer of /api/timeline/chain: what caused a slice."""
+    """Answer to "chain": what caused a slice."""
 
     links: list[ChainLinkJson]
     """From the outermost caller to the slice itself."""
@@ -160,11 +160,15 @@ class ChainJson(TypedDict):
 Hit = tuple[int, int, int, int, int, int, int]
 
 
-class SearchedJson(TypedDict):
-    """One rank of a search."""
+#: State of the rows that a question is about. "stale": another version is read. "unread": nothing can be shown yet. "none": no such rows.
+SourceState = Literal["ready", "stale", "unread", "none"]
 
-    state: Literal["ready", "stale", "unread"]
-    """ "stale": another version is read; "unread": its trace is not read."""
+
+class SearchedJson(TypedDict):
+    """A source of a search."""
+
+    state: SourceState
+    """Its state."""
     version: str
     """Version of its reading; empty unless ready."""
     total: Optional[int]
@@ -174,7 +178,7 @@ class SearchedJson(TypedDict):
 
 
 class SearchJson(TypedDict):
-    """Answer of /api/timeline/search. Times are ns after the `zero` of their rank."""
+    """Answer to "search". Times are ns after time 0."""
 
     total: int
     """Number of all hits."""
@@ -185,4 +189,4 @@ class SearchJson(TypedDict):
     hits: list[Hit]
     """Slice, start, duration, track, depth, index in `names`, index in `parts`; by start."""
     parts: list[SearchedJson]
-    """The ranks, in the order of the request."""
+    """The sources, in the order of the question."""

@@ -247,7 +247,7 @@ def _common(timeline: Timeline, ids: Index) -> dict[str, IntArray | StringColumn
     """Columns of _SLICE and _TIMES."""
     used, code = np.unique(timeline.name[ids], return_inverse=True)
     return {
-        "id": timeline.first_slice + ids,
+        "id": ids,
         "name": StringColumn(code.astype(np.int32), [timeline.names[one] for one in used.tolist()]),
         "track": timeline.rows.track_of_row(timeline.rows.row_of(ids)),
         "start": timeline.base_ns + timeline.rows.start[ids],

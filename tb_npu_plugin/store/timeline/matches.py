@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.store.timeline.args_search import slices_with_arg
+from tb_npu_plugin.store.timeline.drawn import Drawn
 from tb_npu_plugin.store.timeline.levels import EVERYTHING
 from tb_npu_plugin.store.timeline.name_patterns import names_matching
 from tb_npu_plugin.store.timeline.open import Timeline
@@ -76,7 +77,7 @@ class Matcher:
             `names_matching` and `slices_with_arg` raise.
     """
 
-    def __init__(self, timeline: Timeline, text: str, is_gone: IsGone) -> None:
+    def __init__(self, timeline: Drawn, text: str, is_gone: IsGone) -> None:
         query = parse_slice_query(text)
         self._timeline, self._least, self._most = timeline, query.least, query.most
         self._names = np.ones(len(timeline.names), dtype=np.bool_)
@@ -109,7 +110,7 @@ class Matcher:
                 yield found
 
 
-def matcher(timeline: Timeline, text: str, is_gone: IsGone = lambda: False) -> Matcher:
+def matcher(timeline: Drawn, text: str, is_gone: IsGone = lambda: False) -> Matcher:
     """The matcher of a search; the newest ones are kept, since every window repeats the search."""
     known = timeline.searched.get(text)
     if isinstance(known, Matcher):
@@ -211,8 +212,8 @@ class _Marks:
 
 
 def matching_bars(
-    timeline: Timeline,
-    requested: Sequence[tuple[int, int]],
+    timeline: Drawn,
+    requested: Sequence[int],
     t0: int,
     t1: int,
     px: float,
@@ -227,7 +228,7 @@ def matching_bars(
     while True:
         parts: list[tuple[int, int, int]] = []
         found = _Found()
-        for row, number in requested:
+        for row in requested:
             before = found.count
             low, high = rows.overlapping(row, t0, t1)
             for ids in matching.pieces(low, high, is_gone):
@@ -235,7 +236,7 @@ def matching_bars(
             if is_exact and parts and found.size(timeline) > budget:
                 found.cut(before)
                 break
-            parts.append((number, before, found.count - before))
+            parts.append((row, before, found.count - before))
         excess = found.size(timeline) / (budget * ONE_ROW_FACTOR if is_exact else budget)
         if excess <= 1 or shift >= EVERYTHING:
             return found.bars(timeline, parts, shift)
@@ -252,14 +253,14 @@ class _Found:
     def count(self) -> int:
         return len(self.columns[0])
 
-    def size(self, timeline: Timeline) -> float:
+    def size(self, timeline: Drawn) -> float:
         names = np.unique(timeline.name[self.columns[2]])
         return BAR_BYTES * self.count + NAME_SHARE * timeline.names.size_of(names)
 
     def cut(self, count: int) -> None:
         self.columns = [column[:count] for column in self.columns]
 
-    def add(self, timeline: Timeline, ids: Index, shift: int, own: int) -> None:
+    def add(self, timeline: Drawn, ids: Index, shift: int, own: int) -> None:
         """Add slices of one row, sorted by start. own: index of the first bar of this row."""
         bins, dur = timeline.rows.start[ids] >> shift, timeline.rows.dur[ids]
         heads = np.flatnonzero(np.append(True, bins[1:] != bins[:-1]))
@@ -278,7 +279,7 @@ class _Found:
             self.cut(self.count - 1)
         self.columns = [np.concatenate(pair) for pair in zip(self.columns, new)]
 
-    def bars(self, timeline: Timeline, parts: list[tuple[int, int, int]], shift: int) -> WindowBars:
+    def bars(self, timeline: Drawn, parts: list[tuple[int, int, int]], shift: int) -> WindowBars:
         first, last, longest, count, busy = self.columns
         used, name = np.unique(timeline.name[longest], return_inverse=True)
         start, dur = timeline.rows.start, timeline.rows.dur

@@ -125,7 +125,7 @@ class Members:
             {
                 **columns,
                 "start": timeline.base_ns + columns["start"],
-                "id": timeline.first_slice + ids,
+                "id": ids,
                 "name": StringColumn(code.astype(np.int32), [timeline.names[one] for one in used.tolist()]),
                 "track": self.column("row", ids),
             },

@@ -42,13 +42,7 @@ class Timeline:
         busy: Sum of the durations of all slices before each slice, and the total at the end, in ns.
         steps: (step, start, end) of the step marks, sorted by start.
         partial: Bytes of the file that were read; None: all.
-        first_track, first_slice: Numbers of the first track and slice in requests and answers.
-        trace_ids: Numbers in the trace of the slices of other rows (store/timeline/repacked.py); None: its own rows.
     """
-
-    first_track = 0
-    first_slice = 0
-    trace_ids: Index | None = None
 
     def __init__(self, folder: Path, trace: Path, meta: dict[str, Any]) -> None:
         self._folder, self._trace, self._meta = folder, trace, meta
@@ -111,9 +105,7 @@ class Timeline:
 
     def place(self, slice_id: int) -> tuple[int, int]:
         """(track, depth) of a slice."""
-        row = int(self.rows.row_of(np.array([slice_id]))[0])
-        track = int(self.rows.track_of_row(np.array([row]))[0])
-        return track, row - int(self.rows.track_row[track])
+        return self.rows.place(int(self.rows.row_of(np.array([slice_id]))[0]))
 
     def row_number(self, track: int, depth: int) -> int:
         """Index in the row table; -1 if the track has no such depth."""
@@ -127,9 +119,9 @@ class Timeline:
         track, depth = self.place(slice_id)
         shown = self.tracks[track]
         return {
-            "id": self.first_slice + slice_id,
+            "id": slice_id,
             "name": self.names[int(self.name[slice_id])],
-            "track": self.first_track + track,
+            "track": track,
             "depth": depth,
             "start": int(self.rows.start[slice_id]),
             "dur": int(self.rows.dur[slice_id]),
@@ -230,8 +222,6 @@ class Timeline:
 
     def args_bounds(self, ids: Index) -> tuple[Index, Index]:
         """(offset, length) of the args of slices in that file; offset -1: no args."""
-        if self.trace_ids is not None:
-            ids = self.trace_ids[ids]
         return self._args_offset[ids].astype(np.int64), self._args_length[ids].astype(np.int64)
 
     def flows(self, slice_id: int) -> list[FlowJson]:
@@ -273,7 +263,7 @@ class Timeline:
 
     def numbers_of(self, ids: Index) -> Index:
         """Numbers of slices in answers."""
-        return self.first_slice + ids if self.trace_ids is None else self.trace_ids[ids]
+        return ids
 
     def tracks_of(self, kind: str) -> Sequence[int]:
         """Numbers of the tracks of a kind: "slices" or "counter"."""

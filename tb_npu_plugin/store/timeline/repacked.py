@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Mapping
-from copy import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 
 from tb_npu_plugin.schema import trace as words
 from tb_npu_plugin.store.temporary import scratch
+from tb_npu_plugin.store.timeline.drawn import Drawn
+from tb_npu_plugin.store.timeline.layer import Layer, ReplacedTracksJson
 from tb_npu_plugin.store.timeline.layout import Index, by_start, load_packing, rows_by_depth
-from tb_npu_plugin.store.timeline.levels import Levels, save_levels
+from tb_npu_plugin.store.timeline.levels import Levels, SliceColumns, save_levels
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.rows import Rows
 
+#: Depth of a slice without a row.
+HIDDEN = 4095
 _STREAM = re.compile(r"stream \d+", re.IGNORECASE)
 
 
@@ -30,36 +33,7 @@ class RowGroup:
     ids: Index
 
 
-@dataclass(frozen=True)
-class Packing:
-    """A way to choose other rows. first_track: track t in requests for rows is number first_track + t, less than twice
-    first_track; above the tracks that a page lists (MAX_TRACKS), below derived ones."""
-
-    first_track: int
-    groups: Callable[[Timeline], list[RowGroup]]
-
-
-class RepackedTrackJson(TypedDict):
-    """A track of other rows."""
-
-    tracks: list[int]
-    """Tracks of the trace that it replaces."""
-    row_track: int
-    """Its number in requests for rows."""
-    rows: int
-    """Number of its rows."""
-    slices: int
-    """Number of its slices."""
-
-
-class RepackedJson(TypedDict):
-    """Answer of /api/timeline/repacked."""
-
-    tracks: list[RepackedTrackJson]
-    """In the order of the first of their tracks."""
-
-
-def _without_frames(timeline: Timeline) -> list[RowGroup]:
+def without_frames(timeline: Timeline) -> list[RowGroup]:
     """Each track that has frames of Python, without them."""
     frame = timeline.category_code(words.PYTHON_FUNCTION)
     found = []
@@ -71,7 +45,7 @@ def _without_frames(timeline: Timeline) -> list[RowGroup]:
     return found
 
 
-def _merged_streams(timeline: Timeline) -> list[RowGroup]:
+def merged_streams(timeline: Timeline) -> list[RowGroup]:
     """The streams of each device that has several."""
     devices: dict[str, list[int]] = {}
     for track in timeline.tracks_of("slices"):
@@ -91,62 +65,111 @@ def _bounds(timeline: Timeline, track: int) -> tuple[int, int]:
     return int(rows.first[rows.track_row[track]]), int(rows.first[rows.track_row[track + 1]])
 
 
-#: By name in requests.
-PACKINGS: Mapping[str, Packing] = {
-    "streams": Packing(1 << 17, _merged_streams),
-    "frames": Packing(1 << 18, _without_frames),
-}
+class PackedRows:
+    """Slices of a trace in other rows. ids: their numbers in the trace; rows: the row table, without times. Its tracks are numbered
+    as those of the trace.
+
+    The files of the levels are removed at once: what is mapped stays readable.
+    """
+
+    def __init__(self, trace: Timeline, ids: Index, rows: Rows) -> None:
+        self._trace, self.ids = trace, ids.astype(np.int32)
+        self.rows = Rows(trace.rows.start[ids], trace.rows.dur[ids], rows.first, rows.track_row)
+        self.name, self.category = trace.name[ids], trace.category[ids]
+        busy = np.append(0, np.cumsum(self.rows.dur))
+        columns = SliceColumns(self.rows.start, self.rows.dur, busy, self.name, self.category)
+        with tempfile.TemporaryDirectory(dir=scratch()) as path:
+            self.levels = Levels(Path(path), save_levels(Path(path), columns, self.rows), columns)
+        self.slice_count = len(ids)
+        self.searched: dict[str, Any] = {}
+        self.base_ns, self.tracks = trace.base_ns, trace.tracks
+        self.names, self.curves = trace.names, trace.curves
+        self.category_name, self.open_args = trace.category_name, trace.open_args
+
+    def numbers_of(self, ids: Index) -> Index:
+        """Numbers in the trace."""
+        return self.ids[ids].astype(np.int64)
+
+    def args_bounds(self, ids: Index) -> tuple[Index, Index]:
+        """See Timeline."""
+        return self._trace.args_bounds(self.numbers_of(ids))
 
 
 @dataclass(frozen=True)
-class Repacked:
-    """Other rows of a timeline.
+class Repacked(Layer):
+    """Other rows of a trace. Its slices have the numbers of the trace.
 
     Attributes:
-        timeline: The slices in these rows: what `slices` of the routes needs. Its tracks are numbered as those of the trace.
         groups: What was packed.
-        ids: Number in the trace of each slice of `timeline`.
-        by_id: Indices that sort `ids`.
+        packed: The slices in these rows.
+        by_id: Indices that sort `packed.ids`.
     """
 
-    timeline: Timeline
     groups: list[RowGroup]
-    ids: Index
+    packed: PackedRows
     by_id: Index
+
+    @property
+    def drawn(self) -> Drawn:
+        return self.packed
 
     def find(self, slice_ids: Index) -> Index:
         """Index in `timeline` of slices of the trace; -1 where one is not shown."""
-        if not len(self.ids):
+        if not len(self.packed.ids):
             return np.full(len(slice_ids), -1)
-        at = np.searchsorted(self.ids, slice_ids, sorter=self.by_id)
-        found = self.by_id[np.minimum(at, len(self.ids) - 1)]
-        return np.where(self.ids[found] == slice_ids, found, -1)
+        at = np.searchsorted(self.packed.ids, slice_ids, sorter=self.by_id)
+        found = self.by_id[np.minimum(at, len(self.packed.ids) - 1)]
+        return np.where(self.packed.ids[found] == slice_ids, found, -1)
 
     def neighbours(self, slice_id: int) -> tuple[int | None, int | None] | None:
         """(previous, next) slice of the row that shows a slice of the trace; None if it is not shown."""
         found = int(self.find(np.array([slice_id]))[0])
         if found < 0:
             return None
-        first, end = self.timeline.rows.bounds(int(self.timeline.rows.row_of(np.array([found]))[0]))
+        first, end = self.packed.rows.bounds(int(self.packed.rows.row_of(np.array([found]))[0]))
         return (
-            int(self.ids[found - 1]) if found > first else None,
-            int(self.ids[found + 1]) if found + 1 < end else None,
+            int(self.packed.ids[found - 1]) if found > first else None,
+            int(self.packed.ids[found + 1]) if found + 1 < end else None,
         )
 
-    def as_json(self) -> RepackedJson:
-        """See RepackedJson."""
-        rows, first_track = self.timeline.rows, self.timeline.first_track
-        return {
-            "tracks": [
-                {
-                    "tracks": group.tracks,
-                    "row_track": first_track + group.tracks[0],
-                    "rows": int(rows.track_row[group.tracks[0] + 1] - rows.track_row[group.tracks[0]]),
-                    "slices": len(group.ids),
-                }
-                for group in self.groups
-            ]
-        }
+    @property
+    def size(self) -> int:
+        return len(self.packed.ids)
+
+    def replaced_json(self) -> list[ReplacedTracksJson]:
+        rows = self.packed.rows
+        return [
+            {
+                "tracks": group.tracks,
+                "rows": int(rows.track_row[group.tracks[0] + 1] - rows.track_row[group.tracks[0]]),
+                "slices": len(group.ids),
+            }
+            for group in self.groups
+        ]
+
+
+def places_of(timeline: Timeline, ids: Index, shown: Sequence[Repacked]) -> tuple[Index, Index]:
+    """(track, depth) at which a page shows slices of a trace.
+
+    Args:
+        shown: Rows in place of those of the trace. A slice that is not in them gets a depth that no row has, HIDDEN.
+    """
+    track, depth = _places(timeline.rows, ids)
+    recorded = track.copy()
+    for other in shown:
+        found = other.find(ids)
+        is_shown = found >= 0
+        track[is_shown], depth[is_shown] = _places(other.packed.rows, found[is_shown])
+        for group in other.groups:
+            is_hidden = ~is_shown & np.isin(recorded, group.tracks)
+            track[is_hidden], depth[is_hidden] = group.tracks[0], HIDDEN
+    return track, depth
+
+
+def _places(rows: Rows, ids: Index) -> tuple[Index, Index]:
+    row = rows.row_of(ids)
+    track = rows.track_of_row(row)
+    return track, row - rows.track_row[track]
 
 
 def _pack(timeline: Timeline, groups: list[RowGroup]) -> tuple[Index, Rows]:
@@ -167,17 +190,7 @@ def _pack(timeline: Timeline, groups: list[RowGroup]) -> tuple[Index, Rows]:
     return np.concatenate(ids), Rows(none, none, np.array(first), np.array(track_row))
 
 
-def repack(timeline: Timeline, packing: Packing) -> Repacked:
-    """The rows of a packing. The files of their levels are removed at once: what is mapped stays readable."""
-    groups = packing.groups(timeline)
+def repack(timeline: Timeline, groups: list[RowGroup]) -> Repacked:
+    """The rows of these groups."""
     ids, rows = _pack(timeline, groups)
-    out = copy(timeline)
-    out.rows = Rows(timeline.rows.start[ids], timeline.rows.dur[ids], rows.first, rows.track_row)
-    out.busy = np.append(0, np.cumsum(out.rows.dur))
-    out.name, out.category = timeline.name[ids], timeline.category[ids]
-    with tempfile.TemporaryDirectory(dir=scratch()) as path:
-        slices = out.slice_columns
-        out.levels = Levels(Path(path), save_levels(Path(path), slices, out.rows), slices)
-    out.first_track, out.slice_count, out.searched = packing.first_track, len(ids), {}
-    out.trace_ids = ids.astype(np.int32)
-    return Repacked(out, groups, out.trace_ids, np.argsort(ids, kind="stable").astype(np.int32))
+    return Repacked(timeline, groups, PackedRows(timeline, ids, rows), np.argsort(ids, kind="stable").astype(np.int32))

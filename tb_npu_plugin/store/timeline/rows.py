@@ -52,6 +52,11 @@ class Rows:
             low -= 1
         return low, max(low, high)
 
+    def place(self, row: int) -> tuple[int, int]:
+        """(track, depth) of a row of the table."""
+        track = int(self.track_of_row(np.array([row]))[0])
+        return track, row - int(self.track_row[track])
+
     def find(self, track: Index, time: IntArray, enclosing: NDArray[np.bool_]) -> Index:
         """Slice of a track at a time: the deepest that starts then, else the deepest that encloses it, else one that
         ends then. Where `enclosing` is False and no slice is open: the next to start. -1 without one."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.store.timeline.drawn import Drawn
 from tb_npu_plugin.store.timeline.levels import EVERYTHING, Spans
-from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.tables import IntArray
 
 Index = NDArray[np.int64]
@@ -32,7 +32,7 @@ class WindowBars:
         used: Distinct names, as indices into the timeline's names.
         start, end: Start of the first slice, end of the last.
         count, busy: Number of slices, and sum of their durations.
-        parts: (row number of the request, first bar, number of bars) per row.
+        parts: (row, first bar, number of bars) per row.
         bin: Width of a bin in ns.
     """
 
@@ -55,8 +55,8 @@ def shift_of(px: float) -> int:
 
 
 def bars(
-    timeline: Timeline,
-    requested: Sequence[tuple[int, int]],
+    drawn: Drawn,
+    requested: Sequence[int],
     t0: int,
     t1: int,
     px: float,
@@ -69,19 +69,19 @@ def bars(
     that end before t0. Bins are at most one pixel wide, or wider if the bars would exceed `budget` bytes.
 
     Args:
-        requested: (index in the row table, row number of the request) of each row.
+        requested: Rows of the row table.
         px: ns per pixel.
         is_exact: Return fewer rows, the first of `requested`, instead of wider bins. Only a single row that exceeds
             ONE_ROW_FACTOR times the budget gets wider bins.
     """
-    rows, levels = timeline.rows, timeline.levels
+    rows, levels = drawn.rows, drawn.levels
     shift = shift_of(px)
-    row, numbers = np.array(requested, dtype=np.int64).reshape(-1, 2).T
+    row = np.array(requested, dtype=np.int64)
     overlapping = [rows.overlapping(one, t0, t1) for one in row.tolist()]
     low, high = np.array(overlapping, dtype=np.int64).reshape(-1, 2).T
     shown = len(row)  # number of rows of the answer
     if is_exact:
-        shown = _rows_in_budget(timeline, row, low, high, shift, budget)
+        shown = _rows_in_budget(drawn, row, low, high, shift, budget)
         budget *= ONE_ROW_FACTOR if shown == 1 else 1
     most = budget // BAR_BYTES
     while True:
@@ -90,7 +90,7 @@ def bars(
         if len(pieces) <= (most if pieces.is_final else 2 * most) or shift >= EVERYTHING:
             found = levels.bars(pieces, shift)
             used, name = np.unique(found.level.of_longest("name", found.longest), return_inverse=True)
-            size = BAR_BYTES * len(name) + NAME_SHARE * timeline.names.size_of(used)
+            size = BAR_BYTES * len(name) + NAME_SHARE * drawn.names.size_of(used)
             if size <= budget or shift >= EVERYTHING:
                 break
         if is_exact and shown > 1:  # long names
@@ -110,15 +110,15 @@ def bars(
         level.end(found.after - 1),
         level.first(found.after) - first,
         level.busy(found.after) - level.busy(found.head),
-        list(zip(numbers.tolist(), (np.cumsum(counts) - counts).tolist(), counts.tolist())),
+        list(zip(requested, (np.cumsum(counts) - counts).tolist(), counts.tolist())),
         1 << shift,
     )
 
 
-def _rows_in_budget(timeline: Timeline, row: Index, low: Index, high: Index, shift: int, budget: int) -> int:
+def _rows_in_budget(drawn: Drawn, row: Index, low: Index, high: Index, shift: int, budget: int) -> int:
     """Number of the first rows, at least one, whose bars of 2^shift ns fit the budget."""
     counts = np.zeros(len(row), dtype=np.int64)
     filled = np.flatnonzero(low < high)
-    pieces = timeline.levels.pieces(timeline.rows, Spans(row[filled], low[filled], high[filled]), shift)
+    pieces = drawn.levels.pieces(drawn.rows, Spans(row[filled], low[filled], high[filled]), shift)
     counts[filled] = pieces.high - pieces.low
     return max(1, int(np.count_nonzero(np.cumsum(counts) <= budget // BAR_BYTES)))

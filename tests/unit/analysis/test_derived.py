@@ -18,26 +18,23 @@ from tb_npu_plugin.analysis.derived.registry import derived_rows
 from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.json_encoding import encode_json
-from tb_npu_plugin.server.timeline_api import ROUTES
-from tb_npu_plugin.server.timeline_params import is_derived
 from tb_npu_plugin.tables import NULL_INT
 from tb_npu_plugin.views.base import ViewInput
-from tb_npu_plugin.views.derived import derived_json, facts_json
-from tb_npu_plugin.views.derived_timeline import FIRST_SLICE, FIRST_TRACK, Derived, open_derived
+from tb_npu_plugin.views.derived import Derived, open_derived
 from tb_npu_plugin.views.device_steps import step_marks
 from tb_npu_plugin.views.registry import VIEWS
 from tests.conftest import FIXTURES
+from tests.support.ask import ask, part
 from tests.support.idle import GC, US, idle_span
 from tests.support.span import TestSpan, found_spans, table_of
-from tests.support.trace import decode, event, metadata, open_trace
+from tests.support.trace import event, metadata, open_trace
 
-GET = dict(ROUTES)
-WINDOW = {"t0": "0", "t1": "1000000", "px": "1"}
+WINDOW = {"t0": 0, "t1": 1_000_000, "px": 1}
 
 
 def opened(**more: Any) -> tuple[TestSpan, Derived]:
     span = idle_span(GC, launch=890, first=1, **more)
-    return span, open_derived(derived_rows(span), span.timeline.base_ns, span.timeline.end_ns)
+    return span, open_derived(derived_rows(span), span.timeline)
 
 
 def test_the_idle_row_has_each_interval_with_its_cause() -> None:
@@ -52,30 +49,31 @@ def test_the_idle_row_has_each_interval_with_its_cause() -> None:
     assert int((row.end - row.start).sum()) == idle_of(span)[0].total_ns
 
 
-def test_numbers_of_derived_rows_and_slices_are_beyond_those_of_the_trace() -> None:
+def test_a_derived_row_is_asked_for_as_a_layer() -> None:
     span, derived = opened()
-    (first, *_) = derived_json(derived)["rows"]
-    assert (first["track"], first["name"], first["slices"]) == (FIRST_TRACK, "Idle, by cause", 3)
-    rows = {"rows": str(first["track"] * 4096), **WINDOW}
-    assert is_derived(rows) and not is_derived({"rows": "4096-8191"})
-    header, bars = decode(GET["slices"](derived.timeline, rows)[0])
-    assert bars["id"].tolist() == [FIRST_SLICE, FIRST_SLICE + 1, FIRST_SLICE + 2]
-    _, long = decode(GET["slices"](derived.timeline, {**rows, "q": "dur>=300us"})[0])
-    assert long["id"].tolist() == [FIRST_SLICE + 1, FIRST_SLICE + 2]
-    name = header["names"][bars["name"][1]]
-    at = {"name": name, "at": str(int(bars["start"][1]) + int(header["base"]) - derived.timeline.base_ns)}
-    assert is_derived(at)
-    answer: Any = GET["find"](derived.timeline, at)[0]
-    assert answer["id"] == FIRST_SLICE + 1
-    detail: Any = GET["slice"](derived.timeline, {"id": str(answer["id"])})[0]
-    assert (detail["track"], detail["previous"], detail["next"]) == (FIRST_TRACK, FIRST_SLICE, FIRST_SLICE + 2)
+    layers = {"derived": derived}
+
+    def asked(question: str, **fields: Any) -> Any:
+        return ask(span.timeline, question, layers, layer="derived", **fields)
+
+    (first, *_) = derived.rows_json()
+    assert (first["track"], first["name"], first["slices"]) == (0, "Idle, by cause", 3)
+    header, bars = part(asked("rows", rows=[[0, 0, 0]], **WINDOW), "0")
+    assert bars["id"].tolist() == [0, 1, 2]
+    _, long = part(asked("rows", rows=[[0, 0, 0]], q="dur>=300us", **WINDOW), "0")
+    assert long["id"].tolist() == [1, 2]
+    name, start = header["names"][bars["name"][1]], int(bars["start"][1]) + int(header["base"])
+    assert asked("find", name=name, at=start - derived.timeline.base_ns) == {"id": 1}
+    detail = asked("slice", id=1)
+    assert (detail["track"], detail["previous"], detail["next"]) == (0, 0, 2)
+    assert detail["derived"] is not None and detail["kernel"] is None
+    assert ask(span.timeline, "slice", layers, id=1)["derived"] is None
     assert derived.parts[detail["name"]].id == "garbage_collection"
-    assert GET["slices"](span.timeline, rows)[0] != GET["slices"](derived.timeline, rows)[0]
 
 
 def test_facts_name_the_late_launch_and_the_slices_behind_it() -> None:
-    span, derived = opened()
-    facts = facts_json(derived, FIRST_SLICE + 1, span.timeline)
+    _, derived = opened()
+    facts = derived.facts(1)
     assert [(line["code"], line["params"]) for line in facts["lines"]] == [
         ("derived.idle.gap", {"time": "800.00 µs"}),
         ("derived.idle.late", {"time": "790.00 µs"}),

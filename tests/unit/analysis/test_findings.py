@@ -13,11 +13,11 @@ from tb_npu_plugin.analysis.findings import diagnose as diagnosis
 from tb_npu_plugin.analysis.findings import input_bound, slow_link, stage_imbalance, straggler, unprofiled_rank
 from tb_npu_plugin.analysis.findings.diagnose import at_stake, diagnose
 from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Rule, Subject, severity_of
+from tb_npu_plugin.analysis.findings.rank_totals import RankTotals
 from tb_npu_plugin.analysis.findings.registry import RULES
-from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData
+from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.ledger.judge import Judgement
 from tb_npu_plugin.analysis.ledger.model import Entry, EntryKind, RankLedger
-from tb_npu_plugin.analysis.run.budgets import RankBudget
 from tb_npu_plugin.analysis.run.communication import Hold, RunCommunication
 from tb_npu_plugin.analysis.run.late_peers import LatePeer
 from tb_npu_plugin.messages import Message
@@ -25,9 +25,7 @@ from tb_npu_plugin.model import Capture
 from tests.support.span import TestSpan, table_of
 
 MS = 1_000_000
-TIMES = {"computing": 60, "overlapped": 0, "free": 10}
-NO_TIMES = dict.fromkeys(("copying", "stage", "bubble", "preparing", "exposed_preparing"))
-NO_COMMUNICATION = dict.fromkeys(("elapse", "transit", "wait", "synchronization", "idle"))
+TIMES = {"computing": 60, "free": 10}
 #: Exposed communication of a rank in ms, and what else is unusual.
 Rank = tuple[Optional[float], dict[str, Any]]
 
@@ -41,14 +39,11 @@ def run_of(ranks: Sequence[Rank], stages: Sequence[int | None] = (), **more: Any
             key: value if value is None or key == "repeats" else round(value * MS) for key, value in times.items()
         }
         span = TestSpan(capture=Capture(rank=number), token=f"s{number}")
-        budget = RankBudget(
-            span.token, "", number, None, None, **{**NO_TIMES, **NO_COMMUNICATION, "incomplete": 0, **scaled}
-        )
-        lines.append(RankLine(span, stages[number] if stages else None, budget))
+        lines.append(RankTotals(span, None, stages[number] if stages else None, **scaled))
     longest = max((line.whole_ns for line in lines), default=0)
     times = {"step_times": [(None, longest)], "whole_step_times": [longest]}
     more = {"stage_count": max([1, *(stage or 1 for stage in stages)]), **more}
-    vars(run).update({"lines": lines, "budgets": [line.sums for line in lines], "links": [], **times, **more})
+    vars(run).update({"lines": lines, "budgets": [], "links": [], **times, **more})
     return run
 
 

@@ -93,6 +93,22 @@ def test_waiting_for_other_stages_is_divided_by_cause() -> None:
     assert rows_of(bounded, (), {}, bubble)[1].parts[0].part == "waiting"
 
 
+@pytest.mark.parametrize(
+    ("stages", "culprits", "title"),
+    [
+        ({2: 2, 3: 1}, (), "Waiting for stage 2"),  # a sliver for another stage
+        ({2: 2, 3: 1}, (2,), "Waiting for rank 2"),  # as the sentence
+        ({2: 2, 3: 1}, (3,), "Waiting for stage 2"),
+        ({}, (), "Waiting"),
+    ],
+)
+def test_all_waiting_is_named_as_in_the_sentence(
+    stages: dict[Optional[int], Optional[int]], culprits: tuple[int, ...], title: str
+) -> None:
+    rows = rows_of(LEDGER, (), stages, BubbleParts(127 * MS, 158 * MS, 31 * MS), culprits)
+    assert str(rows[1].title) == title
+
+
 def finding(rule: str, part: Part, subject: Subject = RUN, category: Any = "compute", cost: int = MS) -> Finding:
     return Finding(rule, category, subject, NONE, cost, "measured", part, Confidence("measured"))
 

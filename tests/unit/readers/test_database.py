@@ -16,8 +16,6 @@ from tb_npu_plugin.readers.database import recording
 from tb_npu_plugin.readers.database.events.scan import scan_database
 from tb_npu_plugin.readers.database.settings import with_database_settings
 from tb_npu_plugin.readers.shared.spool import IN_MEMORY, Spool
-from tb_npu_plugin.schema import torch_npu_db as written
-from tb_npu_plugin.schema.torch_npu_db_reading import SELECTS
 from tb_npu_plugin.tables import NULL_INT
 from tests.support.fixtures import FIXTURES
 from tests.unit.readers.databases import change, database_of, read, same
@@ -156,15 +154,6 @@ def test_missing_columns(database: Path) -> None:
     assert [(p.code, p.where, p.expected) for p in problems] == [("missing_table_column", "OP_MEMORY", "size"), lost]
     record = tables["memory_record"]
     assert not record.has("active_bytes") or (record.ints("active_bytes") == NULL_INT).all()
-
-
-def test_what_is_read_is_what_is_written() -> None:
-    """The newest name of each column stands in the declaration of the writer."""
-    enums = dict.fromkeys(written.ENUMS, "id INTEGER, name TEXT")
-    declared = {**written.TABLES, **written.OPTIONAL_TABLES, **written.ANALYSIS_TABLES, **enums}
-    for select in SELECTS:
-        columns = {column.split()[0] for column in declared[select.table].split(",")}
-        assert {field.names[0] for field in select.fields} <= columns, select.table
 
 
 def test_only_what_is_wanted(database: Path) -> None:

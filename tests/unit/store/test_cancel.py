@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -123,8 +124,8 @@ def test_what_ends_between_two_looks_is_not_new(
     assert until(lambda: "kernel_details" in holding.at())
     find = library._entry
 
-    def end_after(key: str) -> Entry | None:
-        found = find(key)
+    def end_after(*args: Any) -> Entry | None:
+        found = find(*args)
         monkeypatch.undo()
         holding.hold()
         assert until(lambda: library.pool.jobs() == [])

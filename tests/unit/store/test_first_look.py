@@ -71,4 +71,4 @@ def test_a_database_shows_its_steps_before_the_metrics_of_its_kernels_are_read(
     kernels = read_short(tmp_path / "out" / SHORT_FILE, "kernels")
     assert [step.step for step in from_step_trace(steps)] == ["11", "12"] == facts["steps"]
     assert from_step_trace(steps) == from_kernels(kernels)
-    assert facts["sources"] == {"step_trace": files[-1].name} and meta["rows"].get("step_trace") is None
+    assert list(facts["tables"]["step_trace"]["files"]) == [files[-1].name] and "step_trace" not in meta["tables"]

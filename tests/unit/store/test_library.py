@@ -133,8 +133,9 @@ def test_a_file_still_being_written_is_shown_said_and_read_again_when_it_has_set
 
     before = library.generation
     monkeypatch.setattr(stages, "SETTLED_AFTER", 0)
-    assert library.generation > before, "that it has settled is news"
-    assert library.status(place, "tables").state == "new"
+    settled = library.generation
+    assert settled > before, "that it has settled is news"
+    assert library.status(place, "tables").state == "new" and library.generation == settled, "and once"
     library.read([place], ["tables"])
     span = library.open(place)
     assert span.rows("kernels") == 3 and list(span.problems) == []

@@ -135,7 +135,7 @@ def test_what_the_machine_refuses_is_read_the_next_time(refused: str, figure: in
 
 
 def rows_of(entries: list[Entry]) -> dict[str, int]:
-    return {name: rows for entry in entries for name, rows in entry.meta["rows"].items()}
+    return {name: table["rows"] for entry in entries for name, table in entry.meta["tables"].items()}
 
 
 def test_an_error_of_the_machine_is_raised_not_told() -> None:

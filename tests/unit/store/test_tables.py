@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import duckdb
 import numpy as np
@@ -166,6 +169,37 @@ def test_the_least_recently_used_go_when_there_is_no_room() -> None:
     for _ in range(2):
         assert kept.get(("none", "t"), lambda: loads.append("none")) is None
     assert loads[7:] == ["none", "none"], "what is not there is asked for again"
+
+
+def test_threads_that_ask_meanwhile_wait_for_one_load() -> None:
+    cache: LruCache[str, int] = LruCache(10, lambda value: 1)
+    begun, asked, may_end, loads = Event(), Event(), Event(), []
+
+    def load() -> int:
+        loads.append(1)
+        begun.set()
+        assert may_end.wait(10)
+        if len(loads) > 1:
+            raise OSError("lost")
+        return 7
+
+    def get(key: str) -> int:
+        asked.set()
+        return cache.get(key, load)
+
+    def ask(pool: ThreadPoolExecutor, key: str) -> list[Future[int]]:
+        begun.clear(), asked.clear(), may_end.clear()
+        first = pool.submit(cache.get, key, load)
+        assert begun.wait(10)
+        later = pool.submit(get, key)
+        assert asked.wait(10) and not later.done() and cache.get("other", lambda: 1) == 1, "other keys do not wait"
+        threading.Timer(0.1, may_end.set).start()
+        return [first, later]
+
+    with ThreadPoolExecutor(2) as pool:
+        assert [one.result(10) for one in ask(pool, "a")] == [7, 7] and len(loads) == 1
+        assert {str(one.exception(10)) for one in ask(pool, "b")} == {"lost"} and len(loads) == 2
+    assert cache.get("b", lambda: 8) == 8, "a failure is not kept"
 
 
 def test_size_counts_texts() -> None:

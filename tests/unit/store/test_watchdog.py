@@ -69,7 +69,7 @@ def test_a_file_that_takes_too_much_is_skipped(
     assert job.state == "ready" and entry is not None
     (problem,) = [one for one in entry.meta["problems"] if one["code"] == "too_expensive"]
     assert problem["file"] == "communication.json" and any(word in problem["found"] for word in found)
-    assert entry.meta["rows"]["kernels"] == 1
+    assert entry.meta["tables"]["kernels"]["rows"] == 1
     assert Cache(tmp_path / "cache").get("key") is None, "another server tries again"
 
 

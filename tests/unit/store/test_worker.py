@@ -56,11 +56,16 @@ def request(tmp_path: Path, **content: Any) -> Request:
     return Request("tables", place.span.folder, files_of(place.span, "tables"), tmp_path / "out")
 
 
+def rows_of(meta: dict[str, Any]) -> dict[str, int]:
+    """Rows of each table in the index."""
+    return {name: table["rows"] for name, table in meta["tables"].items()}
+
+
 def test_meta_has_rows_times_steps_and_progress(tmp_path: Path) -> None:
     said: list[dict[str, Any]] = []
     asked = request(tmp_path, rank=3)
     meta = json.loads(json.dumps(worker.run(asked, said.append)))
-    assert meta["rows"] == {"kernels": 2, "step_trace": 1}
+    assert rows_of(meta) == {"kernels": 2, "step_trace": 1}
     assert meta["start_ns"] == 1736408883704643212 and meta["steps"] == ["7"]
     assert meta["device_ns"] == [1736408883704643212, 1736408883704710251]
     assert meta["capture"]["rank"] == 3 and meta["problems"] == [] and meta["changed"] == []
@@ -74,15 +79,16 @@ def test_meta_has_the_files_of_each_table(tmp_path: Path) -> None:
     (place,) = scan({"": FIXTURES / "results" / "mindinsight_single"}).places()
     asked = Request("tables", place.span.folder, files_of(place.span, "tables"), tmp_path, format=place.span.format)
     meta = json.loads(json.dumps(worker.run(asked, lambda message: None)))
-    assert meta["parts"] == {
+    files = {name: table["files"] for name, table in meta["tables"].items()}
+    assert {name: found for name, found in files.items() if len(found) > 1} == {
         "op_statistic": {"aicore_intermediate_0_type.csv": 12, "aicpu_intermediate_0.csv": 3},
         "op_totals": {"aicore_intermediate_0_detail.csv": 145, "framework_raw_0.csv": 144, "flops_0.txt": 21},
         "minddata_batches": {"device_queue_profiling_0.txt": 20, "minddata_aicpu_0.txt": 20},
     }
-    assert meta["sources"]["op_statistic"] == "aicore_intermediate_0_type.csv"
-    assert meta["sources"]["op_totals"] == "aicore_intermediate_0_detail.csv"
-    assert meta["sources"]["minddata_batches"] == "device_queue_profiling_0.txt"
-    assert not any(name.startswith("_") for name in [*meta["rows"], *meta["sources"]])
+    assert next(iter(files["op_statistic"])) == "aicore_intermediate_0_type.csv"
+    assert next(iter(files["op_totals"])) == "aicore_intermediate_0_detail.csv"
+    assert next(iter(files["minddata_batches"])) == "device_queue_profiling_0.txt"
+    assert not any(name.startswith("_") for name in files)
 
 
 @pytest.mark.parametrize(("part", "ranks"), [("1", 1), ("", 2)])
@@ -117,7 +123,7 @@ def test_a_file_that_cannot_be_read_is_skipped(
     monkeypatch.setattr(text, "read_file", read_file)
     asked = request(tmp_path)
     meta = worker.run(asked, lambda message: None)
-    assert list(meta["rows"]) == ["kernels"]
+    assert list(meta["tables"]) == ["kernels"]
     (problem,) = meta["problems"]
     assert (problem["code"], problem["file"]) == (code, "ASCEND_PROFILER_OUTPUT/step_trace_time.csv")
     assert problem["lost"] and problem["action"]
@@ -131,7 +137,7 @@ def test_a_defect_in_reading_the_settings_does_not_cost_the_tables(
 
     monkeypatch.setattr(capture, "read_capture", read_capture)
     meta = worker.run(request(tmp_path), lambda message: None)
-    assert meta["rows"] == {"kernels": 2, "step_trace": 1} and meta["capture"]["rank"] is None
+    assert rows_of(meta) == {"kernels": 2, "step_trace": 1} and meta["capture"]["rank"] is None
     assert [(item["code"], item["file"]) for item in meta["problems"]] == [("reader_defect", "profiler_info_0.json")]
 
 
@@ -203,7 +209,7 @@ def test_a_failure_is_reported_with_its_traceback_and_the_process_goes_on(tmp_pa
     with pytest.raises(RequestFailed, match="out-that-is-not-there") as failure:
         process.run(Request("tables", asked.folder, asked.files, tmp_path / "out-that-is-not-there"), lambda m: None)
     assert "Traceback" in failure.value.trace
-    assert process.run(asked, lambda message: None)["rows"]["kernels"] == 2
+    assert rows_of(process.run(asked, lambda message: None))["kernels"] == 2
     process.close()
 
 
@@ -306,7 +312,7 @@ def results_of(asked: Request) -> tuple[dict[str, Any], dict[str, Table], list[P
     meta = json.loads(json.dumps(worker.run(asked, lambda message: None)))
     return (
         meta,
-        {name: read_short(asked.out / SHORT_FILE, name) for name in meta["rows"]},
+        {name: read_short(asked.out / SHORT_FILE, name) for name in meta["tables"]},
         [Problem.from_json(one) for one in meta["problems"]],
     )
 

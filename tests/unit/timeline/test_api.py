@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tracemalloc
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 
@@ -14,7 +15,6 @@ from tb_npu_plugin.errors import BadRequest, NotFound, NotReady
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.server.kernel_facts import kernel_facts
-from tb_npu_plugin.server.timeline_api import ROUTES
 from tb_npu_plugin.store.timeline.levels import EVERYTHING
 from tb_npu_plugin.store.timeline.members import Members
 from tb_npu_plugin.store.timeline.open import Timeline
@@ -22,9 +22,8 @@ from tb_npu_plugin.store.timeline.stats import RangePart, stats
 from tb_npu_plugin.tables import from_lists
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.trace import VIEW
-from tests.support.trace import decode, event, metadata, open_trace, search
-
-GET = dict(ROUTES)
+from tests.support.ask import ask, bars
+from tests.support.trace import event, metadata, open_trace
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +64,7 @@ def test_the_trace_view_lists_the_rows(timeline: Timeline) -> None:
 def test_what_began_long_before_the_window_does_not_cost_its_precision(tmp_path: Path) -> None:
     timeline, _ = open_trace([event("long", 0, 100_000_000), event("short", 90_000_000.001, 0.003)], tmp_path)
     t0 = 90_000_000_000
-    data, _ = GET["slices"](timeline, {"rows": "0-1", "t0": str(t0), "t1": str(t0 + 10), "px": "1"})
-    header, found = decode(data)
+    header, found = bars(timeline, t0=t0, t1=t0 + 10, px=1)
     base = int(header["base"]) - timeline.base_ns
     assert header["unit"] == 1
     assert (int(found["start"][1]) + base, found["dur"][1]) == (t0 + 1, 3)
@@ -82,26 +80,26 @@ def test_bars_have_the_category_of_their_longest_slice(tmp_path: Path) -> None:
     ]
     timeline, _ = open_trace(events, tmp_path)
     for px in (1, 40_000):
-        header, bars = decode(GET["slices"](timeline, {"rows": "0", "t0": "0", "t1": "1000000", "px": str(px)})[0])
-        found = [(header["names"][one], header["categories"][one]) for one in bars["name"].tolist()]
-        assert found == [(timeline.brief(one)["name"], timeline.category_of(one)) for one in bars["id"].tolist()]
+        header, found_bars = bars(timeline, t0=0, t1=1_000_000, px=px)
+        found = [(header["names"][one], header["categories"][one]) for one in found_bars["name"].tolist()]
+        assert found == [(timeline.brief(one)["name"], timeline.category_of(one)) for one in found_bars["id"].tolist()]
     assert len(header["names"]) == len(header["categories"]) == len(header["meanings"]) == len(set(found)) > 2
     plain, _ = open_trace([event("a", 0, 1), event("a", 5, 1)])
-    header, _ = decode(GET["slices"](plain, {"rows": "0", "t0": "0", "t1": "9000", "px": "1"})[0])
+    header, _ = bars(plain, t0=0, t1=9000, px=1)
     assert (header["names"], header["categories"]) == (["a"], [""])
 
 
 def test_search_is_by_start_and_counts_all(timeline: Timeline) -> None:
-    answer: Any = search(timeline, q="ADD", limit="2")
+    answer: Any = ask(timeline, "search", q="ADD", limit=2)
     found = [(answer["names"][hit[5]], *hit[1:5]) for hit in answer["hits"]]
     assert (answer["total"], found) == (3, [("aten::Add", 0, 100_000, 0, 0), ("aten::add_", 10_000, 20_000, 0, 1)])
-    none = search(timeline, q="no")
+    none = ask(timeline, "search", q="no")
     assert (none["total"], none["hits"], [part["total"] for part in none["parts"]]) == (0, [], [0])
 
 
 def test_search_near_a_moment(timeline: Timeline) -> None:
     def hits(near: int) -> tuple[int, list[int]]:
-        answer: Any = search(timeline, q="add", limit="2", near=str(near))
+        answer: Any = ask(timeline, "search", q="add", limit=2, near=near)
         assert answer["total"] == 3
         return answer["first"], [hit[1] for hit in answer["hits"]]
 
@@ -112,28 +110,26 @@ def test_search_near_a_moment(timeline: Timeline) -> None:
 
 
 def test_statistics_are_bounded_and_whole_as_csv(timeline: Timeline, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tb_npu_plugin.server.timeline_api.MAX_STATS", 2)
-    params = {"t0": "0", "t1": "300000"}
-    table: Any = GET["stats"](timeline, params)[0]["table"]  # type: ignore[call-overload, index]
+    monkeypatch.setattr("tb_npu_plugin.server.timeline.ranges.MAX_STATS", 2)
+    params = {"t0": 0, "t1": 300_000}
+    table = ask(timeline, "stats", **params)["table"]
     assert (table["data"]["name"], table["rows"], table["total"]) == (["aten::Add", "aten::add_"], 2, 4)
-    text, mime = GET["stats"](timeline, {**params, "format": "csv"})
-    lines = b"".join(text).decode().splitlines()  # type: ignore[arg-type]
-    assert (mime, len(lines), lines[0].split(",")[0]) == ("text/csv", 5, "name")
+    lines = ask(timeline, "stats", format="csv", **params).splitlines()
+    assert (len(lines), lines[0].split(",")[:3]) == (5, ["run", "worker", "name"])
 
 
 def test_find_means_the_slice_of_a_record(tmp_path: Path) -> None:
     found, _ = open_trace([event("a", 0, 100), event("a", 10, 20), event("a", 200, 5), event("ab", 12, 1)], tmp_path)
 
     def start(at: int) -> int:
-        answer: Any = GET["find"](found, {"name": "a", "at": str(at)})[0]
-        return int(found.rows.start[answer["id"]])
+        return int(found.rows.start[ask(found, "find", name="a", at=at)["id"]])
 
     # Files round times to 1 ns; 30_000: the end of a slice still belongs to it
     times = (9_998, 9_999, 10_001, 12_000, 30_000, 40_000, 150_000, 999_999)
     assert [start(at) for at in times] == [0, 10_000, 10_000, 10_000, 10_000, 0, 200_000, 200_000]
-    assert GET["find"](found, {"name": "A"})[0] == {"id": None}
+    assert ask(found, "find", name="A") == {"id": None}
     with pytest.raises(BadRequest):
-        GET["find"](found, {})
+        ask(found, "find")
 
 
 def test_chain_goes_over_queue_and_launch_to_the_frame(tmp_path: Path) -> None:
@@ -169,8 +165,7 @@ def test_chain_goes_over_queue_and_launch_to_the_frame(tmp_path: Path) -> None:
     assert log == []
 
     def chain(name: str) -> Any:
-        chosen: Any = GET["find"](found, {"name": name})[0]
-        return GET["chain"](found, {"id": str(chosen["id"])})[0]
+        return ask(found, "chain", id=ask(found, "find", name=name)["id"])
 
     kernel = chain("kernel")
     assert [(link["name"], link["via"]) for link in kernel["links"]] == [
@@ -187,43 +182,50 @@ def test_chain_goes_over_queue_and_launch_to_the_frame(tmp_path: Path) -> None:
     assert [link["name"] for link in chain("frame")["links"]] == ["frame"]
 
 
-WINDOW = {"t0": "0", "t1": "10", "px": "1"}
+WINDOW = {"t0": 0, "t1": 10}
+ROWS = {**WINDOW, "px": 1, "rows": [[0, 0, 0]]}
 
 
 @pytest.mark.parametrize(
-    ("route", "params", "error"),
+    ("question", "fields", "error"),
     [
-        ("slices", {**WINDOW, "rows": "x"}, BadRequest),
-        ("slices", WINDOW, BadRequest),
-        ("slices", {**WINDOW, "rows": "0", "t1": "0"}, BadRequest),
-        ("slices", {**WINDOW, "rows": "0", "t1": "9" * 30}, BadRequest),
-        ("slices", {**WINDOW, "rows": "0", "px": "0"}, BadRequest),
-        ("slices", {**WINDOW, "rows": "0", "px": "nan"}, BadRequest),
-        ("slices", {**WINDOW, "rows": "0", "px": "1e300"}, BadRequest),
-        ("counter", {**WINDOW, "track": "0"}, NotFound),
-        ("counter", WINDOW, BadRequest),
-        ("slice", {"id": "4"}, NotFound),
-        ("slice", {"id": "-1"}, NotFound),
-        ("slice", {"id": "1.5"}, BadRequest),
+        ("nothing", {}, NotFound),
+        ("rows", {**ROWS, "rows": ["x"]}, BadRequest),
+        ("rows", {**ROWS, "rows": [[0, 0]]}, BadRequest),
+        ("rows", {**ROWS, "t1": 0}, BadRequest),
+        ("rows", {**ROWS, "t1": 10**30}, BadRequest),
+        ("rows", {**ROWS, "t1": 9.5}, BadRequest),
+        ("rows", {**ROWS, "px": 0}, BadRequest),
+        ("rows", {**ROWS, "px": float("nan")}, BadRequest),
+        ("rows", {**ROWS, "px": 1e300}, BadRequest),
+        ("rows", {**ROWS, "new": 1}, BadRequest),
+        ("rows", {**ROWS, "zero": "1e3"}, BadRequest),
+        ("rows", {**ROWS, "zero": "9" * 19}, BadRequest),
+        ("rows", {**ROWS, "rows": [[0, 0, 0]] * 3, "t1": 2**62, "zero": str(-(2**62))}, None),
+        ("rows", {**ROWS, "counters": [0]}, NotFound),
+        ("slice", {"id": 4}, NotFound),
+        ("slice", {"id": -1}, NotFound),
+        ("slice", {"id": 1.5}, BadRequest),
         ("flows", {}, BadRequest),
-        ("stats", {**WINDOW, "tracks": "0,x"}, BadRequest),
-        ("stats", {**WINDOW, "tracks": "2"}, NotFound),
+        ("stats", {**WINDOW, "tracks": [0, "x"]}, BadRequest),
+        ("stats", {**WINDOW, "tracks": [2]}, NotFound),
         ("stats", {**WINDOW, "by": "x"}, BadRequest),
-        ("members", {**WINDOW, "sort": "id"}, BadRequest),
+        ("members", {**WINDOW, "page": {"sort": "id"}}, BadRequest),
+        ("members", {**WINDOW, "page": {"limit": -1}}, BadRequest),
         ("members", {**WINDOW, "format": "xlsx"}, BadRequest),
-        ("counters", {"t0": "5", "t1": "5"}, BadRequest),
-        ("descent", {"id": "4"}, NotFound),
+        ("counters", {"t0": 5, "t1": 5}, BadRequest),
+        ("descent", {"id": 4}, NotFound),
+        ("search", {}, BadRequest),
+        ("search", {"q": " "}, BadRequest),
+        ("search", {"q": "a", "limit": 0}, BadRequest),
+        ("search", {"q": "a", "near": "x"}, BadRequest),
     ],
 )
-def test_bad_parameters(route: str, params: dict[str, str], error: type[Exception], timeline: Timeline) -> None:
-    with pytest.raises(error):
-        GET[route](timeline, params)
-
-
-@pytest.mark.parametrize("params", [{}, {"q": " "}, {"q": "a", "limit": "0"}, {"q": "a", "near": "x"}])
-def test_bad_parameters_of_a_search(params: dict[str, str], timeline: Timeline) -> None:
-    with pytest.raises(BadRequest):
-        search(timeline, **params)
+def test_questions_out_of_range(
+    question: str, fields: dict[str, Any], error: Optional[type[Exception]], timeline: Timeline
+) -> None:
+    with pytest.raises(error) if error else nullcontext():
+        ask(timeline, question, **fields)
 
 
 def test_memory_of_statistics_does_not_grow_with_the_range(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,23 +283,23 @@ def test_the_first_slice_of_a_trace_may_be_a_cause(tmp_path: Path) -> None:
         ],
         tmp_path,
     )
-    call = GET["find"](found, {"name": "AscendCL@mm"})[0]["id"]
-    links = GET["chain"](found, {"id": str(call)})[0]["links"]
+    call = ask(found, "find", name="AscendCL@mm")["id"]
+    links = ask(found, "chain", id=call)["links"]
     assert [(link["id"], link["name"]) for link in links] == [(0, "frame"), (call, "AscendCL@mm")]
 
 
 def test_statistics_of_a_range_without_slices_are_empty(timeline: Timeline) -> None:
-    found = GET["stats"](timeline, {"t0": "250000", "t1": "260000"})[0]
+    found = ask(timeline, "stats", t0=250_000, t1=260_000)
     assert (found["slices"], found["wall"], found["table"]["total"]) == (0, 10_000, 0)
 
 
 def test_statistics_are_the_same_tile_by_tile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found, _ = open_trace([event("long", 0, 1000), *(event("a", 20 * at, 10) for at in range(50))], tmp_path)
-    range_ = {"t0": "0", "t1": "1000000"}
-    whole = GET["stats"](found, range_)[0]
+    range_ = {"t0": 0, "t1": 1_000_000}
+    whole = ask(found, "stats", **range_)
     assert whole["table"]["data"]["self"] == [500_000, 500_000]
     monkeypatch.setattr("tb_npu_plugin.store.timeline.stats.TILE", 8)
-    assert GET["stats"](found, range_)[0] == whole
+    assert ask(found, "stats", **range_) == whole
 
 
 def test_each_level_is_coarser_than_the_one_before(tmp_path: Path) -> None:

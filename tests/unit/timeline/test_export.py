@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_npu_plugin.server.timeline_api import ROUTES
 from tb_npu_plugin.store.timeline import export
 from tb_npu_plugin.store.timeline.matches import Placed
 from tb_npu_plugin.store.timeline.open import Timeline
+from tests.support.ask import ask
 from tests.support.trace import event, flow, metadata, open_trace
 
-EXPORT: Any = dict(ROUTES)["export"]
-WHOLE = {"t0": "0", "t1": str(10**12)}
+WHOLE = {"t0": 0, "t1": 10**12}
 
 
 @pytest.fixture
@@ -41,10 +40,8 @@ def timeline(tmp_path: Path) -> Timeline:
     return open_trace(events, tmp_path)[0]
 
 
-def exported(timeline: Timeline, **params: str) -> Any:
-    content, mime = EXPORT(timeline, {**WHOLE, **params})
-    assert mime == "application/json"
-    return json.loads(b"".join(content))
+def exported(timeline: Timeline, **fields: Any) -> Any:
+    return json.loads(ask(timeline, "export", **{**WHOLE, **fields}))
 
 
 def slices(timeline: Timeline) -> list[tuple[Any, ...]]:
@@ -103,10 +100,10 @@ def test_slices_of_a_thread_are_nested_for_other_viewers(timeline: Timeline) -> 
 
 
 def test_a_range_has_what_overlaps_it_and_whole_flows(timeline: Timeline) -> None:
-    found = exported(timeline, t0="60000", t1="61000", tracks="0")["traceEvents"]
+    found = exported(timeline, t0=60_000, t1=61_000, tracks=[0])["traceEvents"]
     assert sorted(one["name"] for one in found if one["ph"] == "X") == ["instant", "outer"]
     assert not [one for one in found if one["ph"] in "sfC"]
-    everything = exported(timeline, t0="100000", t1="100001")
+    everything = exported(timeline, t0=100_000, t1=100_001)
     values = [(one["ts"], one["args"]) for one in everything["traceEvents"] if one["ph"] == "C"]
     assert sorted(values, key=str) == [(100, {"B": 1.0}), (100, {"KB": 100 / 3})], "the values at its start"
     assert everything["otherData"]["base_ns"] == str(timeline.base_ns)

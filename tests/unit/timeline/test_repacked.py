@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_npu_plugin.server import timeline_params as read
-from tb_npu_plugin.server.timeline_api import ROUTES
+from tb_npu_plugin.service.layers import LAYERS
 from tb_npu_plugin.store.timeline.open import Timeline
-from tb_npu_plugin.store.timeline.repacked import PACKINGS, Repacked, repack
+from tb_npu_plugin.store.timeline.repacked import HIDDEN, Repacked, places_of
+from tests.support.ask import ask, bars
 from tests.support.trace import decode, event, flow, metadata, open_trace
 
-GET = dict(ROUTES)
+PACKINGS = ("streams", "frames")
 Raw = tuple[str, int, int]
 
 
@@ -52,15 +52,13 @@ def timeline(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
 
 
 def _shown(timeline: Timeline, name: str) -> Repacked:
-    return repack(timeline, PACKINGS[name])
+    found = LAYERS[name].build(timeline, None)  # type: ignore[arg-type]
+    assert isinstance(found, Repacked)
+    return found
 
 
 def _answer(other: Repacked, px: float = 1, **more: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    rows = [
-        f"{one['row_track'] * 4096}-{one['row_track'] * 4096 + one['rows'] - 1}" for one in other.as_json()["tracks"]
-    ]
-    window = {"t0": "0", "t1": str(10**9), "px": str(px), "rows": ",".join(rows), **more}
-    return decode(GET["slices"](other.timeline, window)[0])
+    return bars(other.timeline, layers={"packed": other}, layer="packed", t0=0, t1=10**9, px=px, **more)
 
 
 @pytest.mark.parametrize("name, tracks", [("frames", [[0], [1]]), ("streams", [[3, 4]])])
@@ -68,7 +66,7 @@ def test_the_rows_hold_each_chosen_slice_once_with_its_own_number(
     timeline: Timeline, name: str, tracks: list[list[int]]
 ) -> None:
     other = _shown(timeline, name)
-    assert [one["tracks"] for one in other.as_json()["tracks"]] == tracks
+    assert [one["tracks"] for one in other.replaced_json()] == tracks
     header, columns = _answer(other)
     wanted = [
         number
@@ -90,11 +88,11 @@ def test_rows_are_as_few_as_the_slices_allow_and_those_of_a_row_do_not_overlap(t
     other = _shown(timeline, name)
     header, columns = _answer(other)
     rows = defaultdict(int)
-    for row, first, count in header["rows"]:
+    for track, _, first, count in header["rows"]:
         start, end = (columns[key][first : first + count].tolist() for key in ("start", "end"))
         assert all(before <= after for before, after in zip(end, start[1:]))
-        rows[row // 4096] += 1
-    for one in other.as_json()["tracks"]:
+        rows[track] += 1
+    for one in other.replaced_json():
         group = next(group for group in other.groups if group.tracks == one["tracks"])
         edges = [(int(timeline.rows.start[at]), 1) for at in group.ids]
         edges += [(int(timeline.rows.start[at] + timeline.rows.dur[at]), -1) for at in group.ids]
@@ -102,7 +100,7 @@ def test_rows_are_as_few_as_the_slices_allow_and_those_of_a_row_do_not_overlap(t
         for _, step in sorted(edges):
             open_now += step
             most = max(most, open_now)
-        assert (rows[one["row_track"]], one["rows"], one["slices"]) == (most, most, len(group.ids))
+        assert (rows[one["tracks"][0]], one["rows"], one["slices"]) == (most, most, len(group.ids))
 
 
 def test_the_page_is_told_where_a_slice_is_shown(timeline: Timeline) -> None:
@@ -111,54 +109,48 @@ def test_the_page_is_told_where_a_slice_is_shown(timeline: Timeline) -> None:
     places = {}
     for other in repacked:
         header, columns = _answer(other)
-        for row, first, count in header["rows"]:
-            track = row - other.timeline.first_track * 4096
-            places.update(dict.fromkeys(columns["id"][first : first + count].tolist(), track))
+        for track, depth, first, count in header["rows"]:
+            places.update(dict.fromkeys(columns["id"][first : first + count].tolist(), (track, depth)))
     everything = np.arange(timeline.slice_count)
-    for number, row in zip(everything.tolist(), read.row_numbers(timeline, everything, repacked).tolist()):
+    for number, *place in zip(
+        everything.tolist(), *(one.tolist() for one in places_of(timeline, everything, repacked))
+    ):
         track, depth = timeline.place(number)
         is_hidden = timeline.category_of(number) == "python_function"
-        assert row == (track * 4096 + 4095 if is_hidden else places.get(number, track * 4096 + depth))
+        assert tuple(place) == ((track, HIDDEN) if is_hidden else places.get(number, (track, depth)))
+    layers = dict(zip(PACKINGS, repacked))
+
+    def shown(question: str, **fields: Any) -> Any:
+        return ask(timeline, question, layers, shown=PACKINGS, **fields)
 
     launch = next(one for one in range(timeline.slice_count) if timeline.brief(one)["name"] == "launch")
-    detail = GET["slice"](timeline, {"id": str(launch)}, repacked)[0]
+    detail = shown("slice", id=int(launch))
     assert (timeline.place(launch)[1], detail["track"], detail["depth"]) == (1, 0, 0)
-    (found,) = GET["flows"](timeline, {"id": str(launch)}, repacked)[0]["flows"]
+    (found,) = shown("flows", id=int(launch))["flows"]
     assert (timeline.place(found["to"]["id"])[0], found["to"]["track"]) == (4, 3)
-    row = [one for one, place in places.items() if place == found["to"]["track"] * 4096 + found["to"]["depth"]]
+    row = [one for one, place in places.items() if place == (found["to"]["track"], found["to"]["depth"])]
     row.sort(key=lambda one: int(timeline.rows.start[one]))
-    beside = GET["slice"](timeline, {"id": str(found["to"]["id"])}, repacked)[0]
+    beside = shown("slice", id=int(found["to"]["id"]))
     at = row.index(found["to"]["id"])
     assert (beside["previous"], beside["next"]) == (row[at - 1], row[at + 1])
-    first = GET["slice"](timeline, {"id": str(row[0])}, repacked)[0]
+    first = shown("slice", id=int(row[0]))
     assert (first["previous"], first["next"]) == (None, row[1])
-    arrows = {"kind": "0", "t0": "0", "t1": str(10**9), "px": "1"}
-    _, columns = decode(GET["arrows"](timeline, arrows, repacked)[0])
-    assert [int(columns[key][0]) for key in ("from_row", "to_row")] == [0, places[found["to"]["id"]]]
+    _, columns = decode(shown("arrows", kind=0, t0=0, t1=10**9, px=1))
+    ends = [tuple(int(columns[f"{end}_{key}"][0]) for key in ("track", "depth")) for end in ("from", "to")]
+    assert ends == [(0, 0), places[found["to"]["id"]]]
 
 
 def test_a_search_and_wide_bins_count_the_same_slices(timeline: Timeline) -> None:
     other = _shown(timeline, "frames")
     _, wide = _answer(other, px=1e6)
-    assert int(wide["count"].sum()) == len(other.ids) and len(wide["count"]) < len(other.ids)
+    assert int(wide["count"].sum()) == len(other.packed.ids) and len(wide["count"]) < len(other.packed.ids)
     for text in ("1 dur>=2us", "arg:n=2"):
-        everywhere = {"t0": "0", "t1": str(10**9), "px": "1", "rows": f"0-{100 * 4096}", "q": text}
-        _, in_trace = decode(GET["slices"](timeline, everywhere)[0])
+        _, in_trace = bars(timeline, t0=0, t1=10**9, px=1, q=text)
         _, hits = _answer(other, q=text)
-        wanted = sorted(set(in_trace["id"].tolist()) & set(other.ids.tolist()))
+        wanted = sorted(set(in_trace["id"].tolist()) & set(other.packed.ids.tolist()))
         assert sorted(hits["id"].tolist()) == wanted and wanted != sorted(in_trace["id"].tolist())
 
 
 def test_a_trace_without_frames_and_with_single_streams_has_no_other_rows(tmp_path: Path) -> None:
     timeline, _ = open_trace([event("a", 0, 1), metadata("thread_name", 1, 1, name="Stream 1")], tmp_path)
-    assert [_shown(timeline, name).as_json() for name in PACKINGS] == [{"tracks": []}] * 2
-
-
-def test_row_numbers_choose_the_packing() -> None:
-    assert [read.packing_of({"rows": str(track * 4096)}) for track in (0, 19_999, (1 << 17) + 5, (1 << 18) + 5)] == [
-        "",
-        "",
-        "streams",
-        "frames",
-    ]
-    assert read.packings({"repacked": "frames,streams,frames"}) == ["frames", "streams"]
+    assert [_shown(timeline, name).replaced_json() for name in PACKINGS] == [[], []]

@@ -19,7 +19,8 @@ from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.slice_list import list_hits
 from tb_npu_plugin.store.timeline.slice_query import SliceQuery, parse_slice_query
 from tb_npu_plugin.texts import natural_key
-from tests.support.trace import event, metadata, open_trace, search
+from tests.support.ask import ask
+from tests.support.trace import event, metadata, open_trace
 
 NAMES = ("aten::mm", "MatMul_v1", "MatMul_v2", "矩阵 mul", "copy")
 
@@ -81,7 +82,7 @@ def test_a_search_finds_what_a_loop_finds(
         for one in events
         if matches_event(one["name"], one["dur"], one["args"])
     )
-    answer = search(timeline, q=text, limit="1000")
+    answer = ask(timeline, "search", q=text, limit=1000)
     hits = [(answer["names"][hit[5]], hit[1] + timeline.base_ns, hit[2]) for hit in answer["hits"]]
     assert sorted(hits) == wanted
     assert answer["total"] == len(wanted)

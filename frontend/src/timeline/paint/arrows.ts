@@ -2,7 +2,7 @@
 
 import { levelOf } from "../cache";
 import type { ArrowSet } from "../decode";
-import { ROWS_PER_TRACK } from "../lanes";
+import { ROWS_PER_TRACK, trackOfRow } from "../lanes";
 import { rowPlaces, type Scene, shownRange, timeWidth } from "../scene";
 import { timeAt, xAt } from "../viewport";
 
@@ -121,7 +121,7 @@ class Heights {
   of(row: number): number | null {
     const known = this.known.get(row);
     if (known !== undefined) return known;
-    const places = rowPlaces(this.scene, Math.floor(row / ROWS_PER_TRACK), row % ROWS_PER_TRACK);
+    const places = rowPlaces(this.scene, trackOfRow(row), row % ROWS_PER_TRACK);
     const place = places[places.length - 1];
     const middle = place ? place.y + place.height / 2 : null;
     this.known.set(row, middle);

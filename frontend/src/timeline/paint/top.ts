@@ -4,7 +4,7 @@ import { duration } from "../../base/format";
 import { levelOf } from "../cache";
 import { pixelOf } from "../colours";
 import type { SliceRow } from "../decode";
-import { ROWS_PER_TRACK } from "../lanes";
+import { trackOfRow } from "../lanes";
 import { Lookups } from "../lookup";
 import { drawRow, newLine, Picture } from "../raster";
 import { findTrack, type RowProcess } from "../rows";
@@ -83,7 +83,7 @@ export class TopPainter {
     if (width <= 0) return;
     const view = minimapView(scene);
     const lanes = scene.minimapRows.map((row) => {
-      const owner = findTrack(scene.processes, Math.floor(row / ROWS_PER_TRACK))?.process ?? NOBODY;
+      const owner = findTrack(scene.processes, trackOfRow(row))?.process ?? NOBODY;
       const level = levelOf(view.scale / ratio);
       return { owner, bars: scene.caches.slices.pieces(row, limits.start, limits.end, level)[0]?.data };
     });

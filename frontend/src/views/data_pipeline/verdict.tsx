@@ -1,7 +1,7 @@
 import type { DataPipelineJson, PipelineFinding, PipelineOp } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
-import { EN, type Key } from "../../i18n/dictionary";
+import { type Key, TEXTS } from "../../i18n/dictionary";
 import { Card } from "../../widgets";
 import { nameOf } from "./names";
 
@@ -68,7 +68,7 @@ export function findingText(finding: PipelineFinding, operators: readonly Pipeli
   const scale = isCpu ? 1 : 100;
   const general = `data.rule.${finding.rule}` as const;
   const own = `${general}.${op?.name.replace(/Op$/, "") ?? ""}`;
-  return t(own in EN ? (own as Key) : general, {
+  return t(own in TEXTS ? (own as Key) : general, {
     name: op ? nameOf(op) : "",
     value: format.percent(finding.value * scale),
     limit: format.percent(finding.limit * scale),

@@ -1,14 +1,15 @@
-/** Requests of the timeline (docs/http_api.md). */
+/** Questions about the timelines on the page, and their answers in numbers and times of the page. */
 
 import { ApiError, apiUrl, getBinary, getJson, isStale, type Query } from "../../api/client";
 import type {
   ChainJson,
   CollectiveJson,
   CountersJson,
-  DerivedJson,
   DescentJson,
   FlowJson,
   FlowsJson,
+  FoundJson,
+  LayerJson,
   SearchJson,
   SliceDetailJson,
   StatsJson,
@@ -18,15 +19,17 @@ import type {
 } from "../../api/types.gen";
 import { t } from "../../i18n";
 import type { Window } from "../../timeline/cache";
-import type { PartState } from "../../timeline/decode";
-import { laneOffset, laneOfSlice, laneOfTrack } from "../../timeline/lanes";
+import type { SourceState } from "../../timeline/decode";
+import { DERIVED } from "../../timeline/derived";
+import { type LaneOffset, laneOffset, laneOfSlice, laneOfTrack, layerOfSlice } from "../../timeline/lanes";
 import type { TimelineSource } from "../../timeline/loader";
 import type { Area, Range } from "../../timeline/scene";
-import { type AreaRank, areaParts, type MembersOf, placeStats, rowsOf } from "./range/area_rows";
+import { type Asked, askOf, type SourceRef } from "./ask";
+import { type AreaRank, type MembersOf, placeStats, rowsOf } from "./range/area_rows";
 import type { Lanes } from "./ranks/lanes";
 import { placeChain, placeDescent, placeDetail, placeFlow } from "./ranks/placement";
-import { type LaneTimeline, requestRows } from "./ranks/row_source";
-import { MAX_RANKS, partsOf, placeHits, placeSearch, type SearchAnswer, type SearchedRank } from "./search/rank_hits";
+import { type LaneTimeline, requestRows, zeroOf } from "./ranks/row_source";
+import { MAX_RANKS, placeHits, placeSearch, type SearchAnswer, type SearchedRank, sourcesOf } from "./search/rank_hits";
 import { type CollectiveTasks, placeCollective } from "./selection/collective";
 
 /** What the statistics of a range are grouped by. */
@@ -53,7 +56,7 @@ export class TimelineApi {
     > | null = null,
     private readonly least: () => number = () => 0,
     /** The packings that are shown of a reading of a span. */
-    private readonly packingsOf: (span: string, version: string) => string = () => "",
+    private readonly packingsOf: (span: string, version: string) => readonly string[] = () => [],
   ) {}
 
   get source(): TimelineSource {
@@ -68,84 +71,86 @@ export class TimelineApi {
           signal,
         ),
       arrows: (kind, window, signal) => {
-        const repacked = this.packingsOf(this.span, this.version);
-        return this.binary("arrows", { kind, ...range(window), repacked }, signal);
+        const shown = this.packingsOf(this.span, this.version);
+        const query = askOf("arrows", [this.own], { kind, ...range(window), shown });
+        return this.current(getBinary(...query, signal));
       },
     };
   }
 
   /** The derived rows of a rank. Throws an ApiError with status 503 while the server reads what the rows need. */
-  async derived(lane: number): Promise<DerivedJson> {
+  async derived(lane: number): Promise<LayerJson> {
     const { span, version } = this.timelineOf(lane) ?? this.open;
-    return this.current(getJson<DerivedJson>("timeline/derived", { span, version }), lane);
+    return this.current(getJson<LayerJson>(...askOf("layer", [{ span, version, layer: DERIVED }])), lane);
   }
 
   /** Steps on the device. Throws an ApiError with status 503 while the server reads what they need. */
   async steps(): Promise<StepMarkJson[]> {
-    return (await this.json<StepMarksJson>("steps", {})).steps;
+    return (await this.json<StepMarksJson>("steps")).steps;
   }
 
   async slice(id: number, signal?: AbortSignal): Promise<SliceDetailJson> {
     const lane = await this.laneOf(id);
-    return placeDetail(await this.ofSlice("slice", id, lane, signal), lane.offset);
+    const detail = await this.ofSlice<SliceDetailJson>("slice", id, lane, { shown: this.shownOf(lane) }, signal);
+    return placeDetail(detail, offsetOf(id, lane), lane.offset);
   }
 
   async flows(id: number, signal?: AbortSignal): Promise<FlowJson[]> {
     const lane = await this.laneOf(id);
-    const { flows } = await this.ofSlice<FlowsJson>("flows", id, lane, signal);
+    const { flows } = await this.ofSlice<FlowsJson>("flows", id, lane, { shown: this.shownOf(lane) }, signal);
     return flows.map((flow) => placeFlow(flow, lane.offset));
   }
 
   async chain(id: number, signal?: AbortSignal): Promise<ChainJson> {
     const lane = await this.laneOf(id);
-    return placeChain(await this.ofSlice("chain", id, lane, signal), lane.offset);
+    return placeChain(await this.ofSlice<ChainJson>("chain", id, lane, {}, signal), offsetOf(id, lane));
   }
 
   async descent(id: number, signal?: AbortSignal): Promise<DescentJson> {
     const lane = await this.laneOf(id);
-    return placeDescent(await this.ofSlice("descent", id, lane, signal), lane.offset);
+    return placeDescent(await this.ofSlice<DescentJson>("descent", id, lane, {}, signal), offsetOf(id, lane));
   }
 
   /** The tasks of collective `id` on all ranks of its run. */
   async collective(id: number, signal?: AbortSignal): Promise<CollectiveTasks> {
     const lane = await this.laneOf(id);
     const ranks = this.ranksOf(lane, laneOfSlice(id));
-    const query = { part: partsOf(ranks) };
-    return placeCollective(await this.ofSlice<CollectiveJson>("collective", id, lane, signal, query), ranks);
+    const query = askOf("collective", sourcesOf(ranks), { id: id - lane.offset.slice });
+    const answer = getJson<CollectiveJson>(...query, signal);
+    return placeCollective(await this.current(answer, laneOfSlice(id)), ranks);
   }
 
   /** The same tasks as CSV. */
   collectiveCsvUrl(id: number): string {
     const lane = this.timelineOf(laneOfSlice(id)) ?? this.open;
-    const { span, version, offset } = lane;
-    const part = partsOf(this.ranksOf(lane, laneOfSlice(id)));
-    return apiUrl("timeline/collective", { span, version, id: id - offset.slice, part, format: "csv" });
+    const sources = sourcesOf(this.ranksOf(lane, laneOfSlice(id)));
+    return apiUrl(...askOf("collective", sources, { id: id - lane.offset.slice, format: "csv" }));
   }
 
   /** A rank, then the others of its run. */
-  private ranksOf({ span, version, base, offset }: LaneTimeline, lane: number): SearchedRank[] {
-    return [
-      { lane, span, version, zero: String(BigInt(base) - BigInt(offset.time)) },
-      ...(this.lanes?.peersOf(lane) ?? []),
-    ];
+  private ranksOf(timeline: LaneTimeline, lane: number): SearchedRank[] {
+    const { span, version } = timeline;
+    return [{ lane, span, version, zero: zeroOf(timeline) }, ...(this.lanes?.peersOf(lane) ?? [])];
   }
 
   /** All tasks of a descent as CSV. */
   descentCsvUrl(id: number): string {
-    const { span, version, offset } = this.timelineOf(laneOfSlice(id)) ?? this.open;
-    return apiUrl("timeline/descent", { span, version, id: id - offset.slice, format: "csv" });
+    const lane = this.timelineOf(laneOfSlice(id)) ?? this.open;
+    return apiUrl(...askOf("descent", [sourceOf(id, lane)], { id: idOf(id, lane), format: "csv" }));
   }
 
   /** Id of the slice of this name that starts at or nearest to `at`; null if no slice has the name. */
   async find(name: string, at: number, signal?: AbortSignal): Promise<number | null> {
-    return (await this.json<{ id: number | null }>("find", { name, at }, signal)).id;
+    const layer = name.startsWith(DERIVED) ? DERIVED : "trace";
+    const { id } = await this.json<FoundJson>("find", { name, at }, signal, { layer });
+    return id === null ? null : id + laneOffset(0, 0, layer).slice;
   }
 
   /** Hits in all ranks that the page shows, around the first one that starts at `near` (ns) or later. */
   async search(text: string, near: number, signal?: AbortSignal): Promise<SearchAnswer> {
     const ranks = this.searched;
-    const query = { part: partsOf(ranks), q: text, near: Math.round(near), limit: SEARCH_LIMIT };
-    const answer = await getJson<SearchJson>("timeline/search", query, signal);
+    const query = askOf("search", sourcesOf(ranks), { q: text, near: Math.round(near), limit: SEARCH_LIMIT });
+    const answer = await getJson<SearchJson>(...query, signal);
     if (answer.parts[0]?.state === "stale") {
       this.onStale();
       return new Promise(() => {});
@@ -156,40 +161,43 @@ export class TimelineApi {
   /** A page of all hits of a search. */
   async hits(text: string, query: Query, signal?: AbortSignal): Promise<TableJson> {
     const ranks = this.searched;
-    return placeHits(await getJson("timeline/hits", { ...query, part: partsOf(ranks), q: text }, signal), ranks);
+    return placeHits(
+      await getJson(...askOf("hits", sourcesOf(ranks), { page: pageOf(query), q: text }), signal),
+      ranks,
+    );
   }
 
   /** All hits of a search as CSV. */
   hitsCsvUrl(text: string): string {
-    return apiUrl("timeline/hits", { part: partsOf(this.searched), q: text, format: "csv" });
+    return apiUrl(...askOf("hits", sourcesOf(this.searched), { q: text, format: "csv" }));
   }
 
   /** Statistics of all slices of an area, with the lane in the column "part". */
   async stats(area: Area, by: Grouping, signal?: AbortSignal): Promise<StatsJson> {
     const ranks = this.areaRanks(area);
-    const answer = await getJson<StatsJson>("timeline/stats", { ...statsQuery(area, ranks), by }, signal);
+    const answer = await getJson<StatsJson>(...ofRange("stats", area, ranks, { by }), signal);
     for (const [at, state] of answer.parts.entries())
-      if (state !== "ready") await this.lose(ranks[at]?.lane ?? 0, state as PartState);
+      if (state !== "ready") await this.lose(ranks[at]?.lane ?? 0, state);
     return placeStats(answer, ranks);
   }
 
   /** What the statistics of an area are asked by; "" until a rank of it is loaded. */
   statsKey(area: Area): string {
     const ranks = this.areaRanks(area);
-    return ranks.length > 0 ? areaParts(ranks).join(" ") : "";
+    return ranks.length > 0 ? JSON.stringify(sourcesOf(ranks)) : "";
   }
 
   /** A page of the slices behind a row of the statistics. */
   async members(area: Area, of: MembersOf, query: Query, signal?: AbortSignal): Promise<TableJson> {
     const ranks = rowsOf(this.areaRanks(area), of);
-    const asked = { ...query, ...statsQuery(area, ranks), name: of.name };
-    return placeHits(await getJson("timeline/members", asked, signal), ranks);
+    const asked = ofRange("members", area, ranks, { page: pageOf(query), name: of.name });
+    return placeHits(await getJson(...asked, signal), ranks);
   }
 
   /** All slices behind a row of the statistics as CSV. */
   membersCsvUrl(area: Area, of: MembersOf): string {
     const ranks = rowsOf(this.areaRanks(area), of);
-    return apiUrl("timeline/members", { ...statsQuery(area, ranks), name: of.name, format: "csv" });
+    return apiUrl(...ofRange("members", area, ranks, { name: of.name, format: "csv" }));
   }
 
   /** The loaded ranks with rows in an area. Without tracks: the open one, and those whose rows are below it. */
@@ -198,9 +206,9 @@ export class TimelineApi {
     const ranks = [...lanes].flatMap((lane): AreaRank[] => {
       const found = this.timelineOf(lane);
       if (!found) return [];
-      const { span, version, base, offset } = found;
+      const { span, version, offset } = found;
       const own = tracks?.filter((track) => laneOfTrack(track) === lane).map((track) => track - offset.track) ?? null;
-      return [{ lane, span, version, zero: String(BigInt(base) - BigInt(offset.time)), tracks: own }];
+      return [{ lane, span, version, zero: zeroOf(found), tracks: own }];
     });
     return ranks.slice(0, MAX_RANKS);
   }
@@ -212,21 +220,21 @@ export class TimelineApi {
 
   /** All rows of the statistics as CSV. */
   csvUrl(area: Area, by: Grouping): string {
-    return apiUrl("timeline/stats", { ...statsQuery(area, this.areaRanks(area)), by, format: "csv" });
+    return apiUrl(...ofRange("stats", area, this.areaRanks(area), { by, format: "csv" }));
   }
 
   /** A range as a Chrome trace: of the open rank, or of all ranks that the page shows. */
   chromeTrace(range: Range, ofRanks: boolean): Promise<ArrayBuffer> {
-    return this.current(getBinary("timeline/export", this.exported(range, ofRanks)));
+    return this.current(getBinary(...this.exported(range, ofRanks)));
   }
 
   chromeTraceUrl(range: Range, ofRanks: boolean): string {
-    return apiUrl("timeline/export", this.exported(range, ofRanks));
+    return apiUrl(...this.exported(range, ofRanks));
   }
 
-  private exported({ start, end }: Range, ofRanks: boolean): Query {
-    const ranks = ofRanks ? { part: partsOf(this.searched) } : this.own;
-    return { ...ranks, t0: start, t1: end };
+  private exported({ start, end }: Range, ofRanks: boolean): Asked {
+    const sources = ofRanks ? sourcesOf(this.searched) : [this.own];
+    return askOf("export", sources, { t0: start, t1: end });
   }
 
   /** The search for the slices that the rows show; "": all. */
@@ -241,7 +249,7 @@ export class TimelineApi {
     return [{ lane: 0, span, version, zero }, ...(this.lanes?.beside() ?? [])];
   }
 
-  private get own(): Query {
+  private get own(): SourceRef {
     return { span: this.span, version: this.version };
   }
 
@@ -262,22 +270,18 @@ export class TimelineApi {
     return found;
   }
 
-  private async ofSlice<T>(
-    route: string,
-    id: number,
-    lane: LaneTimeline,
-    signal?: AbortSignal,
-    more: Query = {},
-  ): Promise<T> {
-    const { span, version, offset } = lane;
-    const repacked = this.packingsOf(span, version);
-    const query = { span, version, id: id - offset.slice, repacked, ...more };
-    const answer = getJson<T>(`timeline/${route}`, query, signal);
-    return this.current(answer, laneOfSlice(id));
+  private ofSlice<T>(ask: string, id: number, lane: LaneTimeline, fields: object, signal?: AbortSignal): Promise<T> {
+    const query = askOf(ask, [sourceOf(id, lane)], { id: idOf(id, lane), ...fields });
+    return this.current(getJson<T>(...query, signal), laneOfSlice(id));
+  }
+
+  /** Layers that are shown in place of rows of a trace. */
+  private shownOf({ span, version }: LaneTimeline): readonly string[] {
+    return this.packingsOf(span, version);
   }
 
   /** Reacts to a rank that the server cannot show as requested. */
-  private async lose(lane: number, state: PartState): Promise<void> {
+  private async lose(lane: number, state: SourceState): Promise<void> {
     if (lane > 0) this.lanes?.reload(lane);
     else if (state !== "stale") throw new ApiError(state, t("trace.ranks.unreadable"), "", 0);
     else {
@@ -286,12 +290,8 @@ export class TimelineApi {
     }
   }
 
-  private json<T>(route: string, query: Query, signal?: AbortSignal): Promise<T> {
-    return this.current(getJson<T>(`timeline/${route}`, { ...this.own, ...query }, signal));
-  }
-
-  private binary(route: string, query: Query, signal: AbortSignal): Promise<ArrayBuffer> {
-    return this.current(getBinary(`timeline/${route}`, { ...this.own, ...query }, signal));
+  private json<T>(ask: string, fields = {}, signal?: AbortSignal, of: Partial<SourceRef> = {}): Promise<T> {
+    return this.current(getJson<T>(...askOf(ask, [{ ...this.own, ...of }], fields), signal));
   }
 
   private async current<T>(answer: Promise<T>, lane = 0): Promise<T> {
@@ -306,8 +306,29 @@ export class TimelineApi {
   }
 }
 
-function statsQuery({ start, end }: Range, ranks: readonly AreaRank[]): Query {
-  return { t0: start, t1: end, part: areaParts(ranks) };
+/** A question about a range of some ranks. */
+function ofRange(ask: string, { start, end }: Range, ranks: readonly AreaRank[], fields: object): Asked {
+  return askOf(ask, sourcesOf(ranks), { t0: start, t1: end, ...fields });
+}
+
+/** The page that a table asks for. */
+function pageOf({ sort, desc, offset, limit }: Query): object {
+  return { sort: sort ?? "", desc: Number(desc ?? 0) === 1, offset: Number(offset ?? 0), limit: Number(limit) };
+}
+
+/** Offset of the layer of a slice. */
+function offsetOf(id: number, { offset }: LaneTimeline): LaneOffset {
+  return laneOffset(laneOfSlice(id), offset.time, layerOfSlice(id));
+}
+
+/** Number of a slice in its layer. */
+function idOf(id: number, lane: LaneTimeline): number {
+  return id - offsetOf(id, lane).slice;
+}
+
+/** The rows of a slice. */
+function sourceOf(id: number, { span, version }: LaneTimeline): SourceRef {
+  return { span, version, layer: layerOfSlice(id) };
 }
 
 export function downloadUrl(span: string): string {

@@ -2,12 +2,16 @@
 
 import { signal } from "@preact/signals";
 import { ApiError } from "../../api/client";
-import type { DerivedJson, ProcessJson, ThreadJson, TraceJson } from "../../api/types.gen";
+import type { LayerJson, ProcessJson, ThreadJson, TraceJson } from "../../api/types.gen";
 import { t, textOf } from "../../i18n";
-import { DERIVED, FIRST_DERIVED_TRACK, insertDerived, type SliceLabels } from "../../timeline/derived";
+import { DERIVED, type SliceLabels } from "../../timeline/derived";
+import { laneOffset } from "../../timeline/lanes";
+import type { RowProcess } from "../../timeline/rows";
 
 /** Time (ms) until the next try while the server still reads what the rows need. */
 const RETRY_MS = 1000;
+/** First track of the derived rows in a lane. */
+const FIRST_TRACK = laneOffset(0, 0, "derived").track;
 /** Processes that show the work of an NPU. */
 const DEVICE = ["Ascend Hardware", "Overlap Analysis"];
 
@@ -20,7 +24,7 @@ interface Source {
 export class DerivedRows {
   readonly labels = signal<SliceLabels>(new Map());
   /** By reading. */
-  private readonly found = signal<ReadonlyMap<string, DerivedJson>>(new Map());
+  private readonly found = signal<ReadonlyMap<string, LayerJson>>(new Map());
   private readonly requests = new Map<string, Promise<void>>();
 
   /** The reading of a span with the derived process: a header, and its rows once they are loaded. */
@@ -33,7 +37,7 @@ export class DerivedRows {
   }
 
   /** Loads the rows of a reading, once. False if they were loaded before. */
-  async load(source: Source, ask: () => Promise<DerivedJson>): Promise<boolean> {
+  async load(source: Source, ask: () => Promise<LayerJson>): Promise<boolean> {
     const key = keyOf(source);
     if (this.found.peek().has(key)) return false;
     const request = this.requests.get(key) ?? this.fetch(key, ask);
@@ -58,22 +62,29 @@ export class DerivedRows {
     const row = this.found
       .peek()
       .get(keyOf(source))
-      ?.rows.find((one) => one.track === track);
+      ?.rows.find((one) => FIRST_TRACK + one.track === track);
     return row ? textOf(row, "help") : "";
   }
 
-  private async fetch(key: string, ask: () => Promise<DerivedJson>): Promise<void> {
+  private async fetch(key: string, ask: () => Promise<LayerJson>): Promise<void> {
     const derived = await whenRead(ask);
     this.found.value = new Map([...this.found.peek(), [key, derived]]);
   }
+}
+
+/** The processes with the derived one: behind the summary of the device, which comes first, or last without one. */
+export function insertDerived(processes: readonly RowProcess[], derived: RowProcess): RowProcess[] {
+  const at = processes.findIndex((process) => process.name === "Overlap Analysis") + 1 || processes.length;
+  return [...processes.slice(0, at), derived, ...processes.slice(at)];
 }
 
 function keyOf({ span, version }: Source): string {
   return `${span} ${version}`;
 }
 
-function processOf(derived: DerivedJson | undefined): ProcessJson {
-  const rows = derived?.rows.map((row) => ({ ...row, name: textOf(row, "name") })) ?? [];
+function processOf(derived: LayerJson | undefined): ProcessJson {
+  const rows =
+    derived?.rows.map((row) => ({ ...row, track: FIRST_TRACK + row.track, name: textOf(row, "name") })) ?? [];
   const note = t(derived ? "trace.derived.none" : "trace.derived.loading");
   const label = derived ? "" : t("trace.derived.rows");
   return { name: t("trace.derived"), pid: DERIVED, label, threads: rows.length > 0 ? rows : [emptyRow(note)] };
@@ -81,8 +92,7 @@ function processOf(derived: DerivedJson | undefined): ProcessJson {
 
 /** A row that only shows its name. */
 function emptyRow(name: string): ThreadJson {
-  const track = FIRST_DERIVED_TRACK;
-  return { track, name, tid: "", kind: "slices", rows: 0, slices: 0, unit: "", max_value: null };
+  return { track: FIRST_TRACK, name, tid: "", kind: "slices", rows: 0, slices: 0, unit: "", max_value: null };
 }
 
 /** Asks again while the server reads what the answer needs. */

@@ -11,7 +11,8 @@ import { AreaPanel } from "./range/area_panel";
 import { StepsPanel } from "./ranks/steps_panel";
 import { HitsPanel } from "./search/hits_panel";
 import { SlicePanel } from "./selection/slice_panel";
-import type { PanelId, TraceSession } from "./session";
+import type { TraceSession } from "./session";
+import type { PanelId } from "./timeline_port";
 
 const HEIGHT = 190;
 const LEAST = 96;

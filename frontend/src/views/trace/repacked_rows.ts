@@ -2,18 +2,25 @@
 
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import { ApiError, getJson } from "../../api/client";
-import type { RepackedJson, RepackedTrackJson, TraceJson } from "../../api/types.gen";
+import type { LayerJson, ReplacedTracksJson, TraceJson } from "../../api/types.gen";
 import { t } from "../../i18n";
 import type { Packing } from "../../timeline/display";
+import { laneOffset } from "../../timeline/lanes";
 import type { RowProcess, RowThread } from "../../timeline/rows";
+import { askOf } from "./ask";
 import { whenRead } from "./derived_rows";
+
+/** Tracks of the trace in rows of a layer. */
+export interface PackedTracks extends ReplacedTracksJson {
+  layer: Packing;
+}
 
 /** A reading of a span. */
 type Source = Pick<TraceJson, "version" | "partial"> & { span: string };
 
 export class RepackedRows {
   /** The tracks of each reading and packing. */
-  private readonly found = signal<ReadonlyMap<string, readonly RepackedTrackJson[]>>(new Map());
+  private readonly found = signal<ReadonlyMap<string, readonly PackedTracks[]>>(new Map());
   private readonly asked = new Set<string>();
   /** What is loaded, as a text that changes with it. */
   readonly loaded = computed(() => [...this.found.value.keys()].filter((key) => this.isChosen(key)).join());
@@ -28,9 +35,9 @@ export class RepackedRows {
     await Promise.all(missing.map((packing) => this.fetch(span, version, packing)));
   }
 
-  /** The packings that are shown of a reading, as requests name them. */
-  shownOf(span: string, version: string): string {
-    return this.chosen.value.filter((packing) => this.found.value.has(keyOf(span, version, packing))).join();
+  /** The packings that are shown of a reading. */
+  shownOf(span: string, version: string): Packing[] {
+    return this.chosen.value.filter((packing) => this.found.value.has(keyOf(span, version, packing)));
   }
 
   /** Processes of a reading with the chosen rows in place of those of the trace. `first`: number of its track 0 on the page. */
@@ -47,9 +54,9 @@ export class RepackedRows {
     const key = keyOf(span, version, packing);
     this.asked.add(key);
     try {
-      const query = { span, version, repacked: packing };
-      const { tracks } = await whenRead(() => getJson<RepackedJson>("timeline/repacked", query));
-      this.found.value = new Map([...this.found.peek(), [key, tracks]]);
+      const query = askOf("layer", [{ span, version, layer: packing }]);
+      const { replaced } = await whenRead(() => getJson<LayerJson>(...query));
+      this.found.value = new Map([...this.found.peek(), [key, replaced.map((one) => ({ ...one, layer: packing }))]]);
     } catch (error) {
       this.asked.delete(key);
       if (!(error instanceof ApiError && error.code === "stale")) throw error;
@@ -64,7 +71,7 @@ function keyOf(span: string, version: string, packing: Packing): string {
 /** Puts each of `tracks` in place of the first track that it replaces; without rows, in place of none. */
 export function replaceTracks<T extends RowProcess>(
   processes: readonly T[],
-  tracks: readonly RepackedTrackJson[],
+  tracks: readonly PackedTracks[],
   first: number,
 ): T[] {
   if (tracks.length === 0) return [...processes];
@@ -74,7 +81,8 @@ export function replaceTracks<T extends RowProcess>(
     if (!one) return [thread];
     if (one.rows === 0 || thread.track !== first + (one.tracks[0] ?? 0)) return [];
     const name = one.tracks.length > 1 ? t("trace.rows.streams", { count: one.tracks.length }) : thread.name;
-    const places = { rowTrack: first + one.row_track, tracks: one.tracks.map((track) => first + track) };
+    const rowTrack = first + laneOffset(0, 0, one.layer).track + (one.tracks[0] ?? 0);
+    const places = { rowTrack, tracks: one.tracks.map((track) => first + track) };
     return [{ ...thread, name, rows: one.rows, slices: one.slices, ...places }];
   };
   return processes

@@ -11,7 +11,7 @@ import { DERIVED } from "../../timeline/derived";
 import { type Display, FRAME, PACKINGS, type Packing } from "../../timeline/display";
 import { TimelineEngine } from "../../timeline/engine";
 import { laneOffset, laneOfTrack } from "../../timeline/lanes";
-import { foldKey, type LayoutState, type RowProcess } from "../../timeline/rows";
+import { foldKey, type LayoutState, type RowProcess, type TrackItem } from "../../timeline/rows";
 import type { Area, HoverBar, Range } from "../../timeline/scene";
 import { TimelineApi } from "./api";
 import { DerivedRows } from "./derived_rows";
@@ -22,26 +22,21 @@ import { PendingLink } from "./link/pending_link";
 import { carryWindow, inheritedWindow, keepSpan, rememberWindow } from "./link/span_state";
 import { Marks } from "./marks/marks";
 import { AreaStats } from "./range/area_stats";
-import { closePair, pickSecond, type SlicePair } from "./ranks/align_pair";
 import type { RankPlace } from "./ranks/choice";
-import { followLanes } from "./ranks/follow_lanes";
 import { Lanes } from "./ranks/lanes";
 import { RanksState } from "./ranks/ranks_state";
-import type { OpenMenu } from "./ranks/row_menu";
 import { RepackedRows } from "./repacked_rows";
 import { Finder } from "./search/finder";
-import { followRanks } from "./search/follow_ranks";
 import { SearchState } from "./search/search_state";
 import { migrateSelection, type Reading, type SelectionMigration } from "./selection/migrate_selection";
 import { Selection } from "./selection/selection";
 import { loadDerived } from "./show_derived";
 import { StepMarks } from "./step_marks";
+import type { PageReading, PanelId, TimelinePort } from "./timeline_port";
 import { homeRange, timelineData } from "./trace_data";
 
 /** Loading that lasts longer than this (ms) is shown. */
 const LOADING_MS = 200;
-
-export type PanelId = "slice" | "area" | "hits" | "marks" | "steps";
 
 /** A bar under the pointer, or the name of a row with a help. */
 export interface Hovered {
@@ -51,14 +46,19 @@ export interface Hovered {
   y: number;
 }
 
-export class TraceSession {
+/** The row whose menu is open, at client coordinates. */
+export interface OpenMenu {
+  item: TrackItem;
+  x: number;
+  y: number;
+}
+
+export class TraceSession implements TimelinePort {
   /** The trace, or its beginning while it is read. */
   readonly reading: Signal<Reading>;
   readonly layout: Signal<LayoutState>;
   readonly display: Signal<Display>;
   readonly hovered = signal<Hovered | null>(null);
-  /** Two slices to align. */
-  readonly pair = signal<SlicePair | null>(null);
   readonly rowMenu = signal<OpenMenu | null>(null);
   readonly note = signal<Note | null>(null);
   readonly busy = signal(false);
@@ -123,10 +123,10 @@ export class TraceSession {
     this.api = this.apiOf(this.reading.peek());
     this.area = new AreaStats(() => this.api);
     this.search = new SearchState(() => this.api);
-    this.finder = new Finder(this);
     this.steps = new StepMarks(this);
     this.selection = new Selection(this);
-    this.marks = new Marks(this, this.link.marks);
+    this.finder = new Finder(this, this.search, this.selection);
+    this.marks = new Marks(this, this.selection, this.area, this.link.marks);
   }
 
   get data(): TraceJson {
@@ -143,7 +143,8 @@ export class TraceSession {
     return offset(ns - this.data.zero);
   }
 
-  attach(root: HTMLElement): void {
+  /** `follow`: begins what follows the ranks; returns what stops it. */
+  attach(root: HTMLElement, follow: () => () => void): void {
     const data = timelineData(this.reading.peek(), this.derived.labels.peek(), this.api);
     const hasStrips = this.ranks.shown.peek().length > 0; // the link may show a time that only another rank has
     this.engine = new TimelineEngine(
@@ -158,12 +159,12 @@ export class TraceSession {
         },
         picked: (bar) => {
           this.dismissNote();
-          closePair(this);
+          this.selection.closePair();
           this.selection.pick(bar);
         },
         area: (area) => void this.setArea(area),
         hovered: (bar, x, y) => this.hover(bar, x, y),
-        pickedSecond: (bar) => void pickSecond(this, bar),
+        pickedSecond: (bar) => void this.selection.pickSecond(bar),
         menu: (item, x, y) => {
           this.rowMenu.value = { item, x, y };
         },
@@ -174,10 +175,7 @@ export class TraceSession {
     );
     const { colours } = this.display.peek();
     this.engine.update({ marks: this.marks.all.peek(), arrows: this.arrowKinds(this.data), colours });
-    const stops = [followLanes(this), followRanks(this)];
-    this.stopFollowing = () => {
-      for (const stop of stops) stop();
-    };
+    this.stopFollowing = follow();
     this.open(this.link);
     void loadDerived(this);
     void this.steps.load();
@@ -258,7 +256,7 @@ export class TraceSession {
   }
 
   /** The readings on the page, with the number of their track 0. */
-  readings(): { span: string; version: string; partial: number | null; first: number }[] {
+  readings(): PageReading[] {
     const { version, partial } = this.data;
     const others = [...this.lanes.loaded.value.values()].map(({ number, place, data }) => {
       return { span: place.span, version: data.version, partial: data.partial, first: laneOffset(number, 0).track };

@@ -15,9 +15,11 @@ import { foreignNote, outdatedNote } from "./link/link_notice";
 import { enterSpan, spanChanges } from "./link/span_state";
 import { Panel } from "./panel";
 import { AlignPair } from "./ranks/align_pair";
+import { followLanes } from "./ranks/follow_lanes";
 import { RankStrips } from "./ranks/rank_strips";
 import { RowMenu } from "./ranks/row_menu";
 import { ReadingBanner } from "./reading_banner";
+import { followRanks } from "./search/follow_ranks";
 import { TraceSession } from "./session";
 import { Toolbar } from "./toolbar/toolbar";
 
@@ -27,6 +29,14 @@ interface Props {
   answer: ViewJson;
   /** The server has a newer reading of the trace: request the view again. */
   onStale: () => void;
+}
+
+/** Keeps rows and hits in step with the ranks; returns what stops it. */
+function follow(session: TraceSession): () => void {
+  const stops = [followLanes(session), followRanks(session)];
+  return () => {
+    for (const stop of stops) stop();
+  };
 }
 
 export function TraceTimeline({ span, data, answer, onStale }: Props) {
@@ -46,7 +56,7 @@ export function TraceTimeline({ span, data, answer, onStale }: Props) {
   useEffect(() => {
     if (!root.current) return;
     setParams(spanChanges(entry.params));
-    session.attach(root.current);
+    session.attach(root.current, () => follow(session));
     const slot = session.engine?.surface.slot;
     if (slot) render(<RankStrips session={session} />, slot);
     const note = entry.foreign ? foreignNote(entry.foreign) : outdatedNote(entry.params, span, data.version);

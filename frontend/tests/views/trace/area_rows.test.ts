@@ -1,7 +1,8 @@
 import { afterEach, expect, test, vi } from "vitest";
 import type { StatsJson } from "../../../src/api/types.gen";
-import { LANE_TRACKS, laneOffset } from "../../../src/timeline/lanes";
+import { laneOffset } from "../../../src/timeline/lanes";
 import { TimelineApi } from "../../../src/views/trace/api";
+import { askedOf, LANE_TRACKS } from "../../timeline/build";
 
 /** Rank 2 is loaded, 40 ns later on the page than by its clock, and unfolded. */
 const LANES: ConstructorParameters<typeof TimelineApi>[4] = {
@@ -18,13 +19,16 @@ const AREA = { start: 3, end: 9, tracks: null };
 afterEach(() => vi.unstubAllGlobals());
 
 async function asked(of: (api: TimelineApi) => Promise<unknown>): Promise<string[]> {
-  const urls: URL[] = [];
+  const urls: string[] = [];
   vi.stubGlobal("fetch", async (url: string) => {
-    urls.push(new URL(url, "http://x"));
+    urls.push(url);
     return new Response(JSON.stringify({ parts: [], table: { data: {} }, data: {} }));
   });
   await of(API);
-  return urls.flatMap((url) => url.searchParams.getAll("part"));
+  const sources: { span: string; version: string; zero: string; tracks: number[] | null }[] = urls.flatMap(
+    (url) => askedOf(url).sources,
+  );
+  return sources.map(({ span, version, zero, tracks }) => [span, version, zero, tracks?.join() ?? ""].join(":"));
 }
 
 test("the statistics of a range count the rows of each rank that it covers", async () => {

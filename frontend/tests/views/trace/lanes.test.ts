@@ -1,13 +1,13 @@
 import { signal } from "@preact/signals";
 import { afterEach, expect, test, vi } from "vitest";
 import type { SliceDetailJson } from "../../../src/api/types.gen";
-import { LANE_SLICES, LANE_TRACKS, laneOffset } from "../../../src/timeline/lanes";
+import { laneOffset } from "../../../src/timeline/lanes";
 import { rowNumber } from "../../../src/timeline/rows";
 import { pairOffset } from "../../../src/views/trace/ranks/align_pair";
 import { Lanes } from "../../../src/views/trace/ranks/lanes";
 import { placeDescent, placeDetail } from "../../../src/views/trace/ranks/placement";
 import { type LaneTimeline, requestRows } from "../../../src/views/trace/ranks/row_source";
-import { frame } from "../../timeline/build";
+import { askedOf, frame, LANE_SLICES, LANE_TRACKS } from "../../timeline/build";
 
 const DERIVED = rowNumber(2 ** 19, 0);
 const LANE_ROWS = rowNumber(LANE_TRACKS, 0);
@@ -18,13 +18,13 @@ const LANES: Record<number, LaneTimeline> = {
   1: { span: "s1", version: "v1", base: "5000", offset: laneOffset(1, 4000 - 7) },
 };
 
-function slices(row: number, id: number): Uint32Array {
+function slices(track: number, depth: number, id: number): Uint32Array {
   const column = (value: number) => ({ type: "u32" as const, values: [value] });
   const bars = { start: 10, dur: 5, end: 15, id, name: 0, count: 1, busy: 5 };
   const columns = Object.fromEntries(Object.entries(bars).map(([key, value]) => [key, column(value)]));
   return new Uint32Array(
     frame(
-      { base: "5100", unit: 1, bin: 1, names: ["a"], categories: [""], meanings: [""], rows: [[row, 0, 1]] },
+      { base: "5100", unit: 1, bin: 1, names: ["a"], categories: [""], meanings: [""], rows: [[track, depth, 0, 1]] },
       columns,
     ),
   );
@@ -39,15 +39,12 @@ function curve(): Uint32Array {
 afterEach(() => vi.unstubAllGlobals());
 
 test("rows and counters of all ranks are one request, each by the clock of its rank", async () => {
-  const asked: URL[] = [];
+  const asked: unknown[] = [];
   const column = (bytes: Uint32Array) => ({ type: "u32" as const, values: [...bytes] });
-  const parts = ["stale", "ready", "ready", "ready"];
-  const body = frame(
-    { parts },
-    { 1: column(slices(2 ** 31, 2 ** 31)), 2: column(slices(8193, 9)), 3: column(curve()) },
-  );
+  const parts = ["stale", "ready", "ready"];
+  const body = frame({ parts }, { 1: column(slices(0, 0, 0)), 2: column(slices(2, 1, 9)), "2.7": column(curve()) });
   vi.stubGlobal("fetch", (url: string) => {
-    asked.push(new URL(url));
+    asked.push(askedOf(url));
     return Promise.resolve(new Response(body));
   });
   const lost: [number, string][] = [];
@@ -65,18 +62,19 @@ test("rows and counters of all ranks are one request, each by the clock of its r
     new AbortController().signal,
   );
   expect(asked).toHaveLength(1);
-  const found = asked[0]?.searchParams;
-  expect([found?.get("px"), found?.get("exact"), found?.get("q")]).toEqual(["8", "0", "mat"]);
-  expect(found?.getAll("slices")).toEqual([
-    "s0:v0:100:900:4096-4097",
-    `s0:v0:100:900:${DERIVED}`,
-    "s1:v1:-3893:-3093:8192-8193",
-  ]);
-  expect(found?.getAll("counter")).toEqual(["s1:v1:-3893:-3093:7"]);
+  const own = { span: "s0", version: "v0", zero: "1000", counters: [] };
+  expect(asked[0]).toEqual({
+    sources: [
+      { ...own, layer: "trace", rows: [[1, 0, 1]] },
+      { ...own, layer: "derived", rows: [[0, 0, 0]] },
+      { span: "s1", version: "v1", layer: "trace", zero: "1007", rows: [[2, 0, 1]], counters: [7] },
+    ],
+    ...{ t0: 100, t1: 900, px: 8, exact: false, q: "mat" },
+  });
   expect(lost).toEqual([[0, "stale"]]);
   const shown = answer.rows.map(({ row, origin, firstId, start }) => [row, origin, firstId, start.length]);
   expect(shown).toEqual([
-    [DERIVED, 4100, 0, 1],
+    [DERIVED, 4100, 2 ** 31, 1],
     [LANE_ROWS + 8193, 5100 - 5000 + 3993, LANE_SLICES, 1],
     [LANE_ROWS + 8192, 0, 0, 0],
   ]);
@@ -94,7 +92,7 @@ test("details of a slice of another rank have the numbers and times of the page"
     parent: { id: 1, name: "p" },
     derived: { lines: [], related: [{ role: "r", slice: { id: 9, track: 1, start: 70 } }], late_rank: null, view: "" },
   } as unknown as SliceDetailJson;
-  expect(placeDetail(detail, lane)).toMatchObject({
+  expect(placeDetail(detail, lane, lane)).toMatchObject({
     id: 3 + 2 * LANE_SLICES,
     track: 4 + 2 * LANE_TRACKS,
     start: 50,

@@ -3,14 +3,15 @@ import { expect, test, vi } from "vitest";
 import { AS_RECORDED } from "../../../src/timeline/arrangement";
 import type { Packing } from "../../../src/timeline/display";
 import { tracksBetween } from "../../../src/timeline/hit";
-import { LANE_TRACKS, ROWS_PER_TRACK, timelineOfRow } from "../../../src/timeline/lanes";
+import { laneOffset, ROWS_PER_TRACK, sourceOfRow } from "../../../src/timeline/lanes";
 import { barsIn, findTrack, layOut, togglePinned } from "../../../src/timeline/rows";
 import { RepackedRows, replaceTracks } from "../../../src/views/trace/repacked_rows";
-import { process, thread } from "../../timeline/build";
+import { askedOf, LANE_TRACKS, process, thread } from "../../timeline/build";
 
-const STREAMS = { tracks: [3, 4], row_track: 2 ** 17 + 3, rows: 3, slices: 20 };
-const FRAMES = { tracks: [1], row_track: 2 ** 18 + 1, rows: 1, slices: 5 };
-const ALL_FRAMES = { tracks: [2], row_track: 2 ** 18 + 2, rows: 0, slices: 0 };
+const STREAMS = { layer: "streams" as const, tracks: [3, 4], rows: 3, slices: 20 };
+const FRAMES = { layer: "frames" as const, tracks: [1], rows: 1, slices: 5 };
+const ALL_FRAMES = { layer: "frames" as const, tracks: [2], rows: 0, slices: 0 };
+const [STREAMS_TRACK, FRAMES_TRACK] = [laneOffset(0, 0, "streams").track + 3, laneOffset(0, 0, "frames").track + 1];
 const PROCESSES = [
   process("Python", thread(1, "main", 4), thread(2, "only frames", 2)),
   process("Ascend Hardware", thread(3, "Stream 2", 1), thread(4, "Stream 4", 2)),
@@ -28,9 +29,9 @@ test("rows are asked for by their own numbers, their thread keeps the place and 
   expect(shown.map(({ threads }) => threads.map(({ track, rows }) => [track, rows]))).toEqual([[[1, 1]], [[3, 3]]]);
   const layout = layOut(shown, STATE);
   const rows = barsIn(layout.items, 0, layout.height).map(({ row }) => row);
-  const first = [2 ** 18 + 1, 2 ** 17 + 3].map((track) => track * ROWS_PER_TRACK) as [number, number];
+  const first = [FRAMES_TRACK, STREAMS_TRACK].map((track) => track * ROWS_PER_TRACK) as [number, number];
   expect(rows).toEqual([first[0], first[1], first[1] + 1, first[1] + 2]);
-  expect(new Set(rows.map(timelineOfRow)).size).toBe(2);
+  expect(new Set(rows.map(sourceOfRow)).size).toBe(2);
   expect(findTrack(shown, 4)?.thread.track).toBe(3);
   const scene = { layout, height: layout.height, scroll: 0 };
   expect(tracksBetween(scene, 0, layout.height)).toEqual([1, 3, 4]);
@@ -49,7 +50,7 @@ test("rows of another rank are moved with its tracks", () => {
     [3],
   ]);
   expect(shown[3]?.threads[0]).toMatchObject({
-    rowTrack: STREAMS.row_track + LANE_TRACKS,
+    rowTrack: STREAMS_TRACK + LANE_TRACKS,
     tracks: [3 + LANE_TRACKS, 4 + LANE_TRACKS],
   });
 });
@@ -66,8 +67,8 @@ test("a pinned stream pins the merged one, once; unpinning it unpins all its str
 test("what is chosen is loaded once for a complete reading, and shown until it is chosen no more", async () => {
   const asked: string[] = [];
   vi.stubGlobal("fetch", (url: string) => {
-    asked.push(new URL(url, "http://x").searchParams.get("repacked") ?? "");
-    const answer = JSON.stringify({ tracks: [STREAMS] });
+    asked.push(askedOf(url).sources[0].layer);
+    const answer = JSON.stringify({ replaced: [{ tracks: [3, 4], rows: 3, slices: 20 }] });
     return Promise.resolve(new Response(answer, { headers: { "Content-Type": "application/json" } }));
   });
   const chosen = signal<Packing[]>(["streams"]);
@@ -78,9 +79,9 @@ test("what is chosen is loaded once for a complete reading, and shown until it i
   expect([asked, tracks()]).toEqual([[], [1, 2, 3, 4]]);
   const reading = { span: "s", version: "v", partial: null };
   await Promise.all([repacked.load(reading), repacked.load(reading)]);
-  expect([asked, tracks(), repacked.shownOf("s", "v")]).toEqual([["streams"], [1, 2, 3], "streams"]);
-  expect(repacked.shownOf("s", "w")).toBe("");
+  expect([asked, tracks(), repacked.shownOf("s", "v")]).toEqual([["streams"], [1, 2, 3], ["streams"]]);
+  expect(repacked.shownOf("s", "w")).toEqual([]);
   const before = repacked.loaded.value;
   chosen.value = [];
-  expect([tracks(), repacked.shownOf("s", "v"), repacked.loaded.value === before]).toEqual([[1, 2, 3, 4], "", false]);
+  expect([tracks(), repacked.shownOf("s", "v"), repacked.loaded.value === before]).toEqual([[1, 2, 3, 4], [], false]);
 });

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import type { DescentJson } from "../../../src/api/types.gen";
 import { Walk } from "../../../src/views/trace/selection/walk";
-import type { TraceSession } from "../../../src/views/trace/session";
 
 /** Slice 1 is an operator with the kernels 20 and 21; 20, 30 and 21 follow each other on the stream. */
 const DESCENTS: Record<number, Partial<DescentJson>> = {
@@ -21,9 +20,9 @@ function walking(id: number) {
     },
     followFlow: (direction: string) => said.push(`flow ${direction}`),
   };
-  const session = { selection, say: () => said.push("end") } as unknown as TraceSession;
+  const port = { say: () => said.push("end"), fail: () => {} };
   const none = { tasks: { data: {} } };
-  const walk = new Walk(session, async (of) => ({ ...none, ...DESCENTS[of] }) as DescentJson);
+  const walk = new Walk(port, selection as never, async (of) => ({ ...none, ...DESCENTS[of] }) as DescentJson);
   return { walk, said, at: () => id, selection };
 }
 

@@ -13,7 +13,7 @@ from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.events.processes import Processes
 from tb_npu_plugin.readers.database.events.sink import EventSink
 from tb_npu_plugin.readers.database.source import Rows
-from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema import trace_events as words
 from tb_npu_plugin.schema.link_files import LATENCY, LINK_MB
 from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray

@@ -25,7 +25,7 @@ from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.scan import MEMORY, ScanSink
 from tb_npu_plugin.scan.columns import MemoryColumns, SpooledColumns
 from tb_npu_plugin.scan.events import TraceEvents
-from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema import torch_npu_db as schema
 
 #: Long tables, which progress counts.
 _LONG = (

@@ -6,7 +6,9 @@ import { t } from "../../../i18n";
 import type { MarkColour } from "../../../timeline/mark_colours";
 import type { Mark } from "../../../timeline/scene";
 import { formatMarks, KEYS } from "../link/link";
-import type { TraceSession } from "../session";
+import type { AreaStats } from "../range/area_stats";
+import type { Selection } from "../selection/selection";
+import type { TimelinePort } from "../timeline_port";
 import { shortenName } from "./mark_name";
 import { marksFromJson, marksToJson } from "./marks_file";
 
@@ -14,7 +16,9 @@ export class Marks {
   readonly all: Signal<readonly Mark[]>;
 
   constructor(
-    private readonly session: TraceSession,
+    private readonly port: TimelinePort,
+    private readonly selection: Selection,
+    private readonly area: AreaStats,
     given: readonly Mark[],
   ) {
     this.all = signal(given);
@@ -22,22 +26,22 @@ export class Marks {
 
   set(marks: readonly Mark[]): void {
     this.all.value = marks;
-    this.session.engine?.update({ marks });
-    this.session.save({ [KEYS.marks]: formatMarks(marks) });
+    this.port.engine?.update({ marks });
+    this.port.save({ [KEYS.marks]: formatMarks(marks) });
   }
 
   /** Marks the dragged range, else the selected slice. */
   markHere(): void {
-    const detail = this.session.selection.selected.peek()?.detail;
-    const area = this.session.area.area.peek();
+    const detail = this.selection.selected.peek()?.detail;
+    const area = this.area.area.peek();
     if (area) this.add({ start: area.start, end: area.end, name: this.newName("trace.mark.range") });
     else if (detail) this.add({ start: detail.start, end: detail.start + detail.dur, name: shortenName(detail.name) });
-    else this.session.say(t("trace.mark.none"));
+    else this.port.say(t("trace.mark.none"));
   }
 
   /** Flags the time under the pointer. */
   flag(): void {
-    const moment = this.session.engine?.moment;
+    const moment = this.port.engine?.moment;
     if (moment !== undefined) this.add({ start: moment, end: moment, name: this.newName("trace.mark.flag") });
   }
 
@@ -51,22 +55,22 @@ export class Marks {
 
   /** Saves all marks as JSON. */
   export(): void {
-    saveJson(marksToJson(this.all.peek(), this.session.base), "marks");
+    saveJson(marksToJson(this.all.peek(), this.port.base), "marks");
   }
 
   /** Adds the marks of a file; those that are there already are not added twice. */
   async import(file: File): Promise<void> {
-    const found = marksFromJson(await file.text(), this.session.base);
+    const found = marksFromJson(await file.text(), this.port.base);
     if (!found) {
-      this.session.say(t("trace.marks.import.bad", { file: file.name }));
+      this.port.say(t("trace.marks.import.bad", { file: file.name }));
       return;
     }
     const known = new Set(this.all.peek().map(keyOf));
     const added = found.marks.filter((mark) => !known.has(keyOf(mark)));
     this.set([...this.all.peek(), ...added].sort((a, b) => a.start - b.start));
     const skipped = found.skipped > 0 ? ` ${t("trace.marks.import.skipped", { count: found.skipped })}` : "";
-    this.session.say(t("trace.marks.import.done", { count: added.length }) + skipped);
-    this.session.panel.value = "marks";
+    this.port.say(t("trace.marks.import.done", { count: added.length }) + skipped);
+    this.port.panel.value = "marks";
   }
 
   remove(index: number): void {
@@ -74,7 +78,7 @@ export class Marks {
   }
 
   show(mark: Mark): void {
-    const { engine } = this.session;
+    const { engine } = this.port;
     if (mark.end > mark.start) engine?.goTo(mark);
     else engine?.center(mark.start);
   }
@@ -88,7 +92,7 @@ export class Marks {
 
   private add(mark: Mark): void {
     this.set([...this.all.peek(), mark].sort((a, b) => a.start - b.start));
-    this.session.announcement.value = t("trace.said.mark", { name: mark.name, start: `${mark.start} ns` });
+    this.port.announcement.value = t("trace.said.mark", { name: mark.name, start: `${mark.start} ns` });
   }
 }
 

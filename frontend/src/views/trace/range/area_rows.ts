@@ -2,7 +2,7 @@
 
 import type { StatsJson } from "../../../api/types.gen";
 import { laneOffset, laneOfTrack } from "../../../timeline/lanes";
-import { partsOf, type SearchedRank } from "../search/rank_hits";
+import type { SearchedRank } from "../search/rank_hits";
 
 /** A rank with rows in a range. */
 export interface AreaRank extends SearchedRank {
@@ -20,11 +20,6 @@ export interface MembersOf {
   lane: number | null;
   /** Number of the slices. */
   count: number;
-}
-
-/** The parameter of the server: "span:version:zero:tracks" for each rank. */
-export function areaParts(ranks: readonly AreaRank[]): string[] {
-  return partsOf(ranks).map((part, at) => [part, ranks[at]?.tracks?.join(",") ?? ""].join(":"));
 }
 
 /** The rows behind a row of the statistics. */

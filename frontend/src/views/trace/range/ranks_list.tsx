@@ -7,6 +7,7 @@ import { t } from "../../../i18n";
 import type { Area } from "../../../timeline/scene";
 import { DataTable, Empty, pageColumn, pageTable } from "../../../widgets";
 import { partTitle } from "../../../widgets/parts";
+import { askOf } from "../ask";
 import { CsvLink } from "../csv_link";
 import { messageOf } from "../format";
 import type { TraceSession } from "../session";
@@ -70,14 +71,11 @@ async function request(session: TraceSession, { start, end }: Area, signal: Abor
   const answers = await Promise.all(
     chunks.map((chunk) =>
       getJson<RankRangesJson>(
-        "timeline/ranks",
-        {
-          spans: chunk.join(","),
-          bases: chunk.map((span) => session.ranks.zeroOf(span, session.base)).join(","),
-          shifts: chunk.map((span) => Math.round(session.ranks.shiftOf(span))).join(","),
-          t0: Math.floor(start),
-          t1: Math.ceil(end),
-        },
+        ...askOf(
+          "ranks",
+          chunk.map((span) => ({ span, zero: session.ranks.pageZeroOf(span, session.base) })),
+          { t0: Math.floor(start), t1: Math.ceil(end) },
+        ),
         signal,
       ),
     ),

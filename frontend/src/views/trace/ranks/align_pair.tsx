@@ -3,37 +3,9 @@
 import type { SliceDetailJson } from "../../../api/types.gen";
 import { t } from "../../../i18n";
 import { laneOfSlice } from "../../../timeline/lanes";
-import type { HoverBar } from "../../../timeline/scene";
-import { duration, messageOf } from "../format";
+import { duration } from "../format";
+import type { SlicePair } from "../selection/selection";
 import type { TraceSession } from "../session";
-
-/** The selected slice, and one of another rank. */
-export interface SlicePair {
-  first: SliceDetailJson;
-  second: SliceDetailJson;
-}
-
-/** Chooses the slice to align with the selected one. */
-export async function pickSecond(session: TraceSession, bar: HoverBar): Promise<void> {
-  const first = session.selection.selected.peek()?.detail;
-  if (!first || laneOfSlice(first.id) === laneOfSlice(bar.id)) {
-    session.say(t("trace.pair.how"));
-    return;
-  }
-  try {
-    const second = await session.selection.load(bar.id);
-    session.pair.value = { first, second };
-    const { id, name, track, depth, start, dur } = second;
-    session.engine?.update({ second: { id, name, track, depth, start, end: start + dur } });
-  } catch (error) {
-    session.say(messageOf(error));
-  }
-}
-
-export function closePair(session: TraceSession): void {
-  session.pair.value = null;
-  session.engine?.update({ second: null });
-}
 
 /** What is added to the second slice's times to align the pair, ns. */
 export function pairOffset({ first, second }: SlicePair, by: "start" | "end"): number {
@@ -46,14 +18,14 @@ function align(session: TraceSession, pair: SlicePair, by: "start" | "end"): voi
   const offset = pairOffset(pair, by);
   const isOpen = laneOfSlice(pair.second.id) === 0;
   const moved = session.lanes.loaded.peek().get(laneOfSlice((isOpen ? pair.first : pair.second).id));
-  closePair(session);
+  session.selection.closePair();
   if (!moved) return;
   const { span } = moved.place;
   session.ranks.setOffset(span, (session.ranks.byHand.peek().get(span) ?? 0) + (isOpen ? -offset : offset));
 }
 
 export function AlignPair({ session }: { session: TraceSession }) {
-  const pair = session.pair.value;
+  const pair = session.selection.pair.value;
   if (!pair) return null;
   const label = ({ id, name }: SliceDetailJson) => `${session.lanes.rankOf(laneOfSlice(id))}: ${name}`;
   return (
@@ -66,7 +38,12 @@ export function AlignPair({ session }: { session: TraceSession }) {
           {t(`trace.pair.${by}`, { offset: duration(pairOffset(pair, by)) })}
         </button>
       ))}
-      <button type="button" class="link" aria-label={t("trace.note.close")} onClick={() => closePair(session)}>
+      <button
+        type="button"
+        class="link"
+        aria-label={t("trace.note.close")}
+        onClick={() => session.selection.closePair()}
+      >
         ✕
       </button>
     </div>

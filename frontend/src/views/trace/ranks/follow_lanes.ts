@@ -7,7 +7,6 @@ import type { Range } from "../../../timeline/scene";
 import { KEYS } from "../link/link";
 import type { TraceSession } from "../session";
 import { loadDerived } from "../show_derived";
-import { closePair } from "./align_pair";
 
 /** Returns what stops it. */
 export function followLanes(session: TraceSession): () => void {
@@ -104,7 +103,7 @@ function followPackings(session: TraceSession): () => void {
     if (now === before) return;
     before = now;
     untracked(() => {
-      closePair(session);
+      session.selection.closePair();
       session.engine?.reloadRows();
       void session.selection.reload();
     });

@@ -192,8 +192,8 @@ export class Lanes {
 
   private asked({ span }: RankPlace): SearchedRank {
     const { ranks } = this;
-    const zero = BigInt(ranks.zeroOf(span, this.base())) - BigInt(ranks.shiftOf(span));
-    return { lane: this.numberOf(span), span, version: "", zero: ranks.isPlaced(span) ? String(zero) : null };
+    const zero = ranks.isPlaced(span) ? ranks.pageZeroOf(span, this.base()) : null;
+    return { lane: this.numberOf(span), span, version: "", zero };
   }
 
   private ownPlace(): RankPlace | undefined {

@@ -23,7 +23,8 @@ function placeTime(time: number | null, lane: LaneOffset): number | null {
   return time === null ? null : time + lane.time;
 }
 
-export function placeDetail(detail: SliceDetailJson, lane: LaneOffset): SliceDetailJson {
+/** `trace`: of the rows that derived ones are made from. */
+export function placeDetail(detail: SliceDetailJson, lane: LaneOffset, trace: LaneOffset): SliceDetailJson {
   const { parent, previous, next, derived } = detail;
   return {
     ...placeSlice(detail, lane),
@@ -32,7 +33,7 @@ export function placeDetail(detail: SliceDetailJson, lane: LaneOffset): SliceDet
     next: placeId(next, lane),
     derived: derived && {
       ...derived,
-      related: derived.related.map((one) => ({ ...one, slice: placeSlice(one.slice, lane) })),
+      related: derived.related.map((one) => ({ ...one, slice: placeSlice(one.slice, trace) })),
     },
   };
 }

@@ -118,6 +118,11 @@ export class RanksState {
     return !this.isOther(span) || (this.data.value !== null && this.otherData.value !== null);
   }
 
+  /** Epoch time (ns) by the clock of a rank at time 0 of the page, whose base is `base`. */
+  pageZeroOf(span: string, base: string): string {
+    return String(BigInt(this.zeroOf(span, base)) - BigInt(this.shiftOf(span)));
+  }
+
   /** Epoch time (ns) that is at time 0 of the page before the offset is added. `base`: epoch time of the page's time 0. */
   zeroOf(span: string, base: string): string {
     if (!this.isOther(span) || !this.isPlaced(span)) return base;

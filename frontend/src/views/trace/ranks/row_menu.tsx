@@ -2,15 +2,9 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../../../i18n";
-import { type TrackItem, togglePinned, trackLabel, tracksOf } from "../../../timeline/rows";
-import type { TraceSession } from "../session";
+import { togglePinned, trackLabel, tracksOf } from "../../../timeline/rows";
+import type { OpenMenu, TraceSession } from "../session";
 import { pinOnAllRanks } from "./rank_rows";
-
-export interface OpenMenu {
-  item: TrackItem;
-  x: number;
-  y: number;
-}
 
 export function RowMenu({ session }: { session: TraceSession }) {
   const open = session.rowMenu.value;

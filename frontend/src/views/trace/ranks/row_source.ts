@@ -7,12 +7,22 @@ import {
   decodeCounter,
   decodeSlices,
   emptyRow,
-  type PartState,
   parseFrame,
   type SliceRow,
+  type SourceState,
 } from "../../../timeline/decode";
-import { type LaneOffset, laneOfRow, laneOfTrack, timelineOfRow } from "../../../timeline/lanes";
+import {
+  type LaneOffset,
+  type LayerId,
+  laneOffset,
+  laneOfTrack,
+  layerOfTrack,
+  ROWS_PER_TRACK,
+  sourceOfRow,
+  trackOfRow,
+} from "../../../timeline/lanes";
 import type { RowAnswer, RowQuery } from "../../../timeline/row_loader";
+import { askOf, type SourceRef } from "../ask";
 
 /** The timeline of a rank on the page. */
 export interface LaneTimeline {
@@ -24,13 +34,19 @@ export interface LaneTimeline {
   offset: LaneOffset;
 }
 
-/** Rows, or a counter, of one rank. */
-interface Part {
+/** Epoch time (ns) by the clock of a rank at time 0 of the page. */
+export function zeroOf({ base, offset }: LaneTimeline): string {
+  return String(BigInt(base) - BigInt(offset.time));
+}
+
+/** Rows and counters of one layer of a rank. `offset`: of the layer. */
+interface Source {
   lane: LaneTimeline;
   number: number;
+  layer: LayerId;
+  offset: LaneOffset;
   rows: number[];
-  /** null: `rows` are rows. */
-  counter: number | null;
+  counters: number[];
 }
 
 /**
@@ -41,63 +57,70 @@ export async function requestRows(
   query: RowQuery,
   needle: string,
   laneOf: (lane: number) => LaneTimeline | null,
-  lost: (lane: number, state: PartState) => Promise<void>,
+  lost: (lane: number, state: SourceState) => Promise<void>,
   signal: AbortSignal,
 ): Promise<RowAnswer> {
-  const parts = partsOf(query, laneOf);
+  const sources = sourcesOf(query, laneOf);
   const answer = { rows: [] as SliceRow[], counters: new Map<number, CounterSeries[]>() };
-  if (parts.length === 0) return answer;
-  const text = ({ lane, rows, counter }: Part) => {
-    const { span, version, offset } = lane;
-    const asked = counter === null ? rowRanges(rows.map((row) => row - offset.row)) : counter - offset.track;
-    return [span, version, query.window.start - offset.time, query.window.end - offset.time, asked].join(":");
-  };
-  const buffer = await getBinary(
-    "timeline/rows",
-    {
-      px: 2 ** query.window.level,
-      exact: Number(query.isExact),
-      q: needle,
-      slices: parts.filter(({ counter }) => counter === null).map(text),
-      counter: parts.filter(({ counter }) => counter !== null).map(text),
-    },
-    signal,
-  );
+  if (sources.length === 0) return answer;
+  const { level, start, end } = query.window;
+  const fields = { t0: start, t1: end, px: 2 ** level, exact: query.isExact, q: needle };
+  const buffer = await getBinary(...askOf("rows", sources.map(refOf), fields), signal);
   const frame = parseFrame(buffer);
-  for (const [at, part] of parts.entries()) {
+  for (const [at, source] of sources.entries()) {
     const state = frame.header.parts?.[at] ?? "none";
-    if (state !== "ready") await lost(part.number, state);
-    else if (part.counter === null) answer.rows.push(...rowsOf(part, frame.part(`${at}`), query.isExact));
-    else answer.counters.set(part.counter, decodeCounter(frame.part(`${at}`), part.lane.base, part.lane.offset));
+    if (state !== "ready") {
+      await lost(source.number, state);
+      continue;
+    }
+    if (source.rows.length > 0) answer.rows.push(...rowsOf(source, frame.part(`${at}`), query.isExact));
+    for (const track of source.counters) {
+      const curves = frame.part(`${at}.${track - source.offset.track}`);
+      answer.counters.set(track, decodeCounter(curves, source.lane.base, source.offset));
+    }
   }
   free(buffer); // the columns are copies
   return answer;
 }
 
-/** Groups rows by rank and timeline, then counters. */
-function partsOf({ rows, counters }: RowQuery, laneOf: (lane: number) => LaneTimeline | null): Part[] {
-  const groups = new Map<number, number[]>();
-  for (const row of rows) {
-    const key = timelineOfRow(row);
-    const group = groups.get(key);
-    if (group) group.push(row);
-    else groups.set(key, [row]);
-  }
-  const slices = [...groups.values()].map((group) => ({
-    number: laneOfRow(group[0] ?? 0),
-    rows: group,
-    counter: null,
-  }));
-  const curves = counters.map((counter) => ({ number: laneOfTrack(counter), rows: [], counter }));
-  return [...slices, ...curves].flatMap((part) => {
-    const lane = laneOf(part.number);
-    return lane ? [{ ...part, lane }] : [];
+/** Groups rows and counters by rank and layer. */
+function sourcesOf({ rows, counters }: RowQuery, laneOf: (lane: number) => LaneTimeline | null): Source[] {
+  const found = new Map<number, Source | null>();
+  const sourceOf = (row: number): Source | null => {
+    const key = sourceOfRow(row);
+    const known = found.get(key);
+    if (known !== undefined) return known;
+    const track = trackOfRow(row);
+    const [number, layer] = [laneOfTrack(track), layerOfTrack(track)];
+    const lane = laneOf(number);
+    const offset = laneOffset(number, lane?.offset.time ?? 0, layer);
+    const source = lane && { lane, number, layer, offset, rows: [], counters: [] };
+    found.set(key, source);
+    return source;
+  };
+  for (const row of rows) sourceOf(row)?.rows.push(row);
+  for (const track of counters) sourceOf(track * ROWS_PER_TRACK)?.counters.push(track);
+  return [...found.values()].filter((source) => source !== null);
+}
+
+function refOf({ lane, layer, offset, rows, counters }: Source): SourceRef {
+  const own = rowRanges(rows.map((row) => row - offset.row)).flatMap(([first, last]) => depthsOf(first, last));
+  const tracks = counters.map((track) => track - offset.track);
+  return { span: lane.span, version: lane.version, layer, zero: zeroOf(lane), rows: own, counters: tracks };
+}
+
+/** Track, first and last depth of each track of a range of rows. */
+function depthsOf(first: number, last: number): [number, number, number][] {
+  const tracks = Array.from({ length: trackOfRow(last) - trackOfRow(first) + 1 }, (_, at) => trackOfRow(first) + at);
+  return tracks.map((track) => {
+    const row = track * ROWS_PER_TRACK;
+    return [track, Math.max(first - row, 0), Math.min(last - row, ROWS_PER_TRACK - 1)];
   });
 }
 
-/** Rows of a part; a row that a complete answer lacks has no slices in the window. */
-function rowsOf({ lane, rows }: Part, bytes: Uint32Array, isExact: boolean): SliceRow[] {
-  const found = decodeSlices(bytes, lane.base, lane.offset);
+/** Rows of a source; a row that a complete answer lacks has no slices in the window. */
+function rowsOf({ lane, offset, rows }: Source, bytes: Uint32Array, isExact: boolean): SliceRow[] {
+  const found = decodeSlices(bytes, lane.base, offset);
   if (isExact) return found;
   const known = new Set(found.map(({ row }) => row));
   return [...found, ...rows.filter((row) => !known.has(row)).map(emptyRow)];

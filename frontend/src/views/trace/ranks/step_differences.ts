@@ -1,9 +1,9 @@
 /** Steps of two runs compared, each rank with the same rank of the other run. */
 
+import type { ReadonlySignal } from "@preact/signals";
 import type { DeviceStepJson, TraceRankJson, TraceRanksJson } from "../../../api/types.gen";
 import { signedDecimals, signedDuration } from "../../../base/format";
 import { originOf } from "../../../timeline/decode";
-import type { TraceSession } from "../session";
 import { pairSteps } from "./alignment";
 import { isSameRank } from "./choice";
 import type { PaintedStep } from "./strip_paint";
@@ -39,19 +39,29 @@ export function changeOf(own: number, other: number, whole: number): PaintedStep
   return other > own ? "worse" : "good";
 }
 
+/** Where the ranks of both runs are on the page. */
+interface Places {
+  base: string;
+  ranks: {
+    base: ReadonlySignal<string>;
+    steps: ReadonlySignal<readonly StepPair[]>;
+    shiftOf(span: string): number;
+  };
+}
+
 /** Times of a step of the other run on the page. */
-export function placeOf({ ranks, base }: TraceSession, { line, other }: StepPair): { start: number; end: number } {
+export function placeOf({ ranks, base }: Places, { line, other }: StepPair): { start: number; end: number } {
   const start = other.start + originOf(ranks.base.value, base) + ranks.shiftOf(line.span);
   return { start, end: start + stepTime(other) };
 }
 
 /** The compared steps of a rank, if it is of the other run. */
-export function stepsOf(session: TraceSession, span: string): PaintedStep[] {
-  const pairs = session.ranks.steps.value.filter(({ line }) => line.span === span);
+export function stepsOf(page: Places, span: string): PaintedStep[] {
+  const pairs = page.ranks.steps.value.filter(({ line }) => line.span === span);
   return pairs.map((pair) => {
     const [own, other] = [stepTime(pair.own), stepTime(pair.other)];
     const share = own > 0 ? ` · ${signedDecimals(((other - own) / own) * 100, 1)} %` : "";
     const text = `${signedDuration(other - own)}${share}`;
-    return { ...placeOf(session, pair), change: changeOf(own, other, own), text };
+    return { ...placeOf(page, pair), change: changeOf(own, other, own), text };
   });
 }

@@ -97,8 +97,7 @@ export class StripCanvas {
     context.textAlign = "left";
     loader.want({
       spans: inSight.map(({ place }) => place.span),
-      bases: inSight.map(({ place }) => session.ranks.zeroOf(place.span, session.base)),
-      shifts: inSight.map(({ place }) => session.ranks.shiftOf(place.span)),
+      zeros: inSight.map(({ place }) => session.ranks.pageZeroOf(place.span, session.base)),
       view,
       width: Math.max(width - gutter, 1),
     });

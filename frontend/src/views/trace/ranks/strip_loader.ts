@@ -3,6 +3,7 @@
 import { getBinary } from "../../../api/client";
 import { Latest } from "../../../base/async";
 import type { View } from "../../../timeline/viewport";
+import { askOf } from "../ask";
 import { decodeStrips, type StripAnswer } from "./strip_data";
 import { covers, windowAround } from "./strip_window";
 
@@ -11,11 +12,10 @@ const PAUSE_MS = 60;
 const READING_MS = 700;
 const ERROR_MS = 5000;
 
-/** The strips in sight. `bases`, `shifts`: of each span, the epoch time (ns) at time 0, and its offset, ns. */
+/** The strips in sight. `zeros`: of each span, the epoch time (ns) by its clock at time 0 of the page. */
 export interface StripRequest {
   spans: readonly string[];
-  bases: readonly string[];
-  shifts: readonly number[];
+  zeros: readonly string[];
   view: View;
   width: number;
 }
@@ -69,16 +69,10 @@ export class StripLoader {
       return;
     }
     const { start, end, bins } = windowAround(request.view, request.width);
-    const query = {
-      spans: request.spans.join(","),
-      bases: request.bases.join(","),
-      shifts: request.shifts.join(","),
-      t0: start,
-      t1: end,
-      bins,
-    };
+    const sources = request.spans.map((span, at) => ({ span, zero: request.zeros[at] ?? "" }));
+    const query = askOf("strips", sources, { t0: start, t1: end, bins });
     try {
-      const buffer = await this.latest.run((signal) => getBinary("timeline/strips", query, signal));
+      const buffer = await this.latest.run((signal) => getBinary(...query, signal));
       if (!buffer) return;
       this.answer = decodeStrips(buffer);
       this.key = keyOf(request);
@@ -98,6 +92,6 @@ export class StripLoader {
   }
 }
 
-function keyOf({ spans, bases, shifts }: StripRequest): string {
-  return [...spans, ...bases, ...shifts].join(" ");
+function keyOf({ spans, zeros }: StripRequest): string {
+  return [...spans, ...zeros].join(" ");
 }

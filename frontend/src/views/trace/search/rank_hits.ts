@@ -2,6 +2,7 @@
 
 import type { SearchJson, TableJson } from "../../../api/types.gen";
 import { laneOffset } from "../../../timeline/lanes";
+import type { SourceRef } from "../ask";
 
 /** Most ranks of one search; the server refuses more. */
 export const MAX_RANKS = 64;
@@ -14,6 +15,8 @@ export interface SearchedRank {
   version: string;
   /** Epoch time (ns) by the clock of the rank at time 0 of the page; null: not known yet. */
   zero: string | null;
+  /** Tracks of a range, in its trace; null or none: all. */
+  tracks?: readonly number[] | null;
 }
 
 /** What a search found in a rank. */
@@ -43,9 +46,14 @@ export function askedRanks(ranks: readonly SearchedRank[]): SearchedRank[] {
   return ranks.filter(({ zero }) => zero !== null).slice(0, MAX_RANKS);
 }
 
-/** The parameter of the server: "span:version:zero" for each rank. */
-export function partsOf(ranks: readonly SearchedRank[]): string[] {
-  return askedRanks(ranks).map(({ span, version, zero }) => [span, version, zero].join(":"));
+/** The sources of a question. */
+export function sourcesOf(ranks: readonly SearchedRank[]): SourceRef[] {
+  return askedRanks(ranks).map(({ span, version, zero, tracks }) => ({
+    span,
+    version,
+    zero: zero ?? "",
+    tracks: tracks ?? null,
+  }));
 }
 
 export function placeSearch(answer: SearchJson, ranks: readonly SearchedRank[]): SearchAnswer {

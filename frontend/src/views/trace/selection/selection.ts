@@ -14,8 +14,8 @@ import type { TimelineApi } from "../api";
 import { messageOf } from "../format";
 import { KEYS } from "../link/link";
 import { showRank } from "../ranks/rank_rows";
-import type { TraceSession } from "../session";
 import { openDerived } from "../show_derived";
+import type { TimelinePort } from "../timeline_port";
 import type { SelectionMigration } from "./migrate_selection";
 import { Walk } from "./walk";
 
@@ -36,10 +36,18 @@ export interface Selected {
   error: string;
 }
 
+/** The selected slice, and one of another rank. */
+export interface SlicePair {
+  first: SliceDetailJson;
+  second: SliceDetailJson;
+}
+
 export class Selection {
   readonly selected = signal<Selected | null>(null);
   /** Kinds with hidden flows. */
   readonly hiddenFlows = signal<ReadonlySet<string>>(new Set());
+  /** Two slices to align. */
+  readonly pair = signal<SlicePair | null>(null);
   readonly walk: Walk;
   private readonly request = new Latest();
   private descents: AnswerCache<DescentJson>;
@@ -48,9 +56,9 @@ export class Selection {
   /** True while the slice is searched in another reading: ids on screen are void there. */
   private isRenewing = false;
 
-  constructor(private readonly session: TraceSession) {
-    [this.details, this.flows, this.descents] = memos(session.api);
-    this.walk = new Walk(session, (id) => this.descents.get(id));
+  constructor(private readonly port: TimelinePort) {
+    [this.details, this.flows, this.descents] = memos(port.api);
+    this.walk = new Walk(port, this, (id) => this.descents.get(id));
   }
 
   /** Selects slice `id`. Unfolds its row. */
@@ -66,7 +74,7 @@ export class Selection {
       return;
     }
     this.walk.stop();
-    this.session.engine?.update({ selected: bar, flows: [] });
+    this.port.engine?.update({ selected: bar, flows: [] });
     void this.take(bar.id, "stay", bar.merged);
   }
 
@@ -74,8 +82,8 @@ export class Selection {
     this.request.cancel();
     this.isRenewing = false;
     this.selected.value = null;
-    this.session.engine?.update({ selected: null, flows: [] });
-    this.session.save({ [KEYS.slice]: null });
+    this.port.engine?.update({ selected: null, flows: [] });
+    this.port.save({ [KEYS.slice]: null });
   }
 
   stop(): void {
@@ -93,41 +101,41 @@ export class Selection {
   }
 
   private async take(id: number, follow: Follow, merged: number): Promise<void> {
-    const { session } = this;
+    const { port } = this;
     const before = this.selected.peek();
     this.isRenewing = false;
     this.selected.value = { id, merged, detail: null, flows: [], error: "" };
-    session.panel.value = "slice";
-    session.save({ [KEYS.slice]: String(id) });
+    port.panel.value = "slice";
+    port.save({ [KEYS.slice]: String(id) });
     try {
       const found = await this.request.run(() => Promise.all([this.load(id), this.flows.get(id)]));
       if (!found) return;
       const [detail, flows] = found;
-      if (detail.category === FRAME && session.display.peek().packings.includes("frames")) {
-        session.setPacking("frames", false);
+      if (detail.category === FRAME && port.display.peek().packings.includes("frames")) {
+        port.setPacking("frames", false);
         await this.take(id, follow, merged);
         return;
       }
       this.selected.value = { id, merged, detail, flows, error: "" };
-      if (!session.layout.peek().pinned.includes(detail.track)) showRank(session, laneOfSlice(id));
-      if (isDerivedSlice(id)) await openDerived(session, laneOfSlice(id));
+      if (!port.layout.peek().pinned.includes(detail.track)) showRank(port, laneOfSlice(id));
+      if (isDerivedSlice(id)) await openDerived(port, laneOfSlice(id));
       if (this.selected.peek()?.id !== id) return;
       this.show(detail, follow);
     } catch (error) {
       this.selected.value = { id, merged, detail: null, flows: [], error: messageOf(error) };
-      if (before) session.engine?.update({ flows: [] });
+      if (before) port.engine?.update({ flows: [] });
     }
   }
 
   private show(detail: SliceDetailJson, follow: Follow): void {
-    const { engine, announcement } = this.session;
+    const { engine, announcement } = this.port;
     const mark = markOf(detail);
     this.reveal(detail.track, detail.depth);
     engine?.update({ selected: mark });
     this.updateFlows();
     if (follow === "fit") engine?.goTo({ start: detail.start, end: detail.start + detail.dur }, 1);
     if (follow !== "stay") engine?.bringIntoSight(mark, mark.track, mark.depth);
-    const name = this.session.nameOf(detail);
+    const name = this.port.nameOf(detail);
     const { process, thread } = detail;
     const { start, duration } = { start: `${detail.start} ns`, duration: `${detail.dur} ns` };
     announcement.value = t("trace.said.slice", { name, process, thread, start, duration });
@@ -135,10 +143,10 @@ export class Selection {
 
   /** Unfolds, unhides and removes filters until the row is visible. */
   private reveal(track: number, depth: number): void {
-    const processes = this.session.processes.peek();
+    const processes = this.port.processes.peek();
     const found = findTrack(processes, track);
     if (!found || found.process.isHidden) return;
-    const state = this.session.layout.peek();
+    const state = this.port.layout.peek();
     const collapsedProcesses = new Set(state.collapsedProcesses);
     const collapsedTracks = new Set(state.collapsedTracks);
     let { filter, arrangement } = state;
@@ -157,7 +165,28 @@ export class Selection {
       filter = "";
       changed = true;
     }
-    if (changed) this.session.setLayout({ ...state, collapsedProcesses, collapsedTracks, filter, arrangement });
+    if (changed) this.port.setLayout({ ...state, collapsedProcesses, collapsedTracks, filter, arrangement });
+  }
+
+  /** Chooses the slice of another rank to align with the selected one. */
+  async pickSecond(bar: HoverBar): Promise<void> {
+    const first = this.selected.peek()?.detail;
+    if (!first || laneOfSlice(first.id) === laneOfSlice(bar.id)) {
+      this.port.say(t("trace.pair.how"));
+      return;
+    }
+    try {
+      const second = await this.load(bar.id);
+      this.pair.value = { first, second };
+      this.port.engine?.update({ second: markOf(second) });
+    } catch (error) {
+      this.port.say(messageOf(error));
+    }
+  }
+
+  closePair(): void {
+    this.pair.value = null;
+    this.port.engine?.update({ second: null });
   }
 
   // Flows
@@ -172,7 +201,7 @@ export class Selection {
   private updateFlows(): void {
     const hidden = this.hiddenFlows.peek();
     const flows = (this.selected.peek()?.flows ?? []).filter((flow) => !hidden.has(flow.kind));
-    this.session.engine?.update({ flows: flows.map(curveOf) });
+    this.port.engine?.update({ flows: flows.map(curveOf) });
   }
 
   /** Selects the other end of a flow of the selected slice. */
@@ -185,12 +214,12 @@ export class Selection {
       .sort((a, b) => (direction === "next" ? a.start - b.start : b.start - a.start));
     const end = ends[0];
     if (end) void this.select(end.id, "sight");
-    else this.session.say(t(direction === "next" ? "trace.slice.noflow.next" : "trace.slice.noflow.previous"));
+    else this.port.say(t(direction === "next" ? "trace.slice.noflow.next" : "trace.slice.noflow.previous"));
   }
 
   /** Loads the slice again: its time on the page changed. */
   async reload(): Promise<void> {
-    [this.details, this.flows, this.descents] = memos(this.session.api);
+    [this.details, this.flows, this.descents] = memos(this.port.api);
     const now = this.selected.peek();
     if (now) await this.take(now.id, "stay", now.merged);
   }
@@ -201,7 +230,7 @@ export class Selection {
   async renew(api: TimelineApi, migration: SelectionMigration): Promise<void> {
     [this.details, this.flows, this.descents] = memos(api);
     this.walk.stop();
-    const { engine } = this.session;
+    const { engine } = this.port;
     const now = this.selected.peek();
     if (!now) return;
     const scene = engine?.scene;
@@ -221,7 +250,7 @@ export class Selection {
       this.selected.value = { ...now, id: detail.id, detail, flows };
       engine?.update({ selected: markOf(detail) });
       this.updateFlows();
-      this.session.save({ [KEYS.slice]: String(detail.id) });
+      this.port.save({ [KEYS.slice]: String(detail.id) });
     } catch {
       this.clear(); // the slice cannot be identified any more
     }

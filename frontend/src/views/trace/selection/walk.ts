@@ -1,12 +1,20 @@
 /** Steps from task to task: the kernels of an operator in device order, else the tasks of a stream. */
 
+import type { ReadonlySignal } from "@preact/signals";
 import type { DescentJson } from "../../../api/types.gen";
 import { Latest } from "../../../base/async";
 import { t } from "../../../i18n";
 import { isDerivedSlice } from "../../../timeline/derived";
-import type { TraceSession } from "../session";
+import type { TimelinePort } from "../timeline_port";
 
 export type Direction = "next" | "previous";
+
+/** What a walk does with the selection. */
+interface Selecting {
+  readonly selected: ReadonlySignal<{ id: number; detail: unknown } | null>;
+  select(id: number, follow: "sight"): Promise<void>;
+  followFlow(direction: Direction): void;
+}
 
 export class Walk {
   /** The operator whose tasks are walked, and their ids in device order. */
@@ -14,7 +22,8 @@ export class Walk {
   private readonly request = new Latest();
 
   constructor(
-    private readonly session: TraceSession,
+    private readonly port: Pick<TimelinePort, "say" | "fail">,
+    private readonly selection: Selecting,
     private readonly load: (id: number) => Promise<DescentJson>,
   ) {}
 
@@ -33,7 +42,7 @@ export class Walk {
    * other task: its neighbour on the stream. From a slice without tasks: along a flow.
    */
   async step(direction: Direction): Promise<void> {
-    const { selection } = this.session;
+    const { selection } = this;
     const now = selection.selected.peek();
     if (!now?.detail || isDerivedSlice(now.id)) return;
     const place = this.of?.tasks.indexOf(now.id) ?? -1;
@@ -51,14 +60,14 @@ export class Walk {
       } else if (found.is_host) selection.followFlow(direction);
       else this.goTo(found[direction]);
     } catch (error) {
-      this.session.fail(error);
+      this.port.fail(error);
     }
   }
 
   private goTo(id: number | null): void {
-    const { of, session } = this;
-    if (id === null) session.say(t("trace.walk.end"));
-    else void session.selection.select(id, "sight");
+    const { of } = this;
+    if (id === null) this.port.say(t("trace.walk.end"));
+    else void this.selection.select(id, "sight");
     this.of = of; // any other selection ends the walk
   }
 }
