@@ -59,7 +59,7 @@ check: $(VENV)/.check ## lint, types, import rules, dead code, generated files, 
 	$(BIN)/python tools/dead_code.py
 	$(BIN)/python tools/weight.py --check
 	$(BIN)/python tools/gen_types.py --check
-	$(BIN)/python tools/gen_texts.py --check
+	$(BIN)/python tools/gen_glossary.py --check
 	$(BIN)/python fixtures/make.py --check
 	sh tools/frontend.sh check
 
@@ -83,7 +83,7 @@ format: $(VENV)/.check ## format the code
 
 generated: $(VENV)/.check ## write again what is generated: types, texts, docs/formats.md, the bundle
 	$(BIN)/python tools/gen_types.py
-	$(BIN)/python tools/gen_texts.py
+	$(BIN)/python tools/gen_glossary.py
 	$(BIN)/python -m tb_npu_plugin.schema.docgen > docs/formats.md
 	sh tools/frontend.sh build
 

@@ -50,8 +50,7 @@ class Message(str):
 
     def as_json(self) -> MessageJson:
         """JSON object with code and parameters."""
-        params = {name: value.as_json() if isinstance(value, Message) else value for name, value in self.params.items()}
-        return {"code": self.code, "params": params}
+        return {"code": self.code, "params": {name: to_json(value) for name, value in self.params.items()}}
 
     def in_language(self, language: Language) -> str:
         """The text in a language."""
@@ -64,11 +63,17 @@ class Message(str):
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> Message:
         """Inverse of `as_json`."""
-        params = {
-            name: Message.from_json(param) if isinstance(param, dict) else param
-            for name, param in value["params"].items()
-        }
-        return Message(value["code"], **params)
+        return Message(value["code"], **{name: from_json(param) for name, param in value["params"].items()})
+
+
+def to_json(value: Any) -> Any:
+    """JSON of a message, or of data, which stay as they are."""
+    return value.as_json() if isinstance(value, Message) else value
+
+
+def from_json(value: Any) -> Any:
+    """Inverse of `to_json`."""
+    return Message.from_json(value) if isinstance(value, dict) else value
 
 
 def in_period(message: Message, period: Period) -> Message:

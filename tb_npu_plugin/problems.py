@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -14,8 +14,6 @@ from tb_npu_plugin.seen import SeenFiles
 MAX_PLACES = 5
 #: Most kinds of one code and file that get a Problem each. Further kinds share one: a kind may be a name from the file.
 MAX_KINDS = 200
-#: The listed places, and the number of others.
-MORE_PLACES = "{0} and {1} more"
 #: Codes of transient problems, caused by the machine, by permissions or by a bug of the plugin and not by the data.
 #: They may be gone next time, so they are not cached with the file.
 TRANSIENT_CODES = frozenset(
@@ -36,7 +34,8 @@ class Problem:
 
     code      stable id of the kind of defect, e.g. "short_row" (see docs/problems.md)
     file      path relative to the result folder; never absolute
-    where     line, event or key: "line 12", "event 3 at byte 812"; "" for the entire file
+    where     line, event or key: "line 12", "event 3 at byte 812"; "" for the entire file. The page shows
+              "line 12" by the message `place.line`
     expected  content of a valid file at this place
     found     actual content (shortened)
     lost      what the user does not see because of it
@@ -121,11 +120,16 @@ class ProblemLog:
         """All problems in the order of their first occurrence."""
         out = []
         for first, places, count, more in self._seen.values():
-            where = ", ".join(places)
-            if more:
-                where = MORE_PLACES.format(where, more)
-            out.append(replace(first, where=where, count=count))
+            out.append(replace(first, where=list_places(places, more), count=count))
         return out
+
+
+def list_places(places: Sequence[str], more: int = 0) -> str:
+    """The first MAX_PLACES places; if there are others, the message `place.more` with their number. more: number of places
+    that are not in `places`."""
+    listed = ", ".join(places[:MAX_PLACES])
+    more += max(len(places) - MAX_PLACES, 0)
+    return Message("place.more", places=listed, more=more) if more else listed
 
 
 def merge_problems(*stages: Iterable[Problem]) -> list[Problem]:
@@ -151,7 +155,8 @@ def _is_same(one: Problem, other: Problem) -> bool:
 
 def _merge(one: Problem, other: Problem) -> Problem:
     """One problem with the places of both, the first one's leading. A list that ends in a count is not extended."""
-    is_whole = not one.where.endswith(" more")
-    places = [place for place in other.where.split(", ") if place and place not in one.where] if is_whole else []
-    where = ", ".join([one.where, *places] if one.where else places)
+    where = one.where
+    if not isinstance(where, Message):
+        places = [place for place in other.where.split(", ") if place and place not in where]
+        where = ", ".join([where, *places] if where else places)
     return replace(one, where=where, count=max(one.count, other.count))

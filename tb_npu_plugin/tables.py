@@ -16,6 +16,8 @@ from typing import Any, Optional, Union
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.messages import CATALOGUE, Message
+
 #: "Unknown" in every integer column. Never a valid value: readers report a Problem for it.
 NULL_INT = int(np.iinfo(np.int64).min)
 
@@ -62,8 +64,8 @@ class Column:
 
     key       name in tables and JSON
     kind      see Kind
-    title     English column title as the vendor writes it, without the unit
-    doc       one sentence for the tooltip: meaning, scope and unit of the value
+    title     column title as the vendor writes it, without the unit
+    doc       one sentence for the tooltip: meaning, scope and unit of the value; title and doc: see `column_texts`
     group     "identity", "time", "shape", "metric" or "": for column choosers
     headers   spellings in result files, newest first; a unit in brackets is read from the header itself
     required  a row without a valid value is skipped; a file without the column cannot be read
@@ -90,6 +92,14 @@ class Column:
             return None
         least, most = _BOUNDS[self.kind]
         return least if self.least is None else self.least, most if self.most is None else self.most
+
+
+def column_texts(name: str, /, **params: str) -> tuple[Message, str]:
+    """Title and doc of a column: the messages `column.NAME` and `column.NAME.doc`; "" without the latter. Raises KeyError
+    for an unknown name."""
+    code = f"column.{name}"
+    doc = f"{code}.doc"
+    return Message(code, **params), Message(doc, **params) if doc in CATALOGUE else ""
 
 
 class StringDictionary(Sequence[str], ABC):

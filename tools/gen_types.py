@@ -121,15 +121,11 @@ def render() -> str:
 
 
 def _views() -> str:
-    """Ids and titles of the views in the sidebar, in its order."""
-    listed = [view for view in VIEWS if view.is_listed]
-    ids = "\n".join(f'  "{view.id}",' for view in listed)
-    titles = "\n".join(f'  {view.id}: "{view.title}",' for view in listed)
+    """Ids of the views in the sidebar, in its order."""
+    ids = "\n".join(f'  "{view.id}",' for view in VIEWS if view.is_listed)
     return (
         f"/** The views of the sidebar, in its order. */\nexport const VIEW_IDS = [\n{ids}\n] as const;\n\n"
-        "/** One of them. */\nexport type ViewId = (typeof VIEW_IDS)[number];\n\n"
-        "/** Titles, as the server says them: in English. */\n"
-        f"export const VIEW_TITLES: Readonly<Record<ViewId, string>> = {{\n{titles}\n}};"
+        "/** One of them. */\nexport type ViewId = (typeof VIEW_IDS)[number];"
     )
 
 

@@ -7,6 +7,7 @@ do by hand.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -38,7 +39,6 @@ def build(source: ViewInput) -> ViewResult:
 
 VIEW = View(
     id="{id}",
-    title="{title}",
     scope="span",
     needs=(("kernels",),),
     build=build,
@@ -121,7 +121,8 @@ def main() -> None:
     terms = name[0].lower() + name[1:] + "Terms"
     insert(dictionary, 'import core from "./core.json"', f'import {terms} from "../views/{view}/terms.json";\n')
     insert(dictionary, "};", f"  ...{terms},\n")
-    insert(FRONTEND / "i18n" / "server" / "minddata.ts", '  "Data pipeline":', f'  "{title}": "{chosen.chinese}",\n')
+    message = json.dumps({"en": title, "zh": chosen.chinese}, ensure_ascii=False)
+    insert(ROOT / "tb_npu_plugin" / "messages.json", '  "view.', f'  "view.{view}": {message},\n')
     insert(
         FRONTEND / "views" / "registry.ts", "};", f'  {view}: () => import("./{view}").then((module) => module.view),\n'
     )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, StringColumn, Table, known
+from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, StringColumn, Table, column_texts, known
 
 SERIES = ("allocated_bytes", "reserved_bytes", "active_bytes")
 #: Maximum rows kept in one bin: first and last, and the smallest and largest of each series.
@@ -20,11 +20,11 @@ _ROWS_PER_BIN = 2 + 2 * len(SERIES)
 _ALLOCATORS = ("PTA+GE", "MindSpore+GE", "PTA", "MindSpore", "GE")
 
 MODULE_COLUMNS = (
-    Column("component", Kind.TEXT, "Component", "CANN module.", "identity"),
-    Column("device", Kind.TEXT, "Device", "Device, e.g. NPU:0.", "identity"),
-    Column("peak_bytes", Kind.BYTES, "Peak", "Largest reserved size.", ""),
-    Column("peak_at", Kind.TIME, "Peak at", "When it was first reached.", "time"),
-    Column("last_bytes", Kind.BYTES, "Last", "Reserved at the last sample.", ""),
+    Column("component", Kind.TEXT, *column_texts("module.component"), "identity"),
+    Column("device", Kind.TEXT, *column_texts("module.device"), "identity"),
+    Column("peak_bytes", Kind.BYTES, *column_texts("module.peak_bytes"), ""),
+    Column("peak_at", Kind.TIME, *column_texts("peak_at"), "time"),
+    Column("last_bytes", Kind.BYTES, *column_texts("last_bytes"), ""),
 )
 
 

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 
 from tb_npu_plugin.model import Capture
-from tb_npu_plugin.schema.core import Condition
+from tb_npu_plugin.schema.core import Condition, join_settings, split_settings
 
-_BETWEEN = re.compile(r", (?![^\[]*\])")
 _SWITCH = re.compile(r"(\w+)=True")
 _ACTIVITY = re.compile(r"activities=\[ProfilerActivity\.(\w+), \.\.\.\]")
 _LEVEL = re.compile(r"profiler_level=ProfilerLevel\.Level(\d)")
@@ -24,13 +23,13 @@ def missing_option(condition: Condition, capture: Capture | None) -> str:
     """The condition's option without the settings that were on."""
     if capture is None:
         return condition.option
-    parts = _BETWEEN.split(condition.option)
-    return ", ".join(part for part, is_on in zip(parts, _states(condition, capture)) if not is_on)
+    parts = split_settings(condition.option)
+    return join_settings(*(part for part, is_on in zip(parts, _states(condition, capture)) if not is_on))
 
 
 def _states(condition: Condition, capture: Capture) -> Iterator[bool | None]:
     """State of each setting: on, off, or None if not recorded."""
-    return (_switch_state(part, capture) for part in _BETWEEN.split(condition.option))
+    return (_switch_state(part, capture) for part in split_settings(condition.option))
 
 
 def _switch_state(setting: str, capture: Capture) -> bool | None:

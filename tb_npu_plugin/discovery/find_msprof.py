@@ -14,7 +14,7 @@ from tb_npu_plugin.discovery.identity import Identity, fold
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.report import decode_name
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.problems import MAX_PLACES, MORE_PLACES, Problem
+from tb_npu_plugin.problems import Problem, list_places
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema import msprof
 from tb_npu_plugin.schema.formats import MSPROF, TORCH_NPU
@@ -150,13 +150,10 @@ def _identity(folder: Folder, parts: tuple[str, ...]) -> Identity:
 def _missing_piece(file: FoundFile, lost: list[int], there: int) -> Problem:
     """file: one of the pieces. lost: numbers of the missing ones."""
     begin, _, end = file.name.rpartition(f"{msprof.PIECE_MARK}{_piece_number(file)}")
-    where = ", ".join(f"{begin}{msprof.PIECE_MARK}{number}{end}" for number in lost[:MAX_PLACES])
-    if len(lost) > MAX_PLACES:
-        where = MORE_PLACES.format(where, len(lost) - MAX_PLACES)
     return Problem(
         "missing_piece",
         file.relative,
-        where,
+        list_places([f"{begin}{msprof.PIECE_MARK}{number}{end}" for number in lost]),
         Message("expected.pieces", count=len(lost) + there),
         Message("found.pieces", count=there),
         Message("lost.other_rows"),

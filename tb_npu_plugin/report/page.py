@@ -338,7 +338,7 @@ def _checks(report: _Report) -> Iterator[str]:
     counts = Message("report.checked", checked=diagnosis["checked"], unchecked=len(unchecked), others=others)
     yield f"<p>{say(counts)}</p>\n<ul>"
     for one in unchecked:
-        option = f" {say(Message('report.option'))} <code>{escape(one['option'])}</code>" if one["option"] else ""
+        option = f" {say(Message('report.option'))} <code>{say_field(one, 'option')}</code>" if one["option"] else ""
         yield f"<li>{say_field(one, 'title')}: {say_field(one, 'missing')}{option}</li>"
     yield "</ul>\n</section>"
     if ranks:

@@ -12,20 +12,18 @@ from tb_npu_plugin.schema.core import SELDOM, Condition, ResultFile
 from tb_npu_plugin.schema.scan_keys import DB_STEPS, DB_TIME, INDEX_HEADER, TYPE_HEADER
 from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION, COMMUNICATION_MATRIX
-from tb_npu_plugin.tables import Column, Kind
+from tb_npu_plugin.tables import Column, Kind, column_texts
 
 T = Kind.TEXT
 
 #: Rank of each row; not a column of a span's tables.
-RANK = Column("rank", Kind.INT, "Rank", "Rank that recorded it.", "identity", (INDEX_HEADER,))
+RANK = Column("rank", Kind.INT, *column_texts("cluster.rank"), "identity", (INDEX_HEADER,))
 #: Row type: "rank", or "stage" for the largest figures of a pipeline stage.
-ROW_TYPE = Column("row_type", T, "Type", "rank or stage.", "identity", (TYPE_HEADER,))
-INDEX_COLUMN = Column(
-    "index", T, "Index", "The rank, or the ranks of a stage.", "identity", (INDEX_HEADER,), required=True
-)
+ROW_TYPE = Column("row_type", T, *column_texts("row_type"), "identity", (TYPE_HEADER,))
+INDEX_COLUMN = Column("index", T, *column_texts("index"), "identity", (INDEX_HEADER,), required=True)
 
-_TEXT = Condition("-m all, or communication_time", Message("written.from_text"))
-_MATRIX = Condition("-m all, or communication_matrix", Message("written.from_text"))
+_TEXT = Condition(Message("option.either", one="-m all", other="communication_time"), Message("written.from_text"))
+_MATRIX = Condition(Message("option.either", one="-m all", other="communication_matrix"), Message("written.from_text"))
 
 #: Kinds of parallelism in which a rank has a position.
 PARALLEL = ("DP", "PP", "TP")
@@ -41,8 +39,7 @@ STEPS = dataclasses.replace(
             Column(
                 f"{name.lower()}_index",
                 Kind.INT,
-                f"{name} Index",
-                f"Place in {name}.",
+                *column_texts("parallel_index", name=name),
                 "identity",
                 (f"{name} Index",),
                 written=SELDOM,
@@ -57,7 +54,6 @@ MATRIX = dataclasses.replace(COMMUNICATION_MATRIX, name="cluster_communication_m
 GROUPS = ResultFile(
     id="cluster_groups",
     name="communication_group.json",
-    title="Communication groups",
     condition=_TEXT,
     columns=(),
     settings=True,
@@ -66,8 +62,7 @@ GROUPS = ResultFile(
 DATABASE = ResultFile(
     id="cluster_db",
     name="cluster_analysis.db",
-    title="Cluster analysis",
-    condition=Condition("-m all on databases", Message("written.from_databases")),
+    condition=Condition(Message("option.databases"), Message("written.from_databases")),
     columns=(),
     fills=("step_trace", "comm_ops", "comm_bandwidth", "comm_packets", "comm_links"),
     fallback=True,

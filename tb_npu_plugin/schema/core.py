@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.tables import Column, Kind
+from tb_npu_plugin.tables import Column, Kind, column_texts
 from tb_npu_plugin.units import BANDWIDTH_UNITS, SIZE_UNITS, TIME_UNITS, unit_of
 
 _UNITS = frozenset((*TIME_UNITS, *SIZE_UNITS, *BANDWIDTH_UNITS, "%"))
@@ -35,16 +36,15 @@ SCHEDULE = "schedule"
 SELDOM = "seldom"
 
 #: First column of most tables since CANN 8.1.
-DEVICE_ID = Column(
-    "device_id", Kind.INT, "Device", "Physical device id; not the rank.", "identity", ("Device_id",), written=CANN_8_1
-)
+DEVICE_ID = Column("device_id", Kind.INT, *column_texts("core.device_id"), "identity", ("Device_id",), written=CANN_8_1)
 
 
 @dataclass(frozen=True)
 class Condition:
     """When the producer writes a file: the settings that the user needs for it.
 
-    option  the exact settings as they are typed, e.g. "profile_memory=True, activities=[ProfilerActivity.CPU, ...]"
+    option  the exact settings as they are typed, e.g. "profile_memory=True, activities=[ProfilerActivity.CPU, ...]"; a
+            setting in words is a message, see `join_settings`
     text    one sentence
     always  with these settings it is always written, whatever the training does
     """
@@ -52,6 +52,25 @@ class Condition:
     option: str
     text: Message
     always: bool = True
+
+
+_BETWEEN = re.compile(r", (?![^\[]*\])")
+
+
+def join_settings(*settings: str) -> str:
+    """All of the settings: a message if one of them is one."""
+    if not any(isinstance(one, Message) for one in settings):
+        return ", ".join(settings)
+    return reduce(lambda one, other: Message("option.both", one=one, other=other), settings)
+
+
+def split_settings(option: str) -> list[str]:
+    """Inverse of `join_settings`."""
+    if not isinstance(option, Message):
+        return _BETWEEN.split(option)
+    if option.code != "option.both":
+        return [option]
+    return [setting for one in option.params.values() if isinstance(one, str) for setting in split_settings(one)]
 
 
 @dataclass(frozen=True)
@@ -77,7 +96,6 @@ class ResultFile:
 
     id: str
     name: str
-    title: str
     columns: tuple[Column, ...]
     condition: Condition
     doc: str = ""
@@ -92,6 +110,11 @@ class ResultFile:
     fallback: bool = False
     in_trace: tuple[tuple[str, Condition], ...] = ()
     beside: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> Message:
+        """What it holds, as a title."""
+        return Message(f"file.{self.id}")
 
     def matches(self, file_name: str) -> bool:
         """Whether this declaration describes a file of that name (a trailing .gz is allowed)."""

@@ -8,7 +8,7 @@ import re
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import scan_keys
 from tb_npu_plugin.schema.core import DEVICE_ID, Condition, ResultFile
-from tb_npu_plugin.tables import Column, Kind
+from tb_npu_plugin.tables import Column, Kind, column_texts
 
 T, I, F = Kind.TEXT, Kind.INT, Kind.FLOAT
 TIME, DUR, BYTES, PERCENT, BANDWIDTH = Kind.TIME, Kind.DURATION, Kind.BYTES, Kind.PERCENT, Kind.BANDWIDTH
@@ -114,30 +114,29 @@ TRANSPORT = "NCCL"
 #: Allocator of [memory] events.
 ALLOCATOR = "PyTorch"
 
-#: Title of the column `core`: GPUs have no separate accelerator cores.
-ACTIVITY = "Activity"
-
-STEP = Column("step", T, "Step", "Step that launched it, by the host time of the launch.", "identity")
-TYPE = Column("type", T, "Type", "What it does, by its name; unknown where that does not tell.", "identity")
+STEP = Column("step", T, *column_texts("kineto.step"), "identity")
+TYPE = Column("type", T, *column_texts("kineto.type"), "identity")
+#: Titled "Activity": GPUs have no separate accelerator cores.
+CORE = Column("core", T, *column_texts("kernel.core"), "identity")
 KERNEL_COLUMNS = (
     STEP,
     DEVICE_ID,
-    Column("stream_id", I, "Stream ID", "Stream that ran it.", "identity"),
-    Column("name", T, "Name", "Kernel or copy.", "identity", required=True),
-    Column("core", T, ACTIVITY, "KERNEL, MEMCPY, MEMSET, or COMMUNICATION: kernels of NCCL.", "identity"),
-    Column("start_ns", TIME, "Start", "Start on the GPU.", "time", required=True),
-    Column("dur_ns", DUR, "Duration", "Time on the GPU.", "time", required=True),
-    Column("wait_ns", DUR, "Wait", "Since everything before it on this GPU, any stream, has ended.", "time"),
-    Column("grid", T, "Grid", "Blocks in each dimension.", "shape"),
-    Column("block", T, "Block", "Threads of a block in each dimension.", "shape"),
-    Column("registers", I, "Registers", "Registers of a thread.", "metric"),
-    Column("shared_memory_bytes", BYTES, "Shared memory", "Shared memory of a block.", "metric"),
-    Column("occupancy", PERCENT, "Est. occupancy", "Occupancy that the profiler estimated, 0 to 100.", "metric"),
-    Column("blocks_per_sm", F, "Blocks per SM", "Blocks / multiprocessors.", "metric"),
-    Column("warps_per_sm", F, "Warps per SM", "Warps / multiprocessors.", "metric"),
-    Column("copied_bytes", BYTES, "Bytes", "Bytes that a copy or set moved.", "metric"),
-    Column("bandwidth", BANDWIDTH, "Bandwidth", "Bandwidth of a copy or set, as the profiler gives it.", "metric"),
-    Column("correlation", I, "Correlation", "Id that it shares with the call that launched it.", "identity"),
+    Column("stream_id", I, *column_texts("kernel.stream_id"), "identity"),
+    Column("name", T, *column_texts("kernel.name"), "identity", required=True),
+    CORE,
+    Column("start_ns", TIME, *column_texts("kernel.start_ns"), "time", required=True),
+    Column("dur_ns", DUR, *column_texts("kernel.dur_ns"), "time", required=True),
+    Column("wait_ns", DUR, *column_texts("kernel.wait_ns"), "time"),
+    Column("grid", T, *column_texts("grid"), "shape"),
+    Column("block", T, *column_texts("block"), "shape"),
+    Column("registers", I, *column_texts("registers"), "metric"),
+    Column("shared_memory_bytes", BYTES, *column_texts("shared_memory_bytes"), "metric"),
+    Column("occupancy", PERCENT, *column_texts("occupancy"), "metric"),
+    Column("blocks_per_sm", F, *column_texts("blocks_per_sm"), "metric"),
+    Column("warps_per_sm", F, *column_texts("warps_per_sm"), "metric"),
+    Column("copied_bytes", BYTES, *column_texts("copied_bytes"), "metric"),
+    Column("bandwidth", BANDWIDTH, *column_texts("kernel.bandwidth"), "metric"),
+    Column("correlation", I, *column_texts("correlation"), "identity"),
 )
 #: Keys of args -> columns of kernels.
 KERNEL_ARGS = {
@@ -158,15 +157,16 @@ KERNEL_ARGS = {
 _MEMORY = Condition("profile_memory=True", Message("written.gpu_memory"))
 _GPU = Condition("activities=[ProfilerActivity.CUDA, ...]", Message("written.gpu"))
 _HOST = Condition("activities=[ProfilerActivity.CPU, ...]", Message("written.gpu_host"))
-_SERVING = Condition("vLLM, SGLang or graph replays, without steps", Message("written.serving"), always=False)
-_COLLECTIVES = Condition("torch.distributed with NCCL", Message("written.nccl"), always=False)
+_SERVING = Condition(Message("option.serving"), Message("written.serving"), always=False)
+_COLLECTIVES = Condition(Message("option.nccl"), Message("written.nccl"), always=False)
 
 KINETO_TRACE = ResultFile(
     id="kineto_trace",
     name="*.pt.trace.json",
     pattern=ANY_NAME,
-    title="Trace of torch.profiler",
-    condition=Condition("on_trace_ready, or export_chrome_trace", Message("written.trace")),
+    condition=Condition(
+        Message("option.either", one="on_trace_ready", other="export_chrome_trace"), Message("written.trace")
+    ),
     columns=(),
     fills=(
         "trace",

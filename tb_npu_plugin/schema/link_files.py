@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.core import DEVICE_ID, Condition, ResultFile
-from tb_npu_plugin.tables import Column, Kind
+from tb_npu_plugin.tables import Column, Kind, column_texts
 
 SYS_IO = Condition("sys_io=True", Message("written.network_cards"))
 SYS_INTERCONNECTION = Condition("sys_interconnection=True", Message("written.server_links"))
@@ -41,74 +41,34 @@ LATENCY = "tx_latency"
 
 _F, _PERCENT = Kind.FLOAT, Kind.PERCENT
 _DEVICE = replace(DEVICE_ID, written="")
-_MODE = Column("mode", Kind.TEXT, "Mode", "Direction and kind of packets; names the unit.", "identity", ("Mode",), True)
-_MIN = Column("min", _F, "Minimum", "Least of the samples, in the unit that the mode names.", "", ("Min",))
-_MAX = Column("max", _F, "Maximum", "Most of the samples, in the unit that the mode names.", "", ("Max",))
-_MEAN_DOC = "Mean of the samples, in the unit that the mode names."
+_MODE = Column("mode", Kind.TEXT, *column_texts("mode"), "identity", ("Mode",), True)
+_MIN = Column("min", _F, *column_texts("min"), "", ("Min",))
+_MAX = Column("max", _F, *column_texts("max"), "", ("Max",))
 
 NIC = ResultFile(
     id="nic",
     name="nic.csv",
-    title="Network card",
     condition=SYS_IO,
     sizes=(("MB", LINK_MB),),
     columns=(
         _DEVICE,
-        Column("time_ns", Kind.TIME, "Timestamp", "When the capture was added up.", "time", ("Timestamp(us)",)),
-        Column(
-            "bandwidth",
-            Kind.BANDWIDTH,
-            "Bandwidth",
-            "What the port can do, 1e9 bytes per second.",
-            "",
-            ("Bandwidth(MB/s)",),
-        ),
-        Column(
-            "rx_use",
-            _PERCENT,
-            "Rx Bandwidth efficiency",
-            "Share of the bandwidth that was received, 0 to 100.",
-            "",
-            ("Rx Bandwidth efficiency(%)",),
-        ),
-        Column("rx_packets", _F, "rxPacket/s", "Packets received per second.", "", ("rxPacket/s",)),
-        Column(
-            "rx_errors", _PERCENT, "rxError rate", "Received packets with errors, 0 to 100.", "", ("rxError rate(%)",)
-        ),
-        Column(
-            "rx_dropped",
-            _PERCENT,
-            "rxDropped rate",
-            "Received packets that were lost, 0 to 100.",
-            "",
-            ("rxDropped rate(%)",),
-        ),
-        Column(
-            "tx_use",
-            _PERCENT,
-            "Tx Bandwidth efficiency",
-            "Share of the bandwidth that was sent, 0 to 100.",
-            "",
-            ("Tx Bandwidth efficiency(%)",),
-        ),
-        Column("tx_packets", _F, "txPacket/s", "Packets sent per second.", "", ("txPacket/s",)),
-        Column("tx_errors", _PERCENT, "txError rate", "Sent packets with errors, 0 to 100.", "", ("txError rate(%)",)),
-        Column(
-            "tx_dropped",
-            _PERCENT,
-            "txDropped rate",
-            "Sent packets that were lost, 0 to 100.",
-            "",
-            ("txDropped rate(%)",),
-        ),
-        Column("port", Kind.INT, "funcId", "Port of the device.", "identity", ("funcId",)),
+        Column("time_ns", Kind.TIME, *column_texts("nic.time_ns"), "time", ("Timestamp(us)",)),
+        Column("bandwidth", Kind.BANDWIDTH, *column_texts("nic.bandwidth"), "", ("Bandwidth(MB/s)",)),
+        Column("rx_use", _PERCENT, *column_texts("rx_use"), "", ("Rx Bandwidth efficiency(%)",)),
+        Column("rx_packets", _F, *column_texts("rx_packets"), "", ("rxPacket/s",)),
+        Column("rx_errors", _PERCENT, *column_texts("rx_errors"), "", ("rxError rate(%)",)),
+        Column("rx_dropped", _PERCENT, *column_texts("rx_dropped"), "", ("rxDropped rate(%)",)),
+        Column("tx_use", _PERCENT, *column_texts("tx_use"), "", ("Tx Bandwidth efficiency(%)",)),
+        Column("tx_packets", _F, *column_texts("tx_packets"), "", ("txPacket/s",)),
+        Column("tx_errors", _PERCENT, *column_texts("tx_errors"), "", ("txError rate(%)",)),
+        Column("tx_dropped", _PERCENT, *column_texts("tx_dropped"), "", ("txDropped rate(%)",)),
+        Column("port", Kind.INT, *column_texts("nic.port"), "identity", ("funcId",)),
     ),
     doc="One row per port: use of the network card over the whole capture.",
 )
 ROCE = ResultFile(
     id="roce",
     name="roce.csv",
-    title="RoCE",
     condition=SYS_IO,
     sizes=NIC.sizes,
     columns=NIC.columns,
@@ -117,17 +77,15 @@ ROCE = ResultFile(
 PCIE = ResultFile(
     id="pcie",
     name="pcie.csv",
-    title="PCIe",
     condition=SYS_INTERCONNECTION,
-    columns=(_DEVICE, _MODE, _MIN, _MAX, Column("avg", _F, "Average", _MEAN_DOC, "", ("Avg",))),
+    columns=(_DEVICE, _MODE, _MIN, _MAX, Column("avg", _F, *column_texts("links.avg"), "", ("Avg",))),
     doc="One row per direction and kind of packets over PCIe.",
 )
 HCCS = ResultFile(
     id="hccs",
     name="hccs.csv",
-    title="HCCS",
     condition=SYS_INTERCONNECTION,
-    columns=(_DEVICE, _MODE, _MAX, _MIN, Column("avg", _F, "Average", _MEAN_DOC, "", ("Average",))),
+    columns=(_DEVICE, _MODE, _MAX, _MIN, Column("avg", _F, *column_texts("links.avg"), "", ("Average",))),
     doc="One row per direction over the links between the devices of a server; none of a single device.",
 )
 LINK_FILES = (NIC, ROCE, PCIE, HCCS)

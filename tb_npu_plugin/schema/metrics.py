@@ -7,6 +7,7 @@ import enum
 import re
 from dataclasses import dataclass
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.core import base_of, normalise
 from tb_npu_plugin.tables import Column, Kind
 
@@ -41,37 +42,26 @@ class _Rule:
     doc: str
 
 
-CORES = {"aic": "cube cores", "aiv": "vector cores", "aicore": "AI Cores"}
+CORES = {core: Message(f"metric.core.{core}") for core in ("aic", "aiv", "aicore")}
 UNITS = {
-    "mac": "the matrix unit",
-    "cube": "the matrix unit",
-    "vec": "the vector unit",
-    "scalar": "the scalar unit",
-    "mte1": "MTE1 (L1 to L0)",
-    "mte2": "MTE2 (global memory to L1 or UB)",
-    "mte3": "MTE3 (UB to global memory)",
-    "fixpipe": "FixPipe (L0C to global memory or L1)",
-    "icache_miss": "instruction cache misses",
+    unit: Message(f"metric.unit.{unit}")
+    for unit in ("mac", "cube", "vec", "scalar", "mte1", "mte2", "mte3", "fixpipe", "icache_miss")
 }
-#: The first match applies. {unit}: part of the core that the header names; {core}: cores measured.
+#: The first match applies. Parameters of the docs: unit, the part of the core that the header names, and core, the cores measured.
 RULES = tuple(
     _Rule(re.compile(pattern, re.IGNORECASE), kind, doc)
     for pattern, kind, doc in (
-        (
-            r"^(aicore|aiv|aic)_time\((us|ms|ns)\)$",
-            Kind.DURATION,
-            "Mean time that the {core} were busy (split chips: aicore is the cube cores).",
-        ),
-        (r"_time\((us|ms|ns)\)$", Kind.DURATION, "Time that {unit} was busy on the {core}."),
-        (r"_ratio$", Kind.RATIO, "Share of the cycles that went to {unit} on the {core}; 0 to 1."),
-        (r"_rate$", Kind.RATIO, "Rate of {unit} on the {core}; 0 to 1."),
-        (r"\([KMG]?B/s\)$", Kind.BANDWIDTH, "Bandwidth: {unit} on the {core}."),
-        (r"\((KB|MB|GB)\)$", Kind.BYTES, "Bytes moved: {unit} on the {core}."),
-        (r"^cube_utilization\(%\)$", Kind.PERCENT, "Cycles of the matrix unit by those that all cores had meanwhile."),
-        (r"\(%\)$", Kind.PERCENT, "{unit} on the {core}."),
-        (r"^memory_bound$", Kind.FLOAT, "Time share of MTE2 by the larger of those of matrix and vector unit."),
-        (r"_cycles$", Kind.INT, "Cycles summed over the {core}."),
-        (r"(_hit|_miss|_victim|_miss_allocate|_fops)$", Kind.INT, "Count of {unit} on the {core}."),
+        (r"^(aicore|aiv|aic)_time\((us|ms|ns)\)$", Kind.DURATION, "metric.busy"),
+        (r"_time\((us|ms|ns)\)$", Kind.DURATION, "metric.unit_busy"),
+        (r"_ratio$", Kind.RATIO, "metric.ratio"),
+        (r"_rate$", Kind.RATIO, "metric.rate"),
+        (r"\([KMG]?B/s\)$", Kind.BANDWIDTH, "metric.bandwidth"),
+        (r"\((KB|MB|GB)\)$", Kind.BYTES, "metric.bytes"),
+        (r"^cube_utilization\(%\)$", Kind.PERCENT, "metric.cube_utilization"),
+        (r"\(%\)$", Kind.PERCENT, "metric.percent"),
+        (r"^memory_bound$", Kind.FLOAT, "metric.memory_bound"),
+        (r"_cycles$", Kind.INT, "metric.cycles"),
+        (r"(_hit|_miss|_victim|_miss_allocate|_fops)$", Kind.INT, "metric.count"),
     )
 )
 _NOISE = re.compile(r"_(time|ratio|rate|cycles|datas)$|_bw(?=_|$)", re.IGNORECASE)
@@ -92,9 +82,9 @@ def metric_column(header: str) -> tuple[Column, Guess]:
     return Column(key, Kind.FLOAT, base, "", GROUP, (header,), least=-_ANY, most=_ANY), Guess.FIGURES
 
 
-def _doc(rule: _Rule, base: str) -> str:
+def _doc(rule: _Rule, base: str) -> Message:
     """The rule's sentence for one metric: "aic_mac_time" refers to the unit "mac" of the cores "aic"."""
     first, _, rest = base.partition("_")
     core = CORES.get(first.lower())
     unit = _NOISE.sub("", rest if core else base)
-    return rule.doc.format(unit=UNITS.get(unit.lower(), unit.replace("_", " ")), core=core or "AI Cores")
+    return Message(rule.doc, unit=UNITS.get(unit.lower(), unit.replace("_", " ")), core=core or CORES["aicore"])

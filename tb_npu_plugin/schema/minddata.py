@@ -8,10 +8,12 @@ import re
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import minddata_tables as tables
-from tb_npu_plugin.schema.core import Condition, ResultFile
-from tb_npu_plugin.tables import Column, Kind
+from tb_npu_plugin.schema.core import Condition, ResultFile, join_settings
+from tb_npu_plugin.tables import Column, Kind, column_texts
 
-DATA_PROCESS = Condition("data_process=True, no schedule", Message("written.data_pipeline"))
+DATA_PROCESS = Condition(
+    join_settings("data_process=True", Message("option.no_schedule")), Message("written.data_pipeline")
+)
 
 #: Columns of minddata_pipeline_raw that hold JSON lists.
 RAW_SIZES, RAW_CHILDREN = "output_queue_size", "children_id"
@@ -32,7 +34,6 @@ RAW_HEADER = (
 PIPELINE = ResultFile(
     id="minddata_ops",
     name="minddata_pipeline_raw_0.csv",
-    title="Data pipeline",
     condition=DATA_PROCESS,
     columns=tables.MINDDATA_OPS_COLUMNS,
     pattern=re.compile(r"minddata_pipeline_raw_(?P<rank>\d+)\.csv"),
@@ -44,7 +45,6 @@ PIPELINE = ResultFile(
 PIPELINE_PROFILING = ResultFile(
     id="minddata_profiling",
     name="pipeline_profiling_0.json",
-    title="Data pipeline, as sampled",
     condition=DATA_PROCESS,
     columns=(),
     pattern=re.compile(r"pipeline_profiling_(?P<rank>\d+)\.json"),
@@ -54,7 +54,6 @@ PIPELINE_PROFILING = ResultFile(
 SUMMARY = ResultFile(
     id="minddata_summary",
     name="minddata_pipeline_summary_0.json",
-    title="Data pipeline, summary",
     condition=DATA_PROCESS,
     columns=(),
     pattern=re.compile(r"minddata_pipeline_summary_(?P<rank>\d+)\.(?:json|csv)"),
@@ -65,7 +64,6 @@ SUMMARY = ResultFile(
 BATCHES = ResultFile(
     id="minddata_batches",
     name="device_queue_profiling_0.txt",
-    title="Queue to the device",
     condition=DATA_PROCESS,
     columns=tables.MINDDATA_BATCHES_COLUMNS,
     pattern=re.compile(r"(?:device_queue|dataset_iterator)_profiling_(?P<rank>\d+)\.txt"),
@@ -74,7 +72,6 @@ BATCHES = ResultFile(
 DEVICE_WAIT = ResultFile(
     id="minddata_device",
     name="minddata_aicpu_0.txt",
-    title="Queue on the device",
     condition=DATA_PROCESS,
     columns=tables.MINDDATA_BATCHES_COLUMNS,
     pattern=re.compile(r"(?:minddata_aicpu|minddata_getnext_profiling)_(?P<rank>\d+)\.txt"),
@@ -84,7 +81,6 @@ DEVICE_WAIT = ResultFile(
 CPU = ResultFile(
     id="minddata_cpu",
     name="minddata_cpu_utilization_0.json",
-    title="CPU of the data pipeline",
     condition=DATA_PROCESS,
     columns=tables.MINDDATA_CPU_COLUMNS,
     pattern=re.compile(r"minddata_cpu_utilization_(?P<rank>\d+)\.json"),
@@ -144,20 +140,17 @@ RAW_KEYS = (OP_ID, OP_TYPE, OP_WORKERS, RAW_METRICS)
 DATASET = ResultFile(
     id="dataset",
     name="dataset.csv",
-    title="Dataset operations",
     condition=Condition(
         "activities=[ProfilerActivity.CPU, ...]",
         Message("written.dataset"),
         always=False,
     ),
     columns=(
-        Column(
-            "operation", Kind.TEXT, "Operation", "Operation of the dataset.", "identity", ("Operation",), required=True
-        ),
-        Column("stage", Kind.TEXT, "Stage", "Stage of the operation.", "identity", ("Stage",)),
-        Column("calls", Kind.INT, "Occurrences", "How often it ran.", "", ("Occurrences",)),
-        Column("avg_ns", Kind.DURATION, "Avg. time", "Mean.", "time", ("Avg. time (us)",)),
-        Column("custom", Kind.TEXT, "Custom Info", "What the operation adds.", "identity", ("Custom Info",)),
+        Column("operation", Kind.TEXT, *column_texts("operation"), "identity", ("Operation",), required=True),
+        Column("stage", Kind.TEXT, *column_texts("dataset.stage"), "identity", ("Stage",)),
+        Column("calls", Kind.INT, *column_texts("dataset.calls"), "", ("Occurrences",)),
+        Column("avg_ns", Kind.DURATION, *column_texts("dataset.avg_ns"), "time", ("Avg. time (us)",)),
+        Column("custom", Kind.TEXT, *column_texts("custom"), "identity", ("Custom Info",)),
     ),
     doc="Operations of the dataset on the host, by stage.",
 )

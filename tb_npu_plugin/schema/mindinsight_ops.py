@@ -10,9 +10,9 @@ from tb_npu_plugin.schema.core import SELDOM, Condition, ResultFile
 from tb_npu_plugin.schema.mindinsight_steps import CLUSTER
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS, OP_STATISTIC
 from tb_npu_plugin.schema.torch_npu_json import COMM_OPS_COLUMNS
-from tb_npu_plugin.tables import Column, Kind
+from tb_npu_plugin.tables import Column, Kind, column_texts
 
-OPS = Condition("Profiler() with op_time", Message("written.mindinsight"))
+OPS = Condition(Message("option.op_time"), Message("written.mindinsight"))
 MEMORY = Condition("profile_memory=True", Message("written.mindinsight_memory"))
 HCCL = Condition("profile_communication=True", Message("written.mindinsight_communication"))
 
@@ -22,26 +22,26 @@ AI_CORE, AI_CPU = "AI_CORE", "AI_CPU"
 
 #: One row per operator of the network: sums by the recorder, no single calls.
 OP_TOTALS_COLUMNS = (
-    Column("name", T, "Name", "Operator of the network, with its scope.", "identity", required=True),
-    Column("type", T, "Type", "Operator type; unknown where the framework's list lacks it.", "identity"),
-    Column("core", T, "Core", "AI_CORE or AI_CPU.", "identity"),
-    Column("calls", I, "Calls", "How often it ran in a step, as the recorder counts.", ""),
-    Column("total_ns", DUR, "Total", "Mean duration x calls.", "time"),
-    Column("avg_ns", DUR, "Avg", "Mean duration, from the file.", "time"),
-    Column("share", RATIO, "Share of operators", "Total / total of all operators.", ""),
-    Column("flops", F, "MFLOPs", "Work of one call, cube and vector, million floating-point operations.", ""),
-    Column("flops_rate", F, "GFLOPS", "Floating-point operations per second, cube and vector, 1e9.", ""),
-    Column("utilisation", Kind.PERCENT, "FLOPS utilization", "Of what the cores could do, 0 to 100.", ""),
-    Column("kernel", T, "Kernel", "Name of the kernel.", "identity"),
-    Column("input_shapes", T, "Input Shapes", "Shapes of the inputs.", "shape"),
-    Column("input_types", T, "Input Data Types", "Data types of the inputs.", "shape"),
-    Column("input_formats", T, "Input Formats", "Memory formats of the inputs.", "shape"),
-    Column("output_shapes", T, "Output Shapes", "Shapes of the outputs.", "shape"),
-    Column("output_types", T, "Output Data Types", "Data types of the outputs.", "shape"),
-    Column("output_formats", T, "Output Formats", "Memory formats of the outputs.", "shape"),
-    Column("block_dim", I, "Block Dim", "Blocks launched.", "shape"),
-    Column("stream_id", I, "Stream ID", "Stream that ran it.", "identity"),
-    Column("subgraph", T, "Subgraph", "Default or Gradients.", "identity"),
+    Column("name", T, *column_texts("op_totals.name"), "identity", required=True),
+    Column("type", T, *column_texts("op_totals.type"), "identity"),
+    Column("core", T, *column_texts("op_totals.core"), "identity"),
+    Column("calls", I, *column_texts("op_totals.calls"), ""),
+    Column("total_ns", DUR, *column_texts("op_totals.total_ns"), "time"),
+    Column("avg_ns", DUR, *column_texts("op_totals.avg_ns"), "time"),
+    Column("share", RATIO, *column_texts("op_totals.share"), ""),
+    Column("flops", F, *column_texts("op_totals.flops"), ""),
+    Column("flops_rate", F, *column_texts("op_totals.flops_rate"), ""),
+    Column("utilisation", Kind.PERCENT, *column_texts("utilisation"), ""),
+    Column("kernel", T, *column_texts("op_totals.kernel"), "identity"),
+    Column("input_shapes", T, *column_texts("input_shapes"), "shape"),
+    Column("input_types", T, *column_texts("input_types"), "shape"),
+    Column("input_formats", T, *column_texts("input_formats"), "shape"),
+    Column("output_shapes", T, *column_texts("output_shapes"), "shape"),
+    Column("output_types", T, *column_texts("output_types"), "shape"),
+    Column("output_formats", T, *column_texts("output_formats"), "shape"),
+    Column("block_dim", I, *column_texts("op_totals.block_dim"), "shape"),
+    Column("stream_id", I, *column_texts("kernel.stream_id"), "identity"),
+    Column("subgraph", T, *column_texts("subgraph"), "identity"),
 )
 
 #: Columns of framework_raw_<rank>.csv by header, older and newer spelling.
@@ -70,12 +70,12 @@ HCCL_HEADERS = (HCCL_STEP, HCCL_COST, HCCL_WAIT, HCCL_LINKS, HCCL_OPS)
 AICPU_TYPE, AICPU_TOTAL = "type", "total_time"
 
 FLOPS_SUMMARY_COLUMNS = (
-    Column("flops", F, "MFLOPs", "Work of a step, million floating-point operations.", ""),
-    Column("flops_rate", F, "GFLOPS", "Floating-point operations per second, 1e9.", ""),
-    Column("utilisation", Kind.PERCENT, "FLOPS utilization", "Of what the cores could do, 0 to 100.", ""),
-    Column("vec_flops", F, "Vector MFLOPs", "The same of the vector cores, where told apart.", "", written=SELDOM),
-    Column("vec_flops_rate", F, "Vector GFLOPS", "The same of the vector cores, where told apart.", "", written=SELDOM),
-    Column("vec_utilisation", Kind.PERCENT, "Vector utilization", "The same of the vector cores.", "", written=SELDOM),
+    Column("flops", F, *column_texts("flops_summary.flops"), ""),
+    Column("flops_rate", F, *column_texts("flops_summary.flops_rate"), ""),
+    Column("utilisation", Kind.PERCENT, *column_texts("utilisation"), ""),
+    Column("vec_flops", F, *column_texts("vec_flops"), "", written=SELDOM),
+    Column("vec_flops_rate", F, *column_texts("vec_flops_rate"), "", written=SELDOM),
+    Column("vec_utilisation", Kind.PERCENT, *column_texts("vec_utilisation"), "", written=SELDOM),
 )
 #: Keys of flops_summary_<rank>.json by column.
 FLOPS_KEYS = {
@@ -87,18 +87,17 @@ FLOPS_KEYS = {
     "vec_utilisation": ("vec_FLOPS_Utilization",),
 }
 MEMORY_SUMMARY_COLUMNS = (
-    Column("capacity_bytes", Kind.BYTES, "Capacity", "Memory of the device.", "", ("capacity",)),
-    Column("peak_bytes", Kind.BYTES, "Peak", "Most that was planned at once.", "", ("peak_mem",)),
-    Column("static_bytes", Kind.BYTES, "Static", "Held all the time: weights, constants.", "", ("static_mem",)),
-    Column("allocations", I, "Allocations", "How many.", "", ("allocations",)),
-    Column("deallocations", I, "Deallocations", "How many.", "", ("deallocations",)),
+    Column("capacity_bytes", Kind.BYTES, *column_texts("capacity_bytes"), "", ("capacity",)),
+    Column("peak_bytes", Kind.BYTES, *column_texts("memory_summary.peak_bytes"), "", ("peak_mem",)),
+    Column("static_bytes", Kind.BYTES, *column_texts("static_bytes"), "", ("static_mem",)),
+    Column("allocations", I, *column_texts("allocations"), "", ("allocations",)),
+    Column("deallocations", I, *column_texts("deallocations"), "", ("deallocations",)),
 )
 
 
 AICORE_TYPES = ResultFile(
     id="aicore_types",
     name="aicore_intermediate_<rank>_type.csv",
-    title="AI Core operators by type",
     condition=OPS,
     columns=OP_STATISTIC.columns,
     pattern=re.compile(r"aicore_intermediate_(?P<rank>\d+)_type\.csv"),
@@ -110,7 +109,6 @@ AICORE_TYPES = ResultFile(
 AICORE_OPS = ResultFile(
     id="aicore_ops",
     name="aicore_intermediate_<rank>_detail.csv",
-    title="AI Core operators",
     condition=OPS,
     columns=OP_TOTALS_COLUMNS,
     pattern=re.compile(r"aicore_intermediate_(?P<rank>\d+)_detail\.csv"),
@@ -122,7 +120,6 @@ AICORE_OPS = ResultFile(
 AICPU_OPS = ResultFile(
     id="aicpu_ops",
     name="aicpu_intermediate_<rank>.csv",
-    title="AI CPU operators",
     condition=OPS,
     columns=OP_STATISTIC.columns,
     pattern=re.compile(r"aicpu_intermediate_(?P<rank>\d+)\.csv"),
@@ -133,7 +130,6 @@ AICPU_OPS = ResultFile(
 FRAMEWORK = ResultFile(
     id="framework_ops",
     name="framework_raw_<rank>.csv",
-    title="Operators of the network",
     condition=OPS,
     columns=(),
     pattern=re.compile(r"framework_raw_(?P<rank>\d+)\.csv"),
@@ -144,7 +140,6 @@ FRAMEWORK = ResultFile(
 OP_FLOPS = ResultFile(
     id="op_flops",
     name="flops_<rank>.txt",
-    title="Work of the operators",
     condition=OPS,
     columns=(),
     pattern=re.compile(r"flops_(?P<rank>\d+)\.txt"),
@@ -154,7 +149,6 @@ OP_FLOPS = ResultFile(
 TIMELINE_DATA = ResultFile(
     id="kernels",
     name="output_timeline_data_<rank>.txt",
-    title="Device tasks",
     condition=OPS,
     columns=KERNELS.columns,
     pattern=re.compile(r"output_timeline_data_(?P<rank>\d+)\.txt"),
@@ -164,7 +158,6 @@ TIMELINE_DATA = ResultFile(
 FLOPS_SUMMARY = ResultFile(
     id="flops_summary",
     name="flops_summary_<rank>.json",
-    title="Work of a step",
     condition=OPS,
     columns=FLOPS_SUMMARY_COLUMNS,
     pattern=re.compile(r"flops_summary_(?P<rank>\d+)\.json"),
@@ -172,7 +165,6 @@ FLOPS_SUMMARY = ResultFile(
 MEMORY_SUMMARY = ResultFile(
     id="memory_summary",
     name="memory_usage_summary_<rank>.json",
-    title="Memory",
     condition=MEMORY,
     columns=MEMORY_SUMMARY_COLUMNS,
     pattern=re.compile(r"memory_usage_summary_(?P<rank>\d+)\.json"),
@@ -182,7 +174,6 @@ MEMORY_SUMMARY = ResultFile(
 HCCL_RAW = ResultFile(
     id="hccl_raw",
     name="hccl_raw_<rank>.csv",
-    title="Communication",
     condition=HCCL,
     columns=COMM_OPS_COLUMNS,
     pattern=re.compile(r"hccl_raw_(?P<rank>\d+)\.csv"),
@@ -193,7 +184,6 @@ HCCL_RAW = ResultFile(
 TIMELINE = ResultFile(
     id="trace",
     name="ascend_timeline_display_<rank>.json",
-    title="Timeline",
     condition=OPS,
     columns=(),
     pattern=re.compile(r"(?:ascend_)?timeline_display_(?P<rank>\d+)\.json"),
@@ -203,7 +193,6 @@ TIMELINE = ResultFile(
 INFO = ResultFile(
     id="profiler_info",
     name="profiler_info_<rank>.json",
-    title="Profiler settings",
     condition=CLUSTER,
     columns=(),
     pattern=re.compile(r"profiler_info_(?P<rank>\d+)\.json"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import torch_npu_csv, torch_npu_json, torch_npu_memory_csv
-from tb_npu_plugin.schema.core import DEVICE_ID, SELDOM, Condition, ResultFile
+from tb_npu_plugin.schema.core import DEVICE_ID, SELDOM, Condition, ResultFile, join_settings
 from tb_npu_plugin.schema.link_files import LINK_FILES, LINK_TABLES
 from tb_npu_plugin.schema.minddata import MINDDATA_FILES
 from tb_npu_plugin.schema.mindspore import (
@@ -18,16 +18,18 @@ from tb_npu_plugin.schema.mindspore import (
     PROFILER_DB,
     PROFILER_DB_PATTERN,
 )
-from tb_npu_plugin.tables import Column, Kind
+from tb_npu_plugin.tables import Column, Kind, column_texts
 
 LEVEL_1 = Condition("profiler_level=ProfilerLevel.Level1", Message("written.level_1"))
 LEVEL_1_RANKS = Condition(
-    "profiler_level=ProfilerLevel.Level1, more than one rank",
+    join_settings("profiler_level=ProfilerLevel.Level1", Message("option.ranks")),
     Message("written.text_when_communicating"),
     always=False,
 )
 LEVEL_2 = Condition("profiler_level=ProfilerLevel.Level2", Message("written.ai_cpu"), always=False)
-NPU = Condition("activities=[ProfilerActivity.NPU, ...], profiler_level other than LevelNone", Message("written.npu"))
+NPU = Condition(
+    join_settings("activities=[ProfilerActivity.NPU, ...]", Message("option.any_level")), Message("written.npu")
+)
 MEMORY = Condition("profile_memory=True", Message("written.memory"))
 # Not in databases: these need the text export.
 STEPS = Condition(
@@ -47,16 +49,14 @@ TEXT = Condition("export_type=[ExportType.Text]", Message("written.text"))
 DATABASE = Condition("export_type=[ExportType.Db]", Message("written.databases"))
 
 #: Full kernel name (schema/mindspore.py LAUNCH_SEPARATOR); an additional column of kernels.
-FULL_NAME = Column(
-    "full_name", Kind.TEXT, "Full Name", "Name as recorded: the launching event, and the kernel.", "identity"
-)
-SCOPE = Column("scope", Kind.TEXT, "Scope", "Where in the network: the scope of the launching event.", "identity")
+FULL_NAME = Column("full_name", Kind.TEXT, *column_texts("full_name"), "identity")
+SCOPE = Column("scope", Kind.TEXT, *column_texts("mindspore_files.scope"), "identity")
 
 #: Steps marked on the host, from the trace; bounds of the step figures.
 STEP_MARKS_COLUMNS = (
-    Column("step", Kind.TEXT, "Step", "Number of the mark, from 0 in each capture.", "identity"),
-    Column("start_ns", Kind.TIME, "Start", "Start on the host.", "time"),
-    Column("end_ns", Kind.TIME, "End", "End on the host.", "time"),
+    Column("step", Kind.TEXT, *column_texts("step_marks.step"), "identity"),
+    Column("start_ns", Kind.TIME, *column_texts("step_marks.start_ns"), "time"),
+    Column("end_ns", Kind.TIME, *column_texts("step_marks.end_ns"), "time"),
 )
 
 
@@ -73,7 +73,6 @@ API_STATISTIC = replace(torch_npu_csv.API_STATISTIC, condition=LEVEL_1)
 OPERATORS = ResultFile(
     id="operator_shapes",
     name=torch_npu_csv.OPERATORS.name,
-    title="Operator shapes",
     condition=SHAPES,
     columns=tuple(torch_npu_csv.OPERATORS.column(key) for key in OPERATOR_KEYS),
     doc="One row per launch, without any time: the operators are rebuilt from the trace where that is there.",
@@ -98,7 +97,6 @@ PROFILER_DATABASE = ResultFile(
     id="profiler_db",
     name=f"{PROFILER_DB}_0.db",
     pattern=PROFILER_DB_PATTERN,
-    title="Profiler's database",
     columns=(),
     condition=DATABASE,
     fills=("kernels", "op_statistic", "api_statistic", "module_memory", *LINK_TABLES, "trace"),
@@ -109,7 +107,6 @@ PROFILER_DATABASE = ResultFile(
 ANALYSIS_DATABASE = ResultFile(
     id="analysis_db",
     name=COMMUNICATION_DB,
-    title="Communication database",
     columns=(),
     condition=DATABASE,
     fills=("comm_ops", "comm_bandwidth", "comm_packets", "comm_links"),

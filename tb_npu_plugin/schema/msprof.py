@@ -22,7 +22,7 @@ from tb_npu_plugin.schema.torch_npu_csv import (
 )
 from tb_npu_plugin.schema.torch_npu_json import TRACE_VIEW
 from tb_npu_plugin.schema.torch_npu_memory_csv import MEMORY_RECORD, MODULE_MEMORY, OP_MEMORY
-from tb_npu_plugin.tables import Column, Kind
+from tb_npu_plugin.tables import Column, Kind, column_texts
 
 #: Folder of the export in PROF_*.
 OUTPUT_FOLDER = "mindstudio_profiler_output"
@@ -36,11 +36,15 @@ PIECE_MARK = "_slice_"
 EXPORT = "msprof --export=on --output={path}"
 
 _DEFAULT = Condition("--task-time=on", Message("written.msprof_default"))
-_AICORE = Condition("--ai-core=on, or --task-time=l1", Message("written.msprof_operators"))
+_AICORE = Condition(
+    Message("option.either", one="--ai-core=on", other="--task-time=l1"), Message("written.msprof_operators")
+)
 _API = Condition("--ascendcl=on", Message("written.msprof_cann"))
 _IO = Condition("--sys-io-profiling=on", Message("written.msprof_network_cards"))
 _INTERCONNECTION = Condition("--sys-interconnection-profiling=on", Message("written.msprof_server_links"))
-_MEMORY = Condition("--sys-hardware-mem=on, or --ge-api", Message("written.msprof_memory"))
+_MEMORY = Condition(
+    Message("option.either", one="--sys-hardware-mem=on", other="--ge-api"), Message("written.msprof_memory")
+)
 
 
 def _exported(file: ResultFile, stem: str, condition: Condition) -> ResultFile:
@@ -66,7 +70,6 @@ MSPROF_DATABASE = ResultFile(
     id="msprof_db",
     name="msprof_*.db",
     pattern=re.compile(r"msprof(?:_\d+)*\.db"),
-    title="msprof's database",
     columns=(),
     condition=Condition("msprof --export=on --type=db", Message("written.msprof_database")),
     fills=("kernels", "op_statistic", "api_statistic", "module_memory", *LINK_TABLES, "trace"),
@@ -97,7 +100,6 @@ ITERATIONS = ResultFile(
     id="msprof_iterations",
     name="step_trace_*.csv",
     pattern=exported_name("step_trace"),
-    title="Iterations",
     condition=Condition("--task-time=on", Message("written.msprof_graphs")),
     columns=tuple(
         dataclasses.replace(
@@ -113,23 +115,18 @@ FUSION_OP = ResultFile(
     id="fusion_op",
     name="fusion_op_*.csv",
     pattern=exported_name("fusion_op"),
-    title="Fused operators",
     condition=Condition("--task-time=l1", Message("written.msprof_graphs")),
     columns=(
-        Column(
-            "device_id", Kind.TEXT, "Device", "Device; host for what the host recorded.", "identity", ("Device_id",)
-        ),
-        Column("model", Kind.TEXT, "Model", "Model.", "identity", ("Model Name",)),
-        Column("model_id", Kind.INT, "Model ID", "Model.", "identity", ("Model ID",)),
-        Column(
-            "name", Kind.TEXT, "Fused operator", "Operator after fusion.", "identity", ("Fusion Op",), required=True
-        ),
-        Column("original", Kind.TEXT, "Original operators", "Operators that it was made of.", "", ("Original Ops",)),
-        Column("input_bytes", Kind.BYTES, "Input", "Memory of the inputs.", "", ("Memory Input(KB)",)),
-        Column("output_bytes", Kind.BYTES, "Output", "Memory of the outputs.", "", ("Memory Output(KB)",)),
-        Column("weight_bytes", Kind.BYTES, "Weight", "Memory of the weights.", "", ("Memory Weight(KB)",)),
-        Column("workspace_bytes", Kind.BYTES, "Workspace", "Memory of the workspace.", "", ("Memory Workspace(KB)",)),
-        Column("total_bytes", Kind.BYTES, "Total memory", "Sum of the four.", "", ("Memory Total(KB)",)),
+        Column("device_id", Kind.TEXT, *column_texts("fusion_op.device_id"), "identity", ("Device_id",)),
+        Column("model", Kind.TEXT, *column_texts("model"), "identity", ("Model Name",)),
+        Column("model_id", Kind.INT, *column_texts("fusion_op.model_id"), "identity", ("Model ID",)),
+        Column("name", Kind.TEXT, *column_texts("fusion_op.name"), "identity", ("Fusion Op",), required=True),
+        Column("original", Kind.TEXT, *column_texts("original"), "", ("Original Ops",)),
+        Column("input_bytes", Kind.BYTES, *column_texts("input_bytes"), "", ("Memory Input(KB)",)),
+        Column("output_bytes", Kind.BYTES, *column_texts("output_bytes"), "", ("Memory Output(KB)",)),
+        Column("weight_bytes", Kind.BYTES, *column_texts("weight_bytes"), "", ("Memory Weight(KB)",)),
+        Column("workspace_bytes", Kind.BYTES, *column_texts("workspace_bytes"), "", ("Memory Workspace(KB)",)),
+        Column("total_bytes", Kind.BYTES, *column_texts("total_bytes"), "", ("Memory Total(KB)",)),
     ),
     doc="Operators of graphs before and after fusion, and their memory.",
 )
@@ -138,8 +135,9 @@ COMMUNICATION_STATISTIC = ResultFile(
     id="communication_statistic",
     name="communication_statistic_*.csv",
     pattern=exported_name("communication_statistic"),
-    title="Communication statistic",
-    condition=Condition("--hccl=on, or --task-time=on", Message("written.msprof_ranks")),
+    condition=Condition(
+        Message("option.either", one="--hccl=on", other="--task-time=on"), Message("written.msprof_ranks")
+    ),
     columns=(
         dataclasses.replace(DEVICE_ID, written=""),
         *(
@@ -147,7 +145,7 @@ COMMUNICATION_STATISTIC = ResultFile(
             for column in OP_STATISTIC.columns
             if column.key in ("type", "calls", "total_ns", "min_ns", "avg_ns", "max_ns")
         ),
-        Column("ratio", Kind.PERCENT, "Share of communication", "Share of the communication time.", "", ("Ratio(%)",)),
+        Column("ratio", Kind.PERCENT, *column_texts("communication_statistic.ratio"), "", ("Ratio(%)",)),
     ),
     doc="Communication operators by type, by total time.",
 )

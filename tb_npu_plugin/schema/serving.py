@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, Optional
 
-from tb_npu_plugin.tables import Column, Kind
+from tb_npu_plugin.tables import Column, Kind, column_texts
 
 #: What an iteration does for its requests: their prompts, one more token each, both, or for speculative decoding.
 Phase = Literal["prefill", "decode", "mixed", "verify", "draft"]
@@ -105,16 +105,16 @@ ENGINES = (
 GRAPH_LAUNCH = re.compile(r"(?:cuda|hip)GraphLaunch(?:_\w+)?|(?:AscendCL@)?aclmdlRIExecute(?:Async)?")
 
 #: Takes the place of the column "step" in tables of iterations.
-ITERATION = Column("step", Kind.TEXT, "Iteration", "Number in order of time.", "identity")
+ITERATION = Column("step", Kind.TEXT, *column_texts("iterations.step"), "identity")
 #: Iterations of a serving engine; their times are in step_trace.
 ITERATIONS_COLUMNS = (
     ITERATION,
-    Column("engine", Kind.TEXT, "Engine", "Whose marks it has; unknown for calls that replay a graph.", "identity"),
-    Column("phase", Kind.TEXT, "Phase", "prefill, decode, mixed, verify or draft, by its mark.", "identity"),
-    Column("requests", Kind.INT, "Requests", "Requests in it: the batch size, by its mark.", "identity"),
-    Column("tokens", Kind.INT, "Tokens", "New tokens of all requests, by its mark.", "identity"),
-    Column("kernels", Kind.INT, "Kernels", "Device tasks that it launched.", "metric"),
-    Column("graph_kernels", Kind.INT, "In graphs", "Those launched by calls that replay a graph.", "metric"),
+    Column("engine", Kind.TEXT, *column_texts("engine"), "identity"),
+    Column("phase", Kind.TEXT, *column_texts("phase"), "identity"),
+    Column("requests", Kind.INT, *column_texts("requests"), "identity"),
+    Column("tokens", Kind.INT, *column_texts("tokens"), "identity"),
+    Column("kernels", Kind.INT, *column_texts("iterations.kernels"), "metric"),
+    Column("graph_kernels", Kind.INT, *column_texts("graph_kernels"), "metric"),
 )
 
 

@@ -8,11 +8,11 @@ import re
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import scan_keys
-from tb_npu_plugin.schema.core import Condition, ResultFile
-from tb_npu_plugin.tables import Column, Kind
+from tb_npu_plugin.schema.core import Condition, ResultFile, join_settings
+from tb_npu_plugin.tables import Column, Kind, column_texts
 
 _COMM = Condition(
-    "profiler_level=ProfilerLevel.Level1, more than one rank",
+    join_settings("profiler_level=ProfilerLevel.Level1", Message("option.ranks")),
     Message("written.text_when_communicating"),
     always=False,
 )
@@ -21,10 +21,10 @@ _ALWAYS = Condition("export_type=[ExportType.Text]", Message("written.text"))
 T, I, F = Kind.TEXT, Kind.INT, Kind.FLOAT
 TIME, DUR, TRAFFIC, RATIO, BANDWIDTH = Kind.TIME, Kind.DURATION, Kind.TRAFFIC, Kind.RATIO, Kind.BANDWIDTH
 
-_STEP = Column("step", T, "Step", "Step number; unknown without step marks.", "identity")
-_SORT = Column("kind", T, "Kind", "collective or p2p.", "identity")
-_NAME = Column("name", T, "Name", "Communication operator.", "identity", required=True)
-_GROUP = Column("group", T, "Group", "Communicator, as a hash.", "identity")
+_STEP = Column("step", T, *column_texts("communication.step"), "identity")
+_SORT = Column("kind", T, *column_texts("communication.kind"), "identity")
+_NAME = Column("name", T, *column_texts("comm_ops.name"), "identity", required=True)
+_GROUP = Column("group", T, *column_texts("communication.group"), "identity")
 
 #: Capture file of the mock device, in FRAMEWORK: parsing it needs no CANN.
 MOCK_CAPTURE = "capture.json"
@@ -80,76 +80,55 @@ COMM_OPS_COLUMNS = (
     _SORT,
     _NAME,
     _GROUP,
-    Column("start_ns", TIME, "Start", "Start on the device.", "time", (START,)),
-    Column("elapse_ns", DUR, "Elapsed", "Wall time of the operator.", "time", (ELAPSE,)),
-    Column("transit_ns", DUR, "Transfer", "Data moves, main plane.", "time", (TRANSIT,)),
-    Column("wait_ns", DUR, "Wait", "Waiting for peers, synchronization included.", "time", (WAIT,)),
-    Column("sync_ns", DUR, "Synchronization", "Waiting before the first data moves; part of Wait.", "time", (SYNC,)),
-    Column("idle_ns", DUR, "Idle", "Elapsed minus transit minus wait.", "time", (IDLE,), least=-IDLE_TOLERANCE_NS),
-    Column("wait_ratio", RATIO, "Wait ratio", "Wait / (wait + transit).", "", (WAIT_RATIO,)),
-    Column(
-        "sync_ratio",
-        RATIO,
-        "Synchronization ratio",
-        "Synchronization / (synchronization + transit).",
-        "",
-        (SYNC_RATIO,),
-    ),
+    Column("start_ns", TIME, *column_texts("device.start_ns"), "time", (START,)),
+    Column("elapse_ns", DUR, *column_texts("comm_ops.elapse_ns"), "time", (ELAPSE,)),
+    Column("transit_ns", DUR, *column_texts("comm_ops.transit_ns"), "time", (TRANSIT,)),
+    Column("wait_ns", DUR, *column_texts("comm_ops.wait_ns"), "time", (WAIT,)),
+    Column("sync_ns", DUR, *column_texts("comm_ops.sync_ns"), "time", (SYNC,)),
+    Column("idle_ns", DUR, *column_texts("comm_ops.idle_ns"), "time", (IDLE,), least=-IDLE_TOLERANCE_NS),
+    Column("wait_ratio", RATIO, *column_texts("wait_ratio"), "", (WAIT_RATIO,)),
+    Column("sync_ratio", RATIO, *column_texts("sync_ratio"), "", (SYNC_RATIO,)),
 )
 COMM_BANDWIDTH_COLUMNS = (
     _STEP,
     _SORT,
     _NAME,
     _GROUP,
-    Column("transport", T, "Transport", "HCCS, PCIE, RDMA, SIO, SDMA.", "identity", required=True),
-    Column("rollup", I, "Rollup", "1 when the row already contains others (SDMA = HCCS + PCIE + SIO).", "identity"),
-    Column("size_bytes", TRAFFIC, "Size", "Bytes moved.", "", (SIZE,)),
-    Column("time_ns", DUR, "Transfer", "Sum over the tasks of all links.", "time", (TRANSIT,)),
-    Column("bandwidth", BANDWIDTH, "Bandwidth", "Size / time.", "", (BANDWIDTH_GBS,)),
-    Column(
-        "large_packet_ratio",
-        RATIO,
-        "Large packets",
-        "Share of the packets, by number, that are larger than 32 MB (RDMA: 0.5 MB).",
-        "",
-        (LARGE_PACKETS,),
-    ),
+    Column("transport", T, *column_texts("comm_bandwidth.transport"), "identity", required=True),
+    Column("rollup", I, *column_texts("rollup"), "identity"),
+    Column("size_bytes", TRAFFIC, *column_texts("comm_bandwidth.size_bytes"), "", (SIZE,)),
+    Column("time_ns", DUR, *column_texts("comm_bandwidth.time_ns"), "time", (TRANSIT,)),
+    Column("bandwidth", BANDWIDTH, *column_texts("comm_bandwidth.bandwidth"), "", (BANDWIDTH_GBS,)),
+    Column("large_packet_ratio", RATIO, *column_texts("comm_bandwidth.large_packet_ratio"), "", (LARGE_PACKETS,)),
 )
 COMM_PACKETS_COLUMNS = (
     _STEP,
     _SORT,
     _NAME,
     _GROUP,
-    Column("transport", T, "Transport", "HCCS, PCIE, RDMA, SIO.", "identity"),
-    Column("packet_bytes", TRAFFIC, "Packet", "Size of one packet.", ""),
-    Column("count", I, "Packets", "How many.", ""),
-    Column("time_ns", DUR, "Time", "Sum over these packets.", "time"),
+    Column("transport", T, *column_texts("comm_packets.transport"), "identity"),
+    Column("packet_bytes", TRAFFIC, *column_texts("packet_bytes"), ""),
+    Column("count", I, *column_texts("comm_packets.count"), ""),
+    Column("time_ns", DUR, *column_texts("comm_packets.time_ns"), "time"),
 )
 COMM_LINKS_COLUMNS = (
     _STEP,
     _SORT,
-    Column("op_type", T, "Type", "Operator type.", "identity"),
-    Column(
-        "stat",
-        T,
-        "Of",
-        "total: sum of the operators of that type; top1, middle, bottom1 ...: one of them, by bandwidth.",
-        "identity",
-    ),
+    Column("op_type", T, *column_texts("op_type"), "identity"),
+    Column("stat", T, *column_texts("stat"), "identity"),
     _GROUP,
-    Column("src", I, "From", "Source, rank inside the group.", "identity"),
-    Column("dst", I, "To", "Destination, rank inside the group.", "identity"),
-    Column("transport", T, "Transport", "LOCAL, HCCS, PCIE, RDMA, SIO.", "identity", (TRANSPORT,)),
-    Column("size_bytes", TRAFFIC, "Size", "Bytes moved.", "", (SIZE,)),
-    Column("time_ns", DUR, "Transfer", "Time of the moves.", "time", (TRANSIT,)),
-    Column("bandwidth", BANDWIDTH, "Bandwidth", "Size / time.", "", (BANDWIDTH_GBS,)),
-    Column("op_name", T, "Operator", "The operator that this statistic was taken from.", "identity", OP_NAMES),
+    Column("src", I, *column_texts("src"), "identity"),
+    Column("dst", I, *column_texts("dst"), "identity"),
+    Column("transport", T, *column_texts("comm_links.transport"), "identity", (TRANSPORT,)),
+    Column("size_bytes", TRAFFIC, *column_texts("comm_bandwidth.size_bytes"), "", (SIZE,)),
+    Column("time_ns", DUR, *column_texts("comm_links.time_ns"), "time", (TRANSIT,)),
+    Column("bandwidth", BANDWIDTH, *column_texts("comm_bandwidth.bandwidth"), "", (BANDWIDTH_GBS,)),
+    Column("op_name", T, *column_texts("op_name"), "identity", OP_NAMES),
 )
 
 COMMUNICATION = ResultFile(
     id="communication",
     name="communication.json",
-    title="Communication",
     condition=_COMM,
     columns=COMM_OPS_COLUMNS,
     fills=("comm_ops", "comm_bandwidth", "comm_packets"),
@@ -158,7 +137,6 @@ COMMUNICATION = ResultFile(
 COMMUNICATION_MATRIX = ResultFile(
     id="comm_links",
     name="communication_matrix.json",
-    title="Communication matrix",
     condition=_COMM,
     columns=COMM_LINKS_COLUMNS,
     doc="Data that each link of this rank carried, by operator type.",
@@ -166,7 +144,6 @@ COMMUNICATION_MATRIX = ResultFile(
 TRACE_VIEW = ResultFile(
     id="trace",
     name="trace_view.json",
-    title="Trace",
     condition=_ALWAYS,
     columns=(),
     doc="Chrome trace events of host and device.",
@@ -175,7 +152,6 @@ TRACE_VIEW = ResultFile(
 PROFILER_INFO = ResultFile(
     id="profiler_info",
     name="profiler_info.json",
-    title="Profiler settings",
     condition=_ALWAYS,
     columns=(),
     in_root=True,
@@ -185,8 +161,9 @@ PROFILER_INFO = ResultFile(
 PROFILER_METADATA = ResultFile(
     id="profiler_metadata",
     name="profiler_metadata.json",
-    title="Metadata",
-    condition=Condition("add_metadata, or distributed training", Message("written.metadata")),
+    condition=Condition(
+        Message("option.either", one="add_metadata", other=Message("option.distributed")), Message("written.metadata")
+    ),
     columns=(),
     in_root=True,
     settings=True,

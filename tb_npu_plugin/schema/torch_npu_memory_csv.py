@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.core import ALLOCATOR, DEVICE_ID, Condition, ResultFile
-from tb_npu_plugin.tables import MAX_WHOLE, Column, Kind
+from tb_npu_plugin.tables import MAX_WHOLE, Column, Kind, column_texts
 
 MEMORY = Condition("profile_memory=True", Message("written.memory"))
 
@@ -14,84 +14,46 @@ TIME, DUR, BYTES = Kind.TIME, Kind.DURATION, Kind.BYTES
 OP_MEMORY = ResultFile(
     id="op_memory",
     name="operator_memory.csv",
-    title="Operator memory",
     condition=MEMORY,
     columns=(
-        Column(
-            "name",
-            T,
-            "Name",
-            "Operator that allocated; cann:: rows come from the graph engine.",
-            "identity",
-            ("Name",),
-            required=True,
-        ),
+        Column("name", T, *column_texts("op_memory.name"), "identity", ("Name",), required=True),
         Column(
             "size_bytes",
             BYTES,
-            "Size",
-            "Bytes allocated; negative for the release of memory that was allocated before the capture.",
+            *column_texts("op_memory.size_bytes"),
             "",
             ("Size(KB)",),
             required=True,
             least=-MAX_WHOLE,
         ),
-        Column(
-            "alloc_ns",
-            TIME,
-            "Allocation Time",
-            "When it was allocated; unknown for what was allocated before the capture.",
-            "time",
-            ("Allocation Time(us)",),
-        ),
-        Column(
-            "release_ns",
-            TIME,
-            "Release Time",
-            "When the tensor was freed; unknown when still held at the end.",
-            "time",
-            ("Release Time(us)",),
-        ),
+        Column("alloc_ns", TIME, *column_texts("alloc_ns"), "time", ("Allocation Time(us)",)),
+        Column("release_ns", TIME, *column_texts("release_ns"), "time", ("Release Time(us)",)),
         Column(
             "active_release_ns",
             TIME,
-            "Active Release Time",
-            "When the block could be used again.",
+            *column_texts("active_release_ns"),
             "time",
             ("Active Release Time(us)",),
             written=ALLOCATOR,
         ),
-        Column("dur_ns", DUR, "Duration", "Release minus allocation.", "time", ("Duration(us)",)),
+        Column("dur_ns", DUR, *column_texts("op_memory.dur_ns"), "time", ("Duration(us)",)),
         Column(
-            "active_dur_ns",
-            DUR,
-            "Active Duration",
-            "Active release minus allocation.",
-            "time",
-            ("Active Duration(us)",),
-            written=ALLOCATOR,
+            "active_dur_ns", DUR, *column_texts("active_dur_ns"), "time", ("Active Duration(us)",), written=ALLOCATOR
         ),
         Column(
             "alloc_allocated_bytes",
             BYTES,
-            "Allocated at allocation",
-            "Total allocated right after.",
+            *column_texts("alloc_allocated_bytes"),
             "",
             ("Allocation Total Allocated(MB)",),
         ),
         Column(
-            "alloc_reserved_bytes",
-            BYTES,
-            "Reserved at allocation",
-            "Total reserved right after.",
-            "",
-            ("Allocation Total Reserved(MB)",),
+            "alloc_reserved_bytes", BYTES, *column_texts("alloc_reserved_bytes"), "", ("Allocation Total Reserved(MB)",)
         ),
         Column(
             "alloc_active_bytes",
             BYTES,
-            "Active at allocation",
-            "Total active right after.",
+            *column_texts("alloc_active_bytes"),
             "",
             ("Allocation Total Active(MB)",),
             written=ALLOCATOR,
@@ -99,30 +61,27 @@ OP_MEMORY = ResultFile(
         Column(
             "release_allocated_bytes",
             BYTES,
-            "Allocated at release",
-            "Total allocated after the release.",
+            *column_texts("release_allocated_bytes"),
             "",
             ("Release Total Allocated(MB)",),
         ),
         Column(
             "release_reserved_bytes",
             BYTES,
-            "Reserved at release",
-            "Total reserved after the release.",
+            *column_texts("release_reserved_bytes"),
             "",
             ("Release Total Reserved(MB)",),
         ),
         Column(
             "release_active_bytes",
             BYTES,
-            "Active at release",
-            "Total active after the release.",
+            *column_texts("release_active_bytes"),
             "",
             ("Release Total Active(MB)",),
             written=ALLOCATOR,
         ),
-        Column("stream", I, "Stream", "Stream pointer or id.", "identity", ("Stream Ptr",), written=ALLOCATOR),
-        Column("device", T, "Device", "Device, e.g. NPU:0.", "identity", ("Device Type",)),
+        Column("stream", I, *column_texts("stream"), "identity", ("Stream Ptr",), written=ALLOCATOR),
+        Column("device", T, *column_texts("module.device"), "identity", ("Device Type",)),
     ),
     doc="One row per allocation.",
 )
@@ -130,18 +89,15 @@ OP_MEMORY = ResultFile(
 MEMORY_RECORD = ResultFile(
     id="memory_record",
     name="memory_record.csv",
-    title="Memory record",
     condition=MEMORY,
     columns=(
-        Column(
-            "component", T, "Component", "PTA, GE, PTA+GE, APP, WORKSPACE.", "identity", ("Component",), required=True
-        ),
-        Column("time_ns", TIME, "Time", "When it was recorded.", "time", ("Timestamp(us)",), required=True),
-        Column("allocated_bytes", BYTES, "Allocated", "Total allocated.", "", ("Total Allocated(MB)",)),
-        Column("reserved_bytes", BYTES, "Reserved", "Total reserved.", "", ("Total Reserved(MB)",)),
-        Column("active_bytes", BYTES, "Active", "Total active.", "", ("Total Active(MB)",), written=ALLOCATOR),
-        Column("stream", I, "Stream", "Stream pointer or id.", "identity", ("Stream Ptr",), written=ALLOCATOR),
-        Column("device", T, "Device", "Device, e.g. NPU:0.", "identity", ("Device Type",)),
+        Column("component", T, *column_texts("memory_record.component"), "identity", ("Component",), required=True),
+        Column("time_ns", TIME, *column_texts("memory_record.time_ns"), "time", ("Timestamp(us)",), required=True),
+        Column("allocated_bytes", BYTES, *column_texts("allocated_bytes"), "", ("Total Allocated(MB)",)),
+        Column("reserved_bytes", BYTES, *column_texts("memory_record.reserved_bytes"), "", ("Total Reserved(MB)",)),
+        Column("active_bytes", BYTES, *column_texts("active_bytes"), "", ("Total Active(MB)",), written=ALLOCATOR),
+        Column("stream", I, *column_texts("stream"), "identity", ("Stream Ptr",), written=ALLOCATOR),
+        Column("device", T, *column_texts("module.device"), "identity", ("Device Type",)),
     ),
     doc="Totals per component over time.",
 )
@@ -149,14 +105,13 @@ MEMORY_RECORD = ResultFile(
 MODULE_MEMORY = ResultFile(
     id="module_memory",
     name="npu_module_mem.csv",
-    title="Module memory",
     condition=MEMORY,
     columns=(
         DEVICE_ID,
-        Column("component", T, "Component", "CANN module.", "identity", ("Component",), required=True),
-        Column("time_ns", TIME, "Time", "When it was sampled.", "time", ("Timestamp(us)",), required=True),
-        Column("reserved_bytes", BYTES, "Reserved", "Reserved by the module.", "", ("Total Reserved(MB)",)),
-        Column("device", T, "Device", "Device, e.g. NPU:0.", "identity", ("Device",)),
+        Column("component", T, *column_texts("module.component"), "identity", ("Component",), required=True),
+        Column("time_ns", TIME, *column_texts("module_memory.time_ns"), "time", ("Timestamp(us)",), required=True),
+        Column("reserved_bytes", BYTES, *column_texts("module_memory.reserved_bytes"), "", ("Total Reserved(MB)",)),
+        Column("device", T, *column_texts("module.device"), "identity", ("Device",)),
     ),
     doc="Memory of each CANN module, every 20 ms.",
 )

@@ -11,10 +11,10 @@ from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.store.timeline.descent import COLLECTIVE_COLUMNS, Index, collective_table
 from tb_npu_plugin.store.timeline.matches import Placed
 from tb_npu_plugin.store.timeline.open import Timeline
-from tb_npu_plugin.tables import Column, Kind, Table
+from tb_npu_plugin.tables import Column, Kind, Table, column_texts
 
 TASKS_COLUMNS = (
-    Column("part", Kind.INT, "Part", "Number of the rank in the request.", "identity"),
+    Column("part", Kind.INT, *column_texts("part"), "identity"),
     *COLLECTIVE_COLUMNS,
 )
 

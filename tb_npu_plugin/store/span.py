@@ -16,7 +16,7 @@ from tb_npu_plugin.discovery.model import FoundSpan, Place, label_of
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture, StageCost
 from tb_npu_plugin.printable import package_logger
-from tb_npu_plugin.problems import MAX_PLACES, MORE_PLACES, Problem, merge_problems
+from tb_npu_plugin.problems import Problem, list_places, merge_problems
 from tb_npu_plugin.refusal import raise_if_refused
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import FORMATS
@@ -257,14 +257,12 @@ def _no_device_rows(trace: str) -> Problem:
 
 
 def _no_device_steps(trace: str, steps: Sequence[str]) -> Problem:
-    listed = ", ".join(steps[:MAX_PLACES])
-    listed = MORE_PLACES.format(listed, len(steps) - MAX_PLACES) if len(steps) > MAX_PLACES else listed
     return Problem(
         "no_device_steps",
         trace,
         "",
         Message("expected.device_steps"),
-        Message("found.no_device_steps", steps=listed),
+        Message("found.no_device_steps", steps=list_places(steps)),
         Message("lost.device_steps"),
         Message("action.device_steps"),
         count=len(steps),

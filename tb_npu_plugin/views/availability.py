@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Optional, TypedDict
 
 from tb_npu_plugin.analysis.settings_on import is_recorded, missing_option
@@ -66,11 +67,6 @@ class SpanFacts:
     def is_trace_alone(self) -> bool:
         """The trace is there without the files beside it and without settings."""
         return "trace_alone" in self.codes and (self.capture is None or self.capture.level is None)
-
-
-class _TextJson(TypedDict):
-    text: str
-    texts: dict[str, MessageJson]
 
 
 #: Settings that record data of the device.
@@ -156,38 +152,27 @@ def missing_data(facts: SpanFacts, view: str | None = None) -> list[MissingJson]
             continue
         unusable = any(table in facts.unusable for table in file.tables)
         is_rebuilt = file.id == "kernels" and file.id in facts.tables
-        out.append(
-            {
-                "table": file.id,
-                "file": file.name,
-                "title": file.title,
-                "views": list(use.views),
-                "option": "" if unusable else _option(file, file.condition, facts),
-                **_text(
-                    Message("cost.kernels_rebuilt") if is_rebuilt else use.cost,
-                    Message("missing.unreadable") if unusable else _why(file, file.condition, facts),
-                ),
-            }
-        )
+        cost = Message("cost.kernels_rebuilt") if is_rebuilt else use.cost
+        why = Message("missing.unreadable") if unusable else _why(file, file.condition, facts)
+        option = "" if unusable else _option(file, file.condition, facts)
+        out.append(_missing(file.id, file, use, option, Message("missing.both", cost=cost, why=why)))
     for table, use, condition, file in _not_recorded(facts):
         if chosen is None or chosen in use.views:
-            out.append(
-                {
-                    "table": table,
-                    "file": file.name,
-                    "title": file.title,
-                    "views": list(use.views),
-                    "option": condition.option,
-                    **_text(use.cost, condition.text),
-                }
-            )
+            text = Message("missing.both", cost=use.cost, why=condition.text)
+            out.append(_missing(table, file, use, condition.option, text))
     return out
 
 
-def _text(cost: Message, why: Message) -> _TextJson:
-    """Text: effect and reason."""
-    text = Message("missing.both", cost=cost, why=why)
-    return {"text": text, "texts": messages_of({"text": text})}
+def _missing(table: str, file: ResultFile, use: Use, option: str, text: Message) -> MissingJson:
+    return {
+        "table": table,
+        "file": file.name,
+        "title": file.title,
+        "views": list(use.views),
+        "option": option,
+        "text": text,
+        "texts": messages_of({"title": file.title, "option": option, "text": text}),
+    }
 
 
 def _is_lost(file: ResultFile, condition: Condition, facts: SpanFacts) -> bool:
@@ -242,7 +227,7 @@ def _reason(group: tuple[str, ...], facts: SpanFacts) -> tuple[Message, str]:
     lost = next((file for file in declared if _is_lost(file, file.condition, facts)), None)
     if lost is not None:
         return Message("missing.both", cost=reason, why=_why(lost, lost.condition, facts)), ""
-    return reason, "; or ".join(options)
+    return reason, reduce(lambda one, other: Message("option.alternatives", one=one, other=other), options)
 
 
 def _state(view: View, facts: SpanFacts) -> ViewStateJson:
@@ -250,8 +235,8 @@ def _state(view: View, facts: SpanFacts) -> ViewStateJson:
     if not is_available(view, facts):
         group = next(group for group in view.needs if not any(table in facts.tables for table in group))
         state["available"] = False
-        reason, state["option"] = _reason(group, facts)
-        state["reason"], state["texts"] = reason, messages_of({"reason": reason})
+        state["reason"], state["option"] = _reason(group, facts)
+        state["texts"] = messages_of(state)
     elif view.count:
         state["count"] = facts.rows.get(view.count)
     return state

@@ -33,6 +33,8 @@ class ColumnJson(TypedDict):
     """English description."""
     group: str
     """Columns with the same group are shown and hidden together."""
+    texts: dict[str, MessageJson]
+    """Messages of `title` and `doc`; a title that is a header of the file has none."""
 
 
 class TableJson(TypedDict):
@@ -217,7 +219,7 @@ class ViewResult:
 
 @dataclass(frozen=True)
 class View:
-    """One view.
+    """One view. Its title: the message `view.ID`.
 
     needs         groups of logical tables (or "trace"); of each group the span needs one
     contract      TypedDict of the data that `build` returns; source of the TypeScript type
@@ -232,7 +234,6 @@ class View:
     """
 
     id: str
-    title: str
     scope: Literal["span", "run", "diff"]
     needs: tuple[tuple[str, ...], ...]
     build: Callable[[ViewInput], ViewResult]

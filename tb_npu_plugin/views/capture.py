@@ -25,6 +25,8 @@ class DatabaseJson(TypedDict):
     """Path below the result folder."""
     tables: list[str]
     """Titles of the data that it filled."""
+    texts: dict[str, MessageJson]
+    """Code and parameters of the titles: "tables.0", "tables.1" ..."""
 
 
 class DynamicWindowJson(TypedDict):
@@ -145,8 +147,9 @@ def _databases(span: SpanData) -> list[DatabaseJson]:
         filled = [table for table in file.tables if name in span.rows_by_file(table)]
         filled += [table for table in file.tables if table == "trace" and table not in first]
         if filled:
-            titles = dict.fromkeys(file_of(table, span.format).title for table in filled)
-            out.append({"file": name, "tables": list(titles)})
+            titles = list(dict.fromkeys(file_of(table, span.format).title for table in filled))
+            texts = messages_of({f"tables.{at}": title for at, title in enumerate(titles)})
+            out.append({"file": name, "tables": [str(title) for title in titles], "texts": texts})
     return out
 
 

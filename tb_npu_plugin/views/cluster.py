@@ -17,7 +17,7 @@ from tb_npu_plugin.analysis.ranks.cluster_rules import ClusterFinding
 from tb_npu_plugin.analysis.steps import trajectory as analysis
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.mindinsight_steps import ITERATIONS_COLUMNS, PARALLEL_COLUMNS
-from tb_npu_plugin.tables import Column, Kind, Table, from_lists
+from tb_npu_plugin.tables import Column, Kind, Table, column_texts, from_lists
 from tb_npu_plugin.views.base import ViewTable
 
 
@@ -36,19 +36,17 @@ class ClusterJson(TypedDict):
 
 _DECLARED = {column.key: column for column in (*ITERATIONS_COLUMNS, *PARALLEL_COLUMNS)}
 COLUMNS = (
-    Column("rank", Kind.INT, "Rank", "Rank of the process; unknown where no file tells.", "identity"),
-    Column("stage", Kind.INT, "Stage", "Stage of the pipeline, from 1.", "identity"),
-    Column(
-        "basis", Kind.TEXT, "Row", "mean: of the steps but the first; recorded: average in the file; step.", "identity"
-    ),
-    Column("step", Kind.TEXT, "Step", "Step number; unknown of a mean.", "identity"),
-    Column("count", Kind.INT, "Steps", "Steps in a mean; 0 where the file does not tell.", ""),
+    Column("rank", Kind.INT, *column_texts("communication.rank"), "identity"),
+    Column("stage", Kind.INT, *column_texts("cluster.stage"), "identity"),
+    Column("basis", Kind.TEXT, *column_texts("basis"), "identity"),
+    Column("step", Kind.TEXT, *column_texts("cluster.step"), "identity"),
+    Column("count", Kind.INT, *column_texts("cluster.count"), ""),
     *(_DECLARED[key] for key in analysis.FIGURES),
-    Column("flops", Kind.FLOAT, "MFLOPs", "Work of a step, million floating-point operations.", ""),
-    Column("flops_rate", Kind.FLOAT, "GFLOPS", "Floating-point operations per second, 1e9.", ""),
-    Column("utilisation", Kind.PERCENT, "FLOPS utilization", "Of what the cores could do, 0 to 100.", ""),
-    Column("peak_bytes", Kind.BYTES, "Peak", "Most that was planned at once.", ""),
-    Column("capacity_bytes", Kind.BYTES, "Capacity", "Memory of the device.", ""),
+    Column("flops", Kind.FLOAT, *column_texts("flops_summary.flops"), ""),
+    Column("flops_rate", Kind.FLOAT, *column_texts("flops_summary.flops_rate"), ""),
+    Column("utilisation", Kind.PERCENT, *column_texts("utilisation"), ""),
+    Column("peak_bytes", Kind.BYTES, *column_texts("memory_summary.peak_bytes"), ""),
+    Column("capacity_bytes", Kind.BYTES, *column_texts("capacity_bytes"), ""),
 )
 _BASES = ("mean", "recorded", "step")
 

@@ -142,7 +142,6 @@ def _tables(span: SpanData) -> dict[str, ViewTable]:
 
 VIEW = View(
     id="data_pipeline",
-    title="Data pipeline",
     scope="span",
     needs=((*PIPELINE, *OTHERS),),
     build=build,

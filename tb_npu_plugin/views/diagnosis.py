@@ -312,13 +312,12 @@ def _unchecked_json(one: Unchecked) -> UncheckedJson:
         "reason": one.reason,
         "missing": str(one.missing),
         "option": one.option,
-        "texts": messages_of({"title": title_of(one.rule), "missing": one.missing}),
+        "texts": messages_of({"title": title_of(one.rule), "missing": one.missing, "option": one.option}),
     }
 
 
 VIEW = View(
     id="diagnosis",
-    title="Diagnosis",
     scope="run",
     needs=(NEEDS,),
     build=build,

@@ -371,7 +371,6 @@ def _side_json(side: _Side) -> DiffSideJson:
 
 VIEW = View(
     id="diff",
-    title="Diff",
     scope="diff",
     needs=(("kernels", "operators"),),
     build=build,

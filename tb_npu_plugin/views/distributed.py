@@ -24,7 +24,7 @@ from tb_npu_plugin.messages import Message, MessageJson, Period, messages_of
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.link_files import LINK_TABLES
 from tb_npu_plugin.schema.registry import TABLES, file_of
-from tb_npu_plugin.tables import Column, Kind, empty, from_lists
+from tb_npu_plugin.tables import Column, Kind, column_texts, empty, from_lists
 from tb_npu_plugin.texts import natural_key
 from tb_npu_plugin.views.base import Param, ReadState, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.cluster import ClusterJson, cluster
@@ -104,10 +104,10 @@ class DistributedJson(TypedDict):
 
 _EXPERTS = (
     analysis.RANK,
-    Column("call", Kind.INT, "Call", "Number of the call in the step: the layers in order.", "identity"),
-    Column("kernel", Kind.TEXT, "Kernel", "Type of the grouped matrix product.", "identity"),
-    Column("time_ns", Kind.DURATION, "Time", "Mean of the steps.", "time"),
-    Column("ratio", Kind.FLOAT, "Of the mean", "Time / mean of the ranks of the pipeline stage.", ""),
+    Column("call", Kind.INT, *column_texts("call"), "identity"),
+    Column("kernel", Kind.TEXT, *column_texts("experts.kernel"), "identity"),
+    Column("time_ns", Kind.DURATION, *column_texts("experts.time_ns"), "time"),
+    Column("ratio", Kind.FLOAT, *column_texts("experts.ratio"), ""),
 )
 #: Budgets that are sent at most.
 MOST_BUDGETS = 2000
@@ -238,7 +238,6 @@ def _recorded(table: str, sort: str, desc: bool = True) -> Callable[[ViewInput],
 
 VIEW = View(
     id="distributed",
-    title="Distributed",
     scope="run",
     needs=(NEEDS,),
     build=build,

@@ -177,12 +177,13 @@ def _coverage(span: SpanData) -> Optional[KernelCoverageJson]:
 
 def _file(span: SpanData, file: str) -> DoctorFileJson:
     spec = FORMATS[span.format].file(span.kinds[file])
+    title = "" if spec is None else spec.title
     filled = _filled_tables(span, file, spec)
     problems = [problem for problem in span.problems if _is_of(problem, file)]
     return {
         "file": file,
-        "title": spec.title if spec is not None else "",
-        "texts": {},
+        "title": title,
+        "texts": messages_of({"title": title}),
         "is_from_documents": spec is not None and FORMATS[span.format].is_from_documents(spec),
         "bytes": span.sizes.get(file, 0),
         "state": _state(spec, filled or _with_others(span, file, spec), problems),
@@ -299,4 +300,4 @@ def _json(problem: Problem) -> ProblemJson:
     return cast(ProblemJson, problem.as_json())
 
 
-VIEW = View(id="doctor", title="Doctor", scope="span", needs=(), build=build, contract=DoctorJson, examines=True)
+VIEW = View(id="doctor", scope="span", needs=(), build=build, contract=DoctorJson, examines=True)

@@ -122,7 +122,6 @@ def _nothing() -> IdleJson:
 
 VIEW = View(
     id="idle",
-    title="Idle",
     scope="span",
     needs=(("trace",), ("step_trace", "kernels")),
     build=build,

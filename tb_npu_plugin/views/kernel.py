@@ -174,7 +174,6 @@ def _figure(source: ViewInput, name: str, unit: float) -> Optional[float]:
 
 VIEW = View(
     id="kernel",
-    title="Kernel",
     scope="span",
     needs=(("kernels", "op_totals", "op_statistic"),),
     build=build,

@@ -186,7 +186,6 @@ def _int_param(source: ViewInput, name: str) -> int | None:
 
 VIEW = View(
     id="memory",
-    title="Memory",
     scope="span",
     needs=(("memory_record", "op_memory", "module_memory"),),
     build=build,

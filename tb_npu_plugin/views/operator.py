@@ -121,7 +121,6 @@ def stacks(source: ViewInput) -> ViewTable:
 
 VIEW = View(
     id="operator",
-    title="Operator",
     scope="span",
     needs=(("operators", "api_statistic"),),
     from_trace=(("operators",),),

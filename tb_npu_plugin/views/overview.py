@@ -117,7 +117,6 @@ def _top_operators(operators: Table) -> ViewTable:
 
 VIEW = View(
     id="overview",
-    title="Overview",
     scope="span",
     needs=(),
     build=build,

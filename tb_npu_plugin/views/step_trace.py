@@ -16,7 +16,7 @@ from tb_npu_plugin.analysis.steps.step_trace import Reduce, StepTimes
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
-from tb_npu_plugin.tables import NULL_INT, Column, GroupByQuery, IntArray, Kind, Table, from_lists
+from tb_npu_plugin.tables import NULL_INT, Column, GroupByQuery, IntArray, Kind, Table, column_texts, from_lists
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 
 
@@ -72,25 +72,25 @@ class StepTraceJson(TypedDict):
 #: Steps of the trend that are sent at most; the table pages through all of them.
 MOST_STEPS = 2000
 COLUMNS = (
-    Column("step", Kind.TEXT, "Step", "Step number; unknown without step marks.", "identity"),
-    Column("start_ns", Kind.TIME, "Start", "Start of the step on the device.", "time"),
-    Column("total_ns", Kind.DURATION, "Step time", "Forward and backward + tail + gap.", "time"),
-    Column("fp_bp_ns", Kind.DURATION, "Forward and backward", "Forward and backward pass.", "time"),
-    Column("tail_ns", Kind.DURATION, "Tail", "After the backward pass: parameter update.", "time"),
-    Column("gap_ns", Kind.DURATION, "Step gap", "Between two steps nothing of either runs.", "time"),
-    Column("reduce_ns", Kind.DURATION, "Communication", "Time in which anything communicates.", "time"),
-    Column("preparing_ns", Kind.DURATION, "Preparing", "Step start on the host to the first device task.", "time"),
+    Column("step", Kind.TEXT, *column_texts("communication.step"), "identity"),
+    Column("start_ns", Kind.TIME, *column_texts("step.start_ns"), "time"),
+    Column("total_ns", Kind.DURATION, *column_texts("step_trace.total_ns"), "time"),
+    Column("fp_bp_ns", Kind.DURATION, *column_texts("step_trace.fp_bp_ns"), "time"),
+    Column("tail_ns", Kind.DURATION, *column_texts("step_trace.tail_ns"), "time"),
+    Column("gap_ns", Kind.DURATION, *column_texts("gap_ns"), "time"),
+    Column("reduce_ns", Kind.DURATION, *column_texts("reduce_ns"), "time"),
+    Column("preparing_ns", Kind.DURATION, *column_texts("preparing"), "time"),
 )
 GROUP_COLUMNS = (
-    Column("phase", Kind.TEXT, "Phase", "prefill, decode, mixed, verify or draft, by its mark.", "identity"),
-    Column("requests", Kind.INT, "Requests", "Requests in it: the batch size, by its mark.", "identity"),
-    Column("count", Kind.INT, "Iterations", "Iterations with this phase and number of requests.", "metric"),
-    Column("median_ns", Kind.DURATION, "Median", "Median of their times on the device.", "time"),
-    Column("p99_ns", Kind.DURATION, "99th percentile", "Of their times; unknown for fewer than 20.", "time"),
-    Column("total_ns", Kind.DURATION, "Total", "Sum of their times.", "time"),
-    Column("tokens", Kind.INT, "Tokens", "New tokens of all requests, by its mark.", "metric"),
-    Column("kernels", Kind.INT, "Kernels", "Device tasks that they launched.", "metric"),
-    Column("graph_kernels", Kind.INT, "In graphs", "Those launched by calls that replay a graph.", "metric"),
+    Column("phase", Kind.TEXT, *column_texts("phase"), "identity"),
+    Column("requests", Kind.INT, *column_texts("requests"), "identity"),
+    Column("count", Kind.INT, *column_texts("step_trace.count"), "metric"),
+    Column("median_ns", Kind.DURATION, *column_texts("median_ns"), "time"),
+    Column("p99_ns", Kind.DURATION, *column_texts("p99_ns"), "time"),
+    Column("total_ns", Kind.DURATION, *column_texts("serving.total_ns"), "time"),
+    Column("tokens", Kind.INT, *column_texts("tokens"), "metric"),
+    Column("kernels", Kind.INT, *column_texts("step_trace.kernels"), "metric"),
+    Column("graph_kernels", Kind.INT, *column_texts("graph_kernels"), "metric"),
 )
 
 
@@ -170,8 +170,8 @@ def _iterations_table(iterations: Table, steps: list[StepTimes]) -> Table:
     times = from_lists(
         COLUMNS[1:3], {"start_ns": [one.start_ns for one in known], "total_ns": [one.total_ns for one in known]}
     )
-    columns = (*found.columns, COLUMNS[1], replace(COLUMNS[2], title="Time", doc="From its first to its last task."))
-    return Table(columns, {**found.data, **times.data})
+    time = Column("total_ns", Kind.DURATION, *column_texts("iteration.total_ns"), COLUMNS[2].group)
+    return Table((*found.columns, COLUMNS[1], time), {**found.data, **times.data})
 
 
 def mean_course(span: SpanData) -> tuple[StepTimes | None, int]:
@@ -239,7 +239,6 @@ def _table(steps: list[StepTimes]) -> Table:
 
 VIEW = View(
     id="step_trace",
-    title="Step Trace",
     scope="span",
     needs=(("iterations", "kernels", "step_trace"),),
     with_trace=True,

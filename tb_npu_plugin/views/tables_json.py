@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tb_npu_plugin.messages import messages_of
 from tb_npu_plugin.tables import Column, Kind, StringColumn, Table, known
 from tb_npu_plugin.views.base import INLINE_ROWS, ColumnJson, TableJson, ViewResult, ViewTable
 from tb_npu_plugin.views.table_query import DEFAULT_LIMIT, TableQuery, check_column, page_of
@@ -101,6 +102,7 @@ def column_json(column: Column) -> ColumnJson:
         "title": column.title,
         "doc": column.doc,
         "group": column.group,
+        "texts": messages_of({"title": column.title, "doc": column.doc}),
     }
 
 

@@ -144,4 +144,4 @@ def thread_json(number: int, track: dict[str, Any]) -> ThreadJson:
     }
 
 
-VIEW = View(id="trace", title="Trace", scope="span", needs=(("trace",),), build=build, contract=TraceJson)
+VIEW = View(id="trace", scope="span", needs=(("trace",),), build=build, contract=TraceJson)

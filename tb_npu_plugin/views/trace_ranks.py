@@ -241,7 +241,6 @@ def _collective(run: RunCommunication, rows: IntArray, base: int) -> TraceCollec
 
 VIEW = View(
     id="trace_ranks",
-    title="Trace",
     scope="run",
     needs=(),
     build=build,

@@ -14,13 +14,19 @@ from tb_npu_plugin.analysis.findings.registry import RULES
 from tb_npu_plugin.analysis.idle.model import CAUSES
 from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.messages import CATALOGUE, WORDS, Message, Period, in_period, messages_of, shorten_data
-from tb_npu_plugin.problems import MAX_PLACES, Problem, ProblemLog, merge_problems
+from tb_npu_plugin.problems import MAX_PLACES, Problem, ProblemLog, list_places, merge_problems
+from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.schema.metrics import CORES, UNITS
 from tb_npu_plugin.schema.serving import Phase
+from tb_npu_plugin.views.registry import VIEWS
 from tests.conftest import ROOT
 
 CODE = re.compile(
-    r"""["']((?:expected|found|lost|action|reason|cost|written|format|missing|skipped|other|error|hint|client|finding|fix|check|verdict|unchecked|rule|report|part|derived|ledger|run)\.[a-z_][a-z0-9_.]*)["']"""
+    r"""["']((?:expected|found|lost|action|reason|cost|written|format|missing|skipped|other|error|hint|client|finding|fix|check|verdict|unchecked|rule|report|part|derived|ledger|run|metric|option|place|column)\.[a-z_][a-z0-9_.]*)["']"""
 )
+#: Of the lines, rows, bytes … that problems give as their place.
+UNITS_OF_PLACES = ("byte", "character", "event", "line", "row", "step")
+COLUMN = re.compile(r"""\bcolumn_texts\("([a-z_0-9.]+)""")
 BAD = Problem("bad_cell", "a.csv", "line 2", "a number", "x", "This value.", "Parse again.")
 
 
@@ -37,10 +43,15 @@ def test_both_languages_use_the_same_parameters() -> None:
 def test_every_code_is_used_and_every_used_code_exists() -> None:
     places = [*(ROOT / "tb_npu_plugin").rglob("*.py"), *(ROOT / "frontend" / "src" / "api").glob("*.ts")]
     places += (ROOT / "frontend" / "src" / "widgets" / "diagnosis").glob("ledger*.ts*")
-    sources = (path.read_text(encoding="utf-8") for path in places)
+    sources = [path.read_text(encoding="utf-8") for path in places]
     made = {f"rule.{rule.id}" for rule in RULES} | {f"verdict.idle.{cause}" for cause in CAUSES}
     made |= {f"{word}.{period}" for word in WORDS for period in get_args(Period)}
     made |= {f"run.phase.{phase}" for phase in (*get_args(Phase), "unknown")}
+    made |= {text.code for text in (*CORES.values(), *UNITS.values())}
+    columns = {f"column.{name}" for source in sources for name in COLUMN.findall(source)}
+    made |= columns | {f"{code}.doc" for code in columns if f"{code}.doc" in CATALOGUE}
+    made |= {f"view.{view.id}" for view in VIEWS} | {file.title.code for one in FORMATS.values() for file in one.files}
+    made |= {f"place.{unit}" for unit in UNITS_OF_PLACES if any(f"{unit} {{" in source for source in sources)}
     assert {code for source in sources for code in CODE.findall(source)} | made == set(CATALOGUE)
     with pytest.raises(KeyError):
         Message("found.nothing_of_that_name")
@@ -102,7 +113,7 @@ def test_what_was_collected_elsewhere_keeps_its_places() -> None:
 
 def test_the_same_of_two_stages_is_one() -> None:
     elsewhere, soon = replace(BAD, where="line 3", count=4), replace(BAD, where="line 3", found="soon")
-    more, file = replace(BAD, where="line 2, line 4 and 2 more", count=4), replace(BAD, file="other.csv")
+    more, file = replace(BAD, where=list_places(["line 2", "line 4"], 2), count=4), replace(BAD, file="other.csv")
     assert merge_problems([BAD, elsewhere], [BAD]) == [BAD, elsewhere]
     assert merge_problems([BAD], [elsewhere]) == [replace(BAD, where="line 2, line 3", count=4)]
     assert merge_problems([BAD], [replace(BAD, found="soon")]) == [BAD], "another example from the same place"

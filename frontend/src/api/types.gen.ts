@@ -18,21 +18,6 @@ export const VIEW_IDS = [
 /** One of them. */
 export type ViewId = (typeof VIEW_IDS)[number];
 
-/** Titles, as the server says them: in English. */
-export const VIEW_TITLES: Readonly<Record<ViewId, string>> = {
-  overview: "Overview",
-  trace: "Trace",
-  step_trace: "Step Trace",
-  kernel: "Kernel",
-  operator: "Operator",
-  memory: "Memory",
-  distributed: "Distributed",
-  diff: "Diff",
-  data_pipeline: "Data pipeline",
-  idle: "Idle",
-  doctor: "Doctor",
-};
-
 /** Parts of times: the message of the title, and a CSS variable. */
 export const PARTS = {
   budget: {
@@ -378,6 +363,8 @@ export interface ColumnJson {
   doc: string;
   /** Columns with the same group are shown and hidden together. */
   group: string;
+  /** Messages of `title` and `doc`; a title that is a header of the file has none. */
+  texts: Record<string, MessageJson>;
 }
 
 /** How sure a finding is. */
@@ -480,6 +467,8 @@ export interface DatabaseJson {
   file: string;
   /** Titles of the data that it filled. */
   tables: string[];
+  /** Code and parameters of the titles: "tables.0", "tables.1" ... */
+  texts: Record<string, MessageJson>;
 }
 
 /** What is known of a derived slice beside its times. */

@@ -1,13 +1,12 @@
 import { effect } from "@preact/signals";
-import { type DiagnosisJson, VIEW_TITLES, type ViewId } from "../api/types.gen";
+import type { DiagnosisJson } from "../api/types.gen";
 import { type Key, TEXTS } from "./dictionary";
 import { lang } from "./language";
-import { optionInChinese } from "./options";
-import { translate, translatePlaces } from "./server";
+import { sayMessage } from "./messages";
 
 export type { Key } from "./dictionary";
 export { chooseLang, lang } from "./language";
-export { textOf } from "./messages";
+export { placesOf, textAt, textOf } from "./messages";
 
 /**
  * Text of a key in the current language; `{name}` is replaced by a value. With `count` 1, "key.one" is used if it
@@ -34,29 +33,14 @@ export function tOf(period: Period, key: Key, values: Readonly<Record<string, st
   return t(own in TEXTS ? (own as Key) : key, values);
 }
 
-/** Text of a key from data (a column, a group); `fallback`, a text of the server, if the key is unknown. */
+/** Text of a key from data (a group, a class); `fallback` if the key is unknown. */
 export function tOr(key: string, fallback: string): string {
-  return inLanguage(key) ?? say(fallback);
-}
-
-/** Names of capture settings in the current language. */
-export function sayOption(text: string): string {
-  return lang.value === "zh-CN" ? optionInChinese(text) : text;
-}
-
-/** An English text of the server in the current language. */
-export function say(text: string): string {
-  return lang.value === "zh-CN" ? translate(text) : text;
+  return inLanguage(key) ?? fallback;
 }
 
 /** Title of a view in the current language; the id if this page does not know the view. */
 export function viewTitle(id: string): string {
-  return say(VIEW_TITLES[id as ViewId] ?? id);
-}
-
-/** Places of a Problem in the current language. */
-export function sayPlaces(places: string): string {
-  return lang.value === "zh-CN" ? translatePlaces(places) : places;
+  return sayMessage({ code: `view.${id}`, params: {} }, lang.value) ?? id;
 }
 
 /** Sets the language of the page, for fonts and screen readers. */

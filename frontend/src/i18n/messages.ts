@@ -5,7 +5,7 @@ import { type Lang, lang } from "./language";
 type Template = Readonly<Record<"en" | "zh", string>>;
 
 /** An answer with texts of the server: in English, and as messages except for data. */
-export type WithTexts<Field extends string> = Readonly<Record<Field, string>> & {
+export type WithTexts<Field extends string, Text = string> = Readonly<Record<Field, Text>> & {
   readonly texts: Readonly<Record<string, MessageJson>>;
 };
 
@@ -24,4 +24,32 @@ export function sayMessage({ code, params }: MessageJson, language: Lang): strin
 export function textOf<Field extends string>(answer: WithTexts<Field>, field: Field): string {
   const message = answer.texts[field];
   return (message && sayMessage(message, lang.value)) ?? answer[field];
+}
+
+/** The same of a list: the message of its n-th text is "field.n". */
+export function textAt<Field extends string>(
+  answer: WithTexts<Field, readonly string[]>,
+  field: Field,
+  at: number,
+): string {
+  const message = answer.texts[`${field}.${at}`];
+  return (message && sayMessage(message, lang.value)) ?? answer[field][at] ?? "";
+}
+
+const PLACE = /^([a-z]+) (\d+)$/;
+
+/** Places of a problem in the current language: "line 3, Name, line 9, Name and 2 more". Names of columns stay as they are. */
+export function placesOf({ where, texts }: WithTexts<"where">): string {
+  const more = texts.where;
+  if (!more) return listed(where);
+  const params = { ...more.params, places: listed(String(more.params.places)) };
+  return sayMessage({ ...more, params }, lang.value) ?? where;
+}
+
+function listed(places: string): string {
+  const parts = places.split(", ").map((part) => {
+    const [, unit, number = ""] = PLACE.exec(part) ?? [];
+    return (unit && sayMessage({ code: `place.${unit}`, params: { number } }, lang.value)) ?? part;
+  });
+  return parts.join(", ");
 }

@@ -1,6 +1,6 @@
 import { type SpanJson, VIEW_IDS, type ViewId, type ViewStateJson } from "../api/types.gen";
 import * as format from "../base/format";
-import { sayOption, t, textOf, viewTitle } from "../i18n";
+import { t, textOf, viewTitle } from "../i18n";
 import { catalog } from "../state/catalog";
 import { chooseRun, chooseSpan, chooseWorker, openView, place, selection } from "../state/selection";
 import { SkippedList } from "../widgets/skipped";
@@ -53,7 +53,7 @@ function ViewLink({ id, isCurrent, state }: { id: ViewId; isCurrent: boolean; st
   const isMissing = state?.available === false;
   const reason = isMissing ? textOf(state, "reason") : "";
   const tip = isMissing
-    ? [reason, state.option && `${t("state.option")} ${sayOption(state.option)}`].filter(Boolean).join("\n")
+    ? [reason, state.option && `${t("state.option")} ${textOf(state, "option")}`].filter(Boolean).join("\n")
     : undefined;
   return (
     <li>

@@ -35,5 +35,6 @@ export { Empty, ErrorPanel, MissingList, ProblemBanner } from "./states";
 export type { Row, Where } from "./table/columnar";
 export { DataTable, type DataTableProps } from "./table/data_table";
 export type { Filter } from "./table/no_rows";
+export { pageColumn, pageTable } from "./table/page_table";
 export { Help } from "./tooltip";
 export { Reading, ViewFrame } from "./view_frame";

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { ProblemJson } from "../api/types.gen";
-import { sayPlaces, t, textOf } from "../i18n";
+import { placesOf, t, textOf } from "../i18n";
 import { Pages } from "./pages";
 import { type ProblemGroup, problemGroups } from "./problem_groups";
 
@@ -26,7 +26,7 @@ function Problem({ group: { shared, items, count } }: { group: ProblemGroup }) {
   return (
     <li class={`problem ${severity === "error" ? "error" : ""}`}>
       <div>
-        <strong>{file}</strong> {isOne && where && <span class="muted">{sayPlaces(where)}</span>}
+        <strong>{file}</strong> {isOne && where && <span class="muted">{placesOf(shared)}</span>}
         {count > 1 && <span class="muted"> · {t("problem.times", { count })}</span>}
       </div>
       <div class="small">{isOne ? expectation(shared) : expectation({ ...shared, found: "" })}</div>
@@ -50,7 +50,7 @@ function Places({ items }: { items: readonly ProblemJson[] }) {
         <ul class="small problem-places">
           {shown.map((item, index) => (
             <li key={first + index}>
-              {[sayPlaces(item.where), item.found && t("problem.found", { text: textOf(item, "found") })]
+              {[placesOf(item), item.found && t("problem.found", { text: textOf(item, "found") })]
                 .filter(Boolean)
                 .join(": ")}
               {item.count > 1 && <span class="muted"> · {t("problem.times", { count: item.count })}</span>}

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { TableJson } from "../api/types.gen";
-import { say, t, tOr } from "../i18n";
+import { t, textOf, tOr } from "../i18n";
 import type { Cell, Row } from "./table/columnar";
 import { columnFormat } from "./table/columns";
 
@@ -35,7 +35,7 @@ export function RowFacts({ table, row, baseNs, children }: Props) {
                 const value = row.get(column.key);
                 const format = columnFormat(column, [value], baseNs);
                 return [
-                  <dt key={column.key} data-tip={say(column.doc) || undefined}>
+                  <dt key={column.key} data-tip={textOf(column, "doc") || undefined}>
                     {format.header}
                   </dt>,
                   <dd

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import type { MissingJson, ProblemJson } from "../api/types.gen";
-import { say, sayOption, t, textOf } from "../i18n";
+import { t, textOf } from "../i18n";
 import { Button } from "./button";
 import { ProblemList } from "./problem_list";
 
@@ -22,12 +22,12 @@ export function MissingList({ missing }: { missing: readonly MissingJson[] }) {
     <ul class="missing-list">
       {missing.map((item) => (
         <li key={item.table}>
-          <strong>{say(item.title) || item.file || item.table}</strong>{" "}
+          <strong>{textOf(item, "title") || item.file || item.table}</strong>{" "}
           {item.title && item.file && <code class="muted">{item.file}</code>} <span>{textOf(item, "text")}</span>
           {item.option && (
             <span class="muted">
               {" "}
-              {t("state.option")} <code>{sayOption(item.option)}</code>
+              {t("state.option")} <code>{textOf(item, "option")}</code>
             </span>
           )}
         </li>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { chooseLang, textOf } from "../../src/i18n";
+import { chooseLang, placesOf, textAt, textOf, viewTitle } from "../../src/i18n";
 import { sayMessage } from "../../src/i18n/messages";
 
 describe("sayMessage", () => {
@@ -31,4 +31,23 @@ test("textOf: a message in the language of the page, data as they are", () => {
   ]);
   chooseLang("en");
   expect(textOf(problem, "lost")).toBe("This row.");
+});
+
+test("textAt: the n-th text of a list", () => {
+  const answer = { tables: ["Kernels", "later"], texts: { "tables.0": { code: "file.kernels", params: {} } } };
+  chooseLang("zh-CN");
+  expect([textAt(answer, "tables", 0), textAt(answer, "tables", 1)]).toEqual(["Kernel", "later"]);
+  chooseLang("en");
+});
+
+test("placesOf: places keep the names of columns", () => {
+  const places = "line 3, Name, byte 9";
+  const where = { code: "place.more", params: { places, more: 2 } };
+  chooseLang("zh-CN");
+  expect(placesOf({ where: "", texts: {} })).toBe("");
+  expect(placesOf({ where: places, texts: {} })).toBe("第 3 行, Name, 第 9 字节");
+  expect(placesOf({ where: `${places} and 2 more`, texts: { where } })).toBe("第 3 行, Name, 第 9 字节 等，另有 2 处");
+  expect(viewTitle("memory")).toBe("内存");
+  expect(viewTitle("later")).toBe("later");
+  chooseLang("en");
 });

@@ -11,6 +11,7 @@ const column = (key: string, kind: ColumnJson["kind"], group = ""): ColumnJson =
   title: key,
   doc: "",
   group,
+  texts: {},
 });
 
 const TABLE: TableJson = {

@@ -5,7 +5,7 @@ import { fitColumns, naturalWidth, type ShownColumn } from "../../src/widgets/ta
 import { comparedValues } from "../../src/widgets/table/use_columns";
 
 const MS = 1e6;
-const column = (key: string): ColumnJson => ({ key, kind: "duration", title: key, doc: "", group: "" });
+const column = (key: string): ColumnJson => ({ key, kind: "duration", title: key, doc: "", group: "", texts: {} });
 
 test("columns that are compared have one unit, others their own", () => {
   const sample = { baseline: [60 * MS, 8 * MS], experimental: [54_000 * MS, 22_000 * MS], wait: [300, 200] };

@@ -10,29 +10,21 @@ import numpy as np
 from tb_npu_plugin.analysis.communication.statistics import RANK
 from tb_npu_plugin.schema import link_files as files
 from tb_npu_plugin.schema.trace_events import HCCS, NIC, PCIE, ROCE
-from tb_npu_plugin.tables import Column, Kind, Table, from_lists
+from tb_npu_plugin.tables import Column, Kind, Table, column_texts, from_lists
 from tb_npu_plugin.units import BANDWIDTH_UNITS, unit_of
 
 COLUMNS = (
     RANK,
-    Column("link", Kind.TEXT, "Link", "HCCS, PCIe, RoCE, or the network card (NIC).", "identity"),
-    Column("port", Kind.INT, "Port", "Port of the device.", "identity"),
-    Column("way", Kind.TEXT, "Direction", "Tx: what the device sent; Rx: what it received.", "identity"),
-    Column(
-        "packets",
-        Kind.TEXT,
-        "Packet type",
-        "Kind of packets over PCIe: posted, non-posted (nonpost), completions (cpl).",
-        "identity",
-    ),
-    Column(
-        "average", Kind.BANDWIDTH, "Average", "Mean of the samples over the whole capture, 1e9 bytes per second.", ""
-    ),
-    Column("peak", Kind.BANDWIDTH, "Peak", "Fastest sample; over PCIe the mean of the fastest of each sample.", ""),
-    Column("speed", Kind.BANDWIDTH, "Link speed", "What the port can do; unknown where no file tells.", ""),
-    Column("use", Kind.PERCENT, "Use", "Average of what the port can do, 0 to 100; unknown without its speed.", ""),
-    Column("errors", Kind.PERCENT, "Errors", "Packets with errors, 0 to 100.", ""),
-    Column("dropped", Kind.PERCENT, "Dropped", "Packets that were lost, 0 to 100.", ""),
+    Column("link", Kind.TEXT, *column_texts("link"), "identity"),
+    Column("port", Kind.INT, *column_texts("links.port"), "identity"),
+    Column("way", Kind.TEXT, *column_texts("way"), "identity"),
+    Column("packets", Kind.TEXT, *column_texts("packets"), "identity"),
+    Column("average", Kind.BANDWIDTH, *column_texts("links.average"), ""),
+    Column("peak", Kind.BANDWIDTH, *column_texts("peak"), ""),
+    Column("speed", Kind.BANDWIDTH, *column_texts("speed"), ""),
+    Column("use", Kind.PERCENT, *column_texts("use"), ""),
+    Column("errors", Kind.PERCENT, *column_texts("errors"), ""),
+    Column("dropped", Kind.PERCENT, *column_texts("dropped"), ""),
 )
 #: Direction in names of columns and modes -> display name.
 _WAYS = {"rx": "Rx", "tx": "Tx"}

@@ -14,86 +14,48 @@ from tb_npu_plugin.analysis.ranks.world import WorldRanks
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.kernel_meaning import folded_name
 from tb_npu_plugin.schema.torch_npu_json import TOTAL
-from tb_npu_plugin.tables import NULL_INT, Column, FloatArray, IntArray, Kind, StringColumn, Table, known
+from tb_npu_plugin.tables import NULL_INT, Column, FloatArray, IntArray, Kind, StringColumn, Table, column_texts, known
 
 #: Prefix of operator names; link names lack it.
 _PREFIX = "hcom_"
 
 SPLIT = ("transit_ns", "wait_ns", "sync_ns", "idle_ns")
-RANK = Column("rank", Kind.INT, "Rank", "Rank of the process; unknown where no file tells.", "identity")
-STEP = Column("step", Kind.TEXT, "Step", "Step number; unknown without step marks.", "identity")
-KIND = Column("kind", Kind.TEXT, "Kind", "collective or p2p.", "identity")
-NAME = Column("name", Kind.TEXT, "Name", "Communication operator, without the numbers of the single call.", "identity")
-GROUP = Column("group", Kind.TEXT, "Group", "Communicator, as a hash.", "identity")
-TRANSPORT = Column(
-    "transport", Kind.TEXT, "Transport", "HCCS, PCIE, RDMA, SIO; SDMA where no part is given.", "identity"
-)
-SIZE = Column("size_bytes", Kind.TRAFFIC, "Size", "Bytes moved; SDMA is not added to what it contains.", "")
+RANK = Column("rank", Kind.INT, *column_texts("communication.rank"), "identity")
+STEP = Column("step", Kind.TEXT, *column_texts("communication.step"), "identity")
+KIND = Column("kind", Kind.TEXT, *column_texts("communication.kind"), "identity")
+NAME = Column("name", Kind.TEXT, *column_texts("communication.name"), "identity")
+GROUP = Column("group", Kind.TEXT, *column_texts("communication.group"), "identity")
+TRANSPORT = Column("transport", Kind.TEXT, *column_texts("communication.transport"), "identity")
+SIZE = Column("size_bytes", Kind.TRAFFIC, *column_texts("communication.size_bytes"), "")
 OPS_COLUMNS = (
     RANK,
     STEP,
     KIND,
     NAME,
     GROUP,
-    Column("calls", Kind.INT, "Calls", "How often it ran.", ""),
+    Column("calls", Kind.INT, *column_texts("ops.calls"), ""),
     SIZE,
-    Column("avg_size_bytes", Kind.TRAFFIC, "Avg Size", "Mean size of a call, rounded to the byte.", ""),
-    Column(
-        "elapse_ns",
-        Kind.DURATION,
-        "Elapsed",
-        "Wall time: transit + wait + synchronization + unattributed wait.",
-        "time",
-    ),
-    Column("avg_elapse_ns", Kind.DURATION, "Avg Elapsed", "Elapsed / calls, rounded to the nanosecond.", "time"),
-    Column(
-        "transit_ns",
-        Kind.DURATION,
-        "Transfer",
-        "Data moves, on the main plane; unknown where the file says 0 though links moved data.",
-        "time",
-    ),
-    Column("avg_transit_ns", Kind.DURATION, "Avg Transfer", "Transfer / calls, rounded to the nanosecond.", "time"),
-    Column("wait_ns", Kind.DURATION, "Wait", "Waiting for peers between moves, without synchronization.", "time"),
-    Column(
-        "waiting_ns",
-        Kind.DURATION,
-        "Waiting",
-        "Waiting for the rank that arrives last; unknown where neither the trace nor another rank shows it.",
-        "time",
-    ),
-    Column(
-        "latest_rank",
-        Kind.TEXT,
-        "Waits for",
-        "The rank that most calls wait for, also through ranks that wait in turn, and how many of them do.",
-        "",
-    ),
-    Column("sync_ns", Kind.DURATION, "Synchronization", "Waiting for peers before the first data moves.", "time"),
-    Column("idle_ns", Kind.DURATION, "Unattributed wait", "Elapsed minus transit, wait and synchronization.", "time"),
-    Column(
-        "bandwidth",
-        Kind.BANDWIDTH,
-        "Bandwidth",
-        "Size / sum of the link times; bytes per ns = 1e9 bytes per second.",
-        "",
-    ),
-    Column("incomplete", Kind.INT, "Incomplete", "Calls that lack a time in the file: sums and means skip it.", ""),
+    Column("avg_size_bytes", Kind.TRAFFIC, *column_texts("avg_size_bytes"), ""),
+    Column("elapse_ns", Kind.DURATION, *column_texts("ops.elapse_ns"), "time"),
+    Column("avg_elapse_ns", Kind.DURATION, *column_texts("avg_elapse_ns"), "time"),
+    Column("transit_ns", Kind.DURATION, *column_texts("ops.transit_ns"), "time"),
+    Column("avg_transit_ns", Kind.DURATION, *column_texts("avg_transit_ns"), "time"),
+    Column("wait_ns", Kind.DURATION, *column_texts("ops.wait_ns"), "time"),
+    Column("waiting_ns", Kind.DURATION, *column_texts("waiting_ns"), "time"),
+    Column("latest_rank", Kind.TEXT, *column_texts("latest_rank"), ""),
+    Column("sync_ns", Kind.DURATION, *column_texts("ops.sync_ns"), "time"),
+    Column("idle_ns", Kind.DURATION, *column_texts("ops.idle_ns"), "time"),
+    Column("bandwidth", Kind.BANDWIDTH, *column_texts("ops.bandwidth"), ""),
+    Column("incomplete", Kind.INT, *column_texts("ops.incomplete"), ""),
 )
 TRANSPORT_COLUMNS = (
     RANK,
     STEP,
     TRANSPORT,
     SIZE,
-    Column("time_ns", Kind.DURATION, "Transfer", "Sum over the tasks of all links; links run side by side.", "time"),
-    Column("bandwidth", Kind.BANDWIDTH, "Bandwidth", "Size / time, 1e9 bytes per second.", ""),
-    Column(
-        "large_packet_ratio",
-        Kind.RATIO,
-        "Large packets",
-        "Share of the packets, by number, that are larger than 32 MB (RDMA: 0.5 MB), as the profiler counts them; mean of the operators weighted by size. Smaller packets use less of a link; 0 % is usual for small gradients.",
-        "",
-    ),
+    Column("time_ns", Kind.DURATION, *column_texts("transport.time_ns"), "time"),
+    Column("bandwidth", Kind.BANDWIDTH, *column_texts("transport.bandwidth"), ""),
+    Column("large_packet_ratio", Kind.RATIO, *column_texts("transport.large_packet_ratio"), ""),
 )
 
 

@@ -19,6 +19,7 @@ from tb_npu_plugin.analysis.kernels.meaning import CLASSES, FOLDED, GROUP, class
 from tb_npu_plugin.analysis.kernels.statistics import CALLS, CORE, NAME, TOTAL, TYPE, kinds_of
 from tb_npu_plugin.analysis.operators.statistics import NAME as OPERATOR
 from tb_npu_plugin.analysis.operators.statistics import TIME_COLUMNS, TIMES, by_name
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import (
@@ -30,22 +31,17 @@ from tb_npu_plugin.tables import (
     Kind,
     StringColumn,
     Table,
+    column_texts,
     known,
 )
 
-_CLASS = Column("class", Kind.TEXT, "Class", "What the kernel does: its meaning, or what its core tells.", "identity")
-_GROUP = Column(
-    "group",
-    Kind.TEXT,
-    "Group",
-    "Group of a collective: its role, else its ranks, else its place among the groups.",
-    "identity",
-)
-_NUMBER = Column("number", Kind.INT, "Call", "Which call of the operation and group in the step.", "identity")
+_CLASS = Column("class", Kind.TEXT, *column_texts("class"), "identity")
+_GROUP = Column("group", Kind.TEXT, *column_texts("diff.group"), "identity")
+_NUMBER = Column("number", Kind.INT, *column_texts("number"), "identity")
 _KEYS = (NAME, TYPE, CORE, _GROUP)
 _CALLS = (
-    Column("baseline_calls", Kind.INT, "Baseline calls", "Calls in the baseline.", ""),
-    Column("experimental_calls", Kind.INT, "Experimental calls", "Calls in the experimental capture.", ""),
+    Column("baseline_calls", Kind.INT, *column_texts("baseline_calls"), ""),
+    Column("experimental_calls", Kind.INT, *column_texts("experimental_calls"), ""),
 )
 _SUMMED = (Column("calls", Kind.INT), Column("dur_ns", Kind.DURATION))
 
@@ -192,45 +188,20 @@ def _one_communication_core(cores: StringColumn) -> StringColumn:
     return StringColumn.of(newest if core in COMMUNICATION_CORES else core for core in cores.tolist())
 
 
+def _of_side(title: str, side: str, doc: str) -> tuple[str, str]:
+    """Title and doc of a column of one side; without `title`, the side is the title."""
+    return Message("column.of_side", column=title, side=side) if title else side, doc
+
+
 def _difference_columns(what: str, title: str) -> list[Column]:
     """Columns baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X."""
     middle = f"_{what}" if what else ""
     return [
-        Column(
-            f"baseline{middle}_ns",
-            Kind.DURATION,
-            f"{title}, baseline" if title else "Baseline",
-            "Time in the baseline.",
-            "time",
-        ),
-        Column(
-            f"experimental{middle}_ns",
-            Kind.DURATION,
-            f"{title}, experimental" if title else "Experimental",
-            "Time in the experimental.",
-            "time",
-        ),
-        Column(
-            f"difference{middle}_ns",
-            Kind.DURATION,
-            f"{title}, difference" if title else "Difference",
-            "Experimental minus baseline.",
-            "time",
-        ),
-        Column(
-            f"ratio{middle}",
-            Kind.RATIO,
-            f"{title}, change" if title else "Change",
-            "Difference / baseline; unknown when the baseline is 0.",
-            "time",
-        ),
-        Column(
-            f"changed{middle}",
-            Kind.TEXT,
-            f"{title}, changed" if title else "Changed",
-            "slower or faster: by 5 % of the baseline at least, or on one side only.",
-            "",
-        ),
+        Column(f"baseline{middle}_ns", Kind.DURATION, *_of_side(title, *column_texts("baseline")), "time"),
+        Column(f"experimental{middle}_ns", Kind.DURATION, *_of_side(title, *column_texts("experimental")), "time"),
+        Column(f"difference{middle}_ns", Kind.DURATION, *_of_side(title, *column_texts("difference")), "time"),
+        Column(f"ratio{middle}", Kind.RATIO, *_of_side(title, *column_texts("change")), "time"),
+        Column(f"changed{middle}", Kind.TEXT, *_of_side(title, *column_texts("changed")), ""),
     ]
 
 

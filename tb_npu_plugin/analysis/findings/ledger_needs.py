@@ -8,7 +8,7 @@ from typing import Optional
 from tb_npu_plugin.analysis.ledger.model import Entry, RankLedger
 from tb_npu_plugin.analysis.settings_on import missing_option
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.schema.core import Condition, ResultFile
+from tb_npu_plugin.schema.core import Condition, ResultFile, join_settings
 from tb_npu_plugin.schema.formats import FORMATS, KINETO, MINDSPORE, MSPROF, TORCH_NPU
 from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.schema.torch_npu_csv import CPU, LEVEL_1
@@ -74,7 +74,7 @@ def _how(file: ResultFile, settings: Optional[Condition], ledger: RankLedger) ->
     has_file = any(one is file for one in files)
     conditions = [one for one in (None if has_file else file.condition, settings) if one is not None]
     options = [missing_option(one, ledger.span.capture) for one in conditions]
-    option = ", ".join(one for one in dict.fromkeys(options) if one)
+    option = join_settings(*(one for one in dict.fromkeys(options) if one))
     if not option:
         return None if has_file else Message("ledger.need.copy", file=file.name)
     if has_file:

@@ -10,26 +10,20 @@ from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.idle.model import CAUSES, LAUNCHES, CauseTime, DeviceIdle
 from tb_npu_plugin.analysis.idle.places import Places, places_of
 from tb_npu_plugin.model import Timeline
-from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table, from_lists
+from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table, column_texts, from_lists
 
-CAUSE = Column("cause", Kind.TEXT, "Cause", "Why the device was idle.", "identity")
-LAUNCH = Column(
-    "launch",
-    Kind.TEXT,
-    "Launch",
-    "Whether the launch of the next task began after the idle time did (late), or before it.",
-    "identity",
-)
-OPERATOR = Column("operator", Kind.TEXT, "Operator", "Operator of the framework behind the idle time.", "identity")
-FRAME = Column("frame", Kind.TEXT, "Python function", "Innermost Python function with a source file.", "identity")
-TASK = Column("task", Kind.TEXT, "Next task", "Device task that ended the idle time.", "identity")
-START = Column("start_ns", Kind.TIME, "Start", "Start of the idle time.", "time")
-DURATION = Column("dur_ns", Kind.DURATION, "Duration", "Duration of the idle time.", "time")
-TIME = Column("time_ns", Kind.DURATION, "Idle time", "Sum of the idle time.", "time")
-LONGEST = Column("longest_ns", Kind.DURATION, "Longest", "Longest interval.", "time")
-GAPS = Column("gaps", Kind.INT, "Gaps", "Number of gaps; one may have several causes.", "")
-INTERVALS = Column("intervals", Kind.INT, "Intervals", "Number of intervals.", "")
-SHARE = Column("share", Kind.RATIO, "Share of idle time", "Share of the idle time of all rows.", "")
+CAUSE = Column("cause", Kind.TEXT, *column_texts("cause"), "identity")
+LAUNCH = Column("launch", Kind.TEXT, *column_texts("launch"), "identity")
+OPERATOR = Column("operator", Kind.TEXT, *column_texts("operator"), "identity")
+FRAME = Column("frame", Kind.TEXT, *column_texts("frame"), "identity")
+TASK = Column("task", Kind.TEXT, *column_texts("task"), "identity")
+START = Column("start_ns", Kind.TIME, *column_texts("idle.start_ns"), "time")
+DURATION = Column("dur_ns", Kind.DURATION, *column_texts("idle.dur_ns"), "time")
+TIME = Column("time_ns", Kind.DURATION, *column_texts("idle.time_ns"), "time")
+LONGEST = Column("longest_ns", Kind.DURATION, *column_texts("longest_ns"), "time")
+GAPS = Column("gaps", Kind.INT, *column_texts("gaps"), "")
+INTERVALS = Column("intervals", Kind.INT, *column_texts("intervals"), "")
+SHARE = Column("share", Kind.RATIO, *column_texts("idle.share"), "")
 
 
 def by_cause(sums: Sequence[CauseTime]) -> Table:

@@ -13,15 +13,9 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.kernels.kinds import is_communication
 from tb_npu_plugin.analysis.kernels.work import multiplies
-from tb_npu_plugin.tables import Column, FloatArray, Kind, StringColumn, Table
+from tb_npu_plugin.tables import Column, FloatArray, Kind, StringColumn, Table, column_texts
 
-BOUND = Column(
-    "bound",
-    Kind.TEXT,
-    "Bound",
-    "Unit that is busy for most of the kernel: Cube and Vector compute, MTE2 and MTE3 move data from and to memory. No bound: none.",
-    "metric",
-)
+BOUND = Column("bound", Kind.TEXT, *column_texts("bound"), "metric")
 #: Labels of `bound`, by the unit that is busy.
 LABELS = {
     "mac": "Cube",

@@ -8,11 +8,9 @@ from numpy.typing import NDArray
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.kernel_meaning import COMMUNICATION, SCHEDULING
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
-from tb_npu_plugin.tables import Column, Kind, Table
+from tb_npu_plugin.tables import Column, Kind, Table, column_texts
 
-MEANING = Column(
-    "meaning", Kind.TEXT, "Meaning", "What it does, by its name and type; unknown where these do not tell.", "identity"
-)
+MEANING = Column("meaning", Kind.TEXT, *column_texts("meaning"), "identity")
 #: Values of `core` for copies and memory sets in GPU traces; these compute nothing.
 COPIES = (kineto.MEMCPY_KIND, kineto.MEMSET_KIND)
 

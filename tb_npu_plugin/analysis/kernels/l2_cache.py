@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, Table
+from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, Table, column_texts
 
 COLUMNS = (
-    Column("l2_hit_rate", Kind.RATIO, "L2 hit rate", "Share of L2 accesses that hit, of l2_cache.csv.", "metric"),
-    Column(
-        "l2_victim_rate",
-        Kind.RATIO,
-        "L2 victim rate",
-        "L2 victims per access, of l2_cache.csv; may exceed 1.",
-        "metric",
-    ),
+    Column("l2_hit_rate", Kind.RATIO, *column_texts("l2_hit_rate"), "metric"),
+    Column("l2_victim_rate", Kind.RATIO, *column_texts("l2_victim_rate"), "metric"),
 )
 _RATES = ("hit_rate", "victim_rate")
 

@@ -26,18 +26,20 @@ from tb_npu_plugin.schema.kernel_meaning import (
     without_call,
 )
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
-from tb_npu_plugin.tables import Column, Data, ExtendedColumns, IntArray, Kind, StoredColumns, StringColumn, Table
+from tb_npu_plugin.tables import (
+    Column,
+    Data,
+    ExtendedColumns,
+    IntArray,
+    Kind,
+    StoredColumns,
+    StringColumn,
+    Table,
+    column_texts,
+)
 
-FOLDED = Column(
-    "folded", Kind.TEXT, "Kernel", "Its name without what differs by call: numbers, hashes, arguments.", "identity"
-)
-GROUP = Column(
-    "group",
-    Kind.TEXT,
-    "Group",
-    "Communication group of a collective, the end of its id; ids differ by run.",
-    "identity",
-)
+FOLDED = Column("folded", Kind.TEXT, *column_texts("folded"), "identity")
+GROUP = Column("group", Kind.TEXT, *column_texts("meaning.group"), "identity")
 #: Class of kernels that the table does not know.
 UNKNOWN = "unknown"
 #: Ids of the classes, in display order: meanings of kernels and what only the core tells. Not classes of kernels: "computing",
@@ -161,7 +163,7 @@ class _MeaningColumns(Mapping[str, Data]):
 def with_meaning(kernels: Table) -> Table:
     """The kernels with MEANING, FOLDED and GROUP, which are computed when somebody asks for them. The meaning of a GPU kernel is its
     type, too."""
-    is_gpu = kernels.has("core") and kernels.column("core").title == kineto.ACTIVITY
+    is_gpu = kernels.has("core") and kernels.column("core").title == kineto.CORE.title
     columns = (*((kineto.TYPE,) if is_gpu else ()), MEANING, FOLDED, GROUP)
     added = _MeaningColumns(kernels, columns)
     if isinstance(kernels.data, StoredColumns):

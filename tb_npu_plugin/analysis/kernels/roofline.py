@@ -15,15 +15,9 @@ from tb_npu_plugin.analysis.kernels.kinds import is_computing
 from tb_npu_plugin.analysis.kernels.meaning import FOLDED, is_fused
 from tb_npu_plugin.analysis.kernels.work import GFLOPS
 from tb_npu_plugin.schema.chips import CHIPS, MACS_PER_CYCLE, chip_of
-from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, StringColumn, Table, known
+from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, StringColumn, Table, column_texts, known
 
-MFU = Column(
-    "mfu",
-    Kind.RATIO,
-    "MFU",
-    "FLOPs per second of the kernels with known FLOPs by the peak of the matrix units.",
-    "metric",
-)
+MFU = Column("mfu", Kind.RATIO, *column_texts("mfu"), "metric")
 #: "recorded": from PMU counters. "assumed": from a table of chips. "given": by the user.
 Origin = Literal["recorded", "assumed", "given", ""]
 #: Most points of the plot.

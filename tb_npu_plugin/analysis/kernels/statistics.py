@@ -22,34 +22,21 @@ from tb_npu_plugin.tables import (
     IntArray,
     Kind,
     Table,
+    column_texts,
     known,
 )
 
-NAME = Column("name", Kind.TEXT, "Name", "Kernel name, without what differs by call.", "identity")
-TYPE = Column("type", Kind.TEXT, "Type", "Operator type; unknown at level 0.", "identity")
-CORE = Column(
-    "core",
-    Kind.TEXT,
-    "Core",
-    "Accelerator core that ran it; unknown at level 0.",
-    "identity",
-)
-CALLS = Column("calls", Kind.INT, "Calls", "How often it ran.", "")
-TOTAL = Column("total_ns", Kind.DURATION, "Total", "Sum of the durations on the device.", "time")
-MIN = Column("min_ns", Kind.DURATION, "Min", "Shortest.", "time")
-MAX = Column("max_ns", Kind.DURATION, "Max", "Longest.", "time")
-AVG = Column("avg_ns", Kind.DURATION, "Avg", "Mean duration, rounded to the nanosecond.", "time")
-COMMUNICATION = Column(
-    "communication", Kind.INT, "Communication", "1 for communication operators, 0 for computing kernels.", "identity"
-)
-SHARE = Column(
-    "share",
-    Kind.RATIO,
-    "Share of computing",
-    "Total / total of all computing kernels; communication is no part of it.",
-    "",
-)
-RATIO = Column("ratio", Kind.PERCENT, "Share of computing", "Share of the computing kernels' time, 0 to 100.", "")
+NAME = Column("name", Kind.TEXT, *column_texts("kernel_sums.name"), "identity")
+TYPE = Column("type", Kind.TEXT, *column_texts("operator_type"), "identity")
+CORE = Column("core", Kind.TEXT, *column_texts("task_core"), "identity")
+CALLS = Column("calls", Kind.INT, *column_texts("ops.calls"), "")
+TOTAL = Column("total_ns", Kind.DURATION, *column_texts("kernel_sums.total_ns"), "time")
+MIN = Column("min_ns", Kind.DURATION, *column_texts("kernel_sums.min_ns"), "time")
+MAX = Column("max_ns", Kind.DURATION, *column_texts("kernel_sums.max_ns"), "time")
+AVG = Column("avg_ns", Kind.DURATION, *column_texts("kernel_sums.avg_ns"), "time")
+COMMUNICATION = Column("communication", Kind.INT, *column_texts("kernel_sums.communication"), "identity")
+SHARE = Column("share", Kind.RATIO, *column_texts("kernel_sums.share"), "")
+RATIO = Column("ratio", Kind.PERCENT, *column_texts("kernel_sums.ratio"), "")
 
 
 @dataclass(frozen=True)
@@ -166,7 +153,7 @@ def _statistic(kinds: Table, keys: tuple[Column, ...], share: bool) -> Table:
 def _named_as(kernels: Table, key: Column) -> Column:
     """The key column with the table's title, which differs on a GPU."""
     own = kernels.column(key.key) if kernels.has(key.key) else key
-    return own if own.title == kineto.ACTIVITY else key
+    return own if own.title == kineto.CORE.title else key
 
 
 def _share_of_sum(total: IntArray, rows: NDArray[np.bool_]) -> FloatArray:

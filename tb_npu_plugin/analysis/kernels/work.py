@@ -20,22 +20,21 @@ from tb_npu_plugin.analysis.kernels.kinds import is_communication
 from tb_npu_plugin.analysis.kernels.matmuls import Side, matmul_operations
 from tb_npu_plugin.analysis.kernels.shapes import MOST_DIGITS, MOST_ELEMENTS, pack_texts, parse_shapes
 from tb_npu_plugin.schema.torch_npu_csv import TENSORS
-from tb_npu_plugin.tables import NULL_INT, Column, Data, FloatArray, IntArray, Kind, StringColumn, Table, known
+from tb_npu_plugin.tables import (
+    NULL_INT,
+    Column,
+    Data,
+    FloatArray,
+    IntArray,
+    Kind,
+    StringColumn,
+    Table,
+    column_texts,
+    known,
+)
 
-GFLOPS = Column(
-    "gflops",
-    Kind.FLOAT,
-    "GFLOPs",
-    "Work of matrix multiplications, convolutions and flash attention, 1e9 floating-point operations, from their shapes.",
-    "metric",
-)
-LEAST_BYTES = Column(
-    "least_bytes",
-    Kind.BYTES,
-    "Least traffic",
-    "Sum of the sizes of inputs and outputs: the kernel moves at least as much.",
-    "metric",
-)
+GFLOPS = Column("gflops", Kind.FLOAT, *column_texts("gflops"), "metric")
+LEAST_BYTES = Column("least_bytes", Kind.BYTES, *column_texts("least_bytes"), "metric")
 #: Rows, and distinct texts, that are worked on at once.
 _AT_ONCE = 1 << 17
 _KEYS = ("type", *TENSORS)

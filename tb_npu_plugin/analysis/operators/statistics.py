@@ -23,6 +23,7 @@ from tb_npu_plugin.tables import (
     Kind,
     StringColumn,
     Table,
+    column_texts,
     known,
 )
 
@@ -30,55 +31,23 @@ TIMES = ("device_self_ns", "device_total_ns", "host_self_ns", "host_total_ns")
 AICORE = ("device_self_aicore_ns", "device_total_aicore_ns")
 
 NESTED = NESTED_COLUMN.key
-NAME = Column("name", Kind.TEXT, "Name", "Operator name.", "identity")
-SHAPES = Column("input_shapes", Kind.TEXT, "Input Shapes", "Shapes of the inputs.", "shape")
-STACK = Column("call_stack", Kind.TEXT, "Call Stack", "Frames, innermost first, one a line.", "identity")
-CALLS = Column(
-    "calls", Kind.INT, "Calls", "How often it was called, calls within calls of the same operator included.", ""
-)
-STACKS = Column("stacks", Kind.INT, "Call Stacks", "Different call stacks; 0 where none was recorded.", "")
-COMMUNICATION = Column(
-    "communication",
-    Kind.INT,
-    "Communication",
-    "1 for operators of HCCL, NCCL and torch.distributed, by name.",
-    "identity",
-)
+NAME = Column("name", Kind.TEXT, *column_texts("operators.name"), "identity")
+SHAPES = Column("input_shapes", Kind.TEXT, *column_texts("input_shapes"), "shape")
+STACK = Column("call_stack", Kind.TEXT, *column_texts("operator_sums.call_stack"), "identity")
+CALLS = Column("calls", Kind.INT, *column_texts("operator_sums.calls"), "")
+STACKS = Column("stacks", Kind.INT, *column_texts("stacks"), "")
+COMMUNICATION = Column("communication", Kind.INT, *column_texts("operator_sums.communication"), "identity")
 TIME_COLUMNS = (
-    Column("device_self_ns", Kind.DURATION, "Device Self", "Device time of the tasks it launched itself.", "time"),
-    Column(
-        "device_total_ns",
-        Kind.DURATION,
-        "Device Total",
-        "Device time with that of the operators it calls. A call within a call of the same row counts once.",
-        "time",
-    ),
-    Column("host_self_ns", Kind.DURATION, "Host Self", "Host time without the operators it calls.", "time"),
-    Column(
-        "host_total_ns",
-        Kind.DURATION,
-        "Host Total",
-        "Host time with the operators it calls. A call within a call of the same row counts once.",
-        "time",
-    ),
+    Column("device_self_ns", Kind.DURATION, *column_texts("operator_sums.device_self_ns"), "time"),
+    Column("device_total_ns", Kind.DURATION, *column_texts("operator_sums.device_total_ns"), "time"),
+    Column("host_self_ns", Kind.DURATION, *column_texts("host_self_ns"), "time"),
+    Column("host_total_ns", Kind.DURATION, *column_texts("operator_sums.host_total_ns"), "time"),
 )
 SHARE_COLUMNS = (
-    Column(
-        "aicore_self_share",
-        Kind.RATIO,
-        "AI Core Self",
-        "Part of Device Self that ran as task type AI_CORE; unknown without device time.",
-        "",
-    ),
-    Column(
-        "aicore_total_share",
-        Kind.RATIO,
-        "AI Core Total",
-        "Part of Device Total that ran as task type AI_CORE; unknown without device time.",
-        "",
-    ),
+    Column("aicore_self_share", Kind.RATIO, *column_texts("aicore_self_share"), ""),
+    Column("aicore_total_share", Kind.RATIO, *column_texts("aicore_total_share"), ""),
 )
-INCOMPLETE = Column("incomplete", Kind.INT, "Incomplete", "Calls that lack a time in the file: sums skip it.", "")
+INCOMPLETE = Column("incomplete", Kind.INT, *column_texts("operator_sums.incomplete"), "")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.foreign_sqlite import ForeignDatabase
 from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.problems import MAX_PLACES, MORE_PLACES
+from tb_npu_plugin.problems import list_places
 from tb_npu_plugin.readers.database.cells import text_of
 from tb_npu_plugin.readers.database.checks import Fields, RowChecks
 from tb_npu_plugin.readers.database.columns import ColumnReader, expression, quote
@@ -197,8 +197,7 @@ class Source:
             unread += [f"{table}.{name}" for name in left if table in read]
         unread += self._hidden
         if unread:
-            where, others = ", ".join(unread[:MAX_PLACES]), len(unread) - MAX_PLACES
-            self.report.add("not_shown", MORE_PLACES.format(where, others) if others > 0 else where)
+            self.report.add("not_shown", list_places(unread))
 
     def count(self, select: Select, *, seen: int = 0, shown: int = 0, told: int = 0) -> None:
         """Count rows of a table, see SeenFiles."""

@@ -19,7 +19,7 @@ from tb_npu_plugin.store.timeline.drawn import Drawn
 from tb_npu_plugin.store.timeline.layer import Layer
 from tb_npu_plugin.store.timeline.matches import Placed
 from tb_npu_plugin.store.timeline.open import Timeline
-from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table
+from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table, column_texts
 
 #: Largest time, ns: the sum of two does not overflow.
 MOST = 2**62
@@ -29,8 +29,8 @@ Whole = Annotated[int, msgspec.Meta(ge=-MOST, le=MOST)]
 Rows = tuple[Whole, Whole, Whole]
 #: Columns of a CSV before those of the slices.
 _PLACE_COLUMNS = (
-    Column("run", Kind.TEXT, "Run", "Name of the run.", "identity"),
-    Column("worker", Kind.TEXT, "Worker", "Name of the worker.", "identity"),
+    Column("run", Kind.TEXT, *column_texts("run"), "identity"),
+    Column("worker", Kind.TEXT, *column_texts("worker"), "identity"),
 )
 
 

@@ -7,6 +7,7 @@ Unknown values are NULL in both.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.messages import from_json, to_json
 from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.natural_order import natural_order
 from tb_npu_plugin.store.tables.sql import SETTINGS, Settings, dictionary_name, quote, stored_sql
@@ -29,8 +31,8 @@ _SMALL_ROWS = 100_000
 #: Rows, and texts, per insert.
 _ROWS_AT_ONCE = 1 << 20
 _WORDS_AT_ONCE = 1 << 15
-_COLUMNS = """create table raw."columns" (table_id varchar, position integer, key varchar, kind varchar, title varchar,
-    doc varchar, group_name varchar, texts bigint)"""
+_COLUMNS = """create table raw."columns" (table_id varchar, position integer, key varchar, kind varchar, title json,
+    doc json, group_name varchar, texts bigint)"""
 
 
 def write_tables(path: Path, tables: Mapping[str, Table]) -> None:
@@ -69,7 +71,10 @@ def read_table(path: Path, table_id: str, memory: MemoryCache) -> Table | None:
     declared, rows = run_query(memory, path, read_columns)
     if not declared:
         return None
-    columns = tuple(Column(key, Kind(kind), title, doc, group) for key, kind, title, doc, group, _ in declared)
+    columns = tuple(
+        Column(key, Kind(kind), from_json(json.loads(title)), from_json(json.loads(doc)), group)
+        for key, kind, title, doc, group, _ in declared
+    )
     sizes = {key: texts for key, kind, _, _, _, texts in declared if kind == Kind.TEXT.value}
     return Table(columns, FileColumns(memory, path, table_id, columns, sizes, rows))
 
@@ -94,8 +99,8 @@ def _write(connection: duckdb.DuckDBPyConnection, table_id: str, table: Table) -
                 position,
                 column.key,
                 column.kind.value,
-                column.title,
-                column.doc,
+                json.dumps(to_json(column.title)),
+                json.dumps(to_json(column.doc)),
                 column.group,
                 len(data.values) if isinstance(data, StringColumn) else None,
             ],

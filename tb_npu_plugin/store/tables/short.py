@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.messages import from_json, to_json
 from tb_npu_plugin.tables import Column, Data, Kind, StringColumn, Table
 from tb_npu_plugin.texts import TextList
 
@@ -56,7 +57,10 @@ def read_short(path: Path, table: str) -> Table | None:
 
 
 def _pack(table: Table) -> bytes:
-    columns = [(column.key, column.kind.value, column.title, column.doc, column.group) for column in table.columns]
+    columns = [
+        (column.key, column.kind.value, to_json(column.title), to_json(column.doc), column.group)
+        for column in table.columns
+    ]
     parts: list[bytes] = []
     values: list[int] = []
     for column in table.columns:
@@ -99,7 +103,10 @@ def _unpack(part: bytearray) -> Table:
     reader = _Reader(part)
     head = json.loads(bytes(reader.bytes(int(reader.array(1, "<u8")[0]))))
     data: dict[str, Data] = {}
-    columns = tuple(Column(key, Kind(kind), title, doc, group) for key, kind, title, doc, group in head["columns"])
+    columns = tuple(
+        Column(key, Kind(kind), from_json(title), from_json(doc), group)
+        for key, kind, title, doc, group in head["columns"]
+    )
     for column, values in zip(columns, head["values"]):
         if column.kind is Kind.TEXT:
             codes, ends = reader.array(head["rows"], "<i4"), reader.array(values + 1, "<i8")

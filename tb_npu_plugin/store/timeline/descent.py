@@ -13,52 +13,43 @@ from tb_npu_plugin.schema import trace as words
 from tb_npu_plugin.schema.trace_events import GROUP, NO_RANK, PEER, PLANE, SIZE, SOURCE, TRANSPORT
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import check_client
-from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, StringColumn, Table
+from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, StringColumn, Table, column_texts
 
 Index = NDArray[np.int64]
 #: Processes whose slices launch others; slices of all other processes are device tasks.
 _HOST = (*words.PROGRAM, *words.CANN)
 
 _SLICE = (
-    Column("id", Kind.INT, "Slice", "Number of the slice.", "identity"),
-    Column("name", Kind.TEXT, "Name", "Name of the slice.", "identity"),
-    Column("track", Kind.INT, "Track", "Number of the track.", "identity"),
+    Column("id", Kind.INT, *column_texts("id"), "identity"),
+    Column("name", Kind.TEXT, *column_texts("slice.name"), "identity"),
+    Column("track", Kind.INT, *column_texts("track"), "identity"),
 )
 _TIMES = (
-    Column("start", Kind.TIME, "Start", "Start of the slice.", "time"),
-    Column("dur", Kind.DURATION, "Duration", "Duration of the slice.", "time"),
+    Column("start", Kind.TIME, *column_texts("start"), "time"),
+    Column("dur", Kind.DURATION, *column_texts("dur"), "time"),
 )
 TASK_COLUMNS = (
     *_SLICE,
     *_TIMES,
-    Column(
-        "delay",
-        Kind.DURATION,
-        "Launch delay",
-        "From the start of the launch on the host to the start of the task; below 0 counts as 0. Unknown without a "
-        "recorded launch.",
-        "time",
-    ),
-    Column(
-        "queue", Kind.INT, "Queue", "Tasks of the stream that were launched before and had not begun at the launch."
-    ),
+    Column("delay", Kind.DURATION, *column_texts("delay"), "time"),
+    Column("queue", Kind.INT, *column_texts("task.queue")),
 )
 NESTED_COLUMNS = (
     *_SLICE,
-    Column("level", Kind.INT, "Level", "Depth below the selected slice; 1 is directly inside it."),
+    Column("level", Kind.INT, *column_texts("nested.level")),
     *_TIMES,
-    Column("self", Kind.DURATION, "Self", "Duration without the slices nested in it.", "time"),
-    Column("tasks", Kind.INT, "Tasks", "Device tasks that it launched, with those of nested slices."),
-    Column("device", Kind.DURATION, "Device time", "Sum of the durations of these tasks.", "time"),
+    Column("self", Kind.DURATION, *column_texts("nested.self"), "time"),
+    Column("tasks", Kind.INT, *column_texts("tasks")),
+    Column("device", Kind.DURATION, *column_texts("nested.device"), "time"),
 )
 COLLECTIVE_COLUMNS = (
     *_SLICE,
-    Column("plane", Kind.TEXT, "Plane", "Plane of the task.", "identity"),
-    Column("source", Kind.INT, "From", "Number of the sending rank in the group, as recorded.", "identity"),
-    Column("target", Kind.INT, "To", "Number of the receiving rank in the group, as recorded.", "identity"),
+    Column("plane", Kind.TEXT, *column_texts("plane"), "identity"),
+    Column("source", Kind.INT, *column_texts("source"), "identity"),
+    Column("target", Kind.INT, *column_texts("target"), "identity"),
     *_TIMES,
-    Column("size_bytes", Kind.TRAFFIC, "Size", "Bytes of the task, as recorded.", ""),
-    Column("transport", Kind.TEXT, "Transport", "Transport of the task, as recorded.", "identity"),
+    Column("size_bytes", Kind.TRAFFIC, *column_texts("collective.size_bytes"), ""),
+    Column("transport", Kind.TEXT, *column_texts("collective.transport"), "identity"),
 )
 
 

@@ -12,19 +12,19 @@ from tb_npu_plugin.store.natural_order import natural_order
 from tb_npu_plugin.store.timeline.matches import matcher
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import check_client, slices_of_rows
-from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table
+from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table, column_texts
 from tb_npu_plugin.texts import TextList
 
 Index = NDArray[np.int64]
 
 MEMBER_COLUMNS = (
-    Column("id", Kind.INT, "Slice", "Number of the slice.", "identity"),
-    Column("name", Kind.TEXT, "Name", "Name of the slice.", "identity"),
-    Column("track", Kind.INT, "Track", "Number of the track.", "identity"),
-    Column("start", Kind.TIME, "Start", "Start of the slice.", "time"),
-    Column("dur", Kind.DURATION, "Duration", "Duration of the slice.", "time"),
-    Column("self", Kind.DURATION, "Self", "Duration without the slices nested in it.", "time"),
-    Column("clipped", Kind.DURATION, "In range", "Part of the duration inside the range.", "time"),
+    Column("id", Kind.INT, *column_texts("id"), "identity"),
+    Column("name", Kind.TEXT, *column_texts("slice.name"), "identity"),
+    Column("track", Kind.INT, *column_texts("track"), "identity"),
+    Column("start", Kind.TIME, *column_texts("start"), "time"),
+    Column("dur", Kind.DURATION, *column_texts("dur"), "time"),
+    Column("self", Kind.DURATION, *column_texts("nested.self"), "time"),
+    Column("clipped", Kind.DURATION, *column_texts("member.clipped"), "time"),
 )
 _FIGURES = ("start", "dur", "self", "clipped")
 #: What a list can be sorted by; "row" is the track.

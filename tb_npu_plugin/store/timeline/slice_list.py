@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from tb_npu_plugin.store.timeline.matches import Placed
 from tb_npu_plugin.store.timeline.members import MAX_ROW, MEMBER_COLUMNS, SORTS, Members, name_ranks
 from tb_npu_plugin.store.timeline.open import Timeline
-from tb_npu_plugin.tables import Column, Data, Kind, StringColumn, Table
+from tb_npu_plugin.tables import Column, Data, Kind, StringColumn, Table, column_texts
 
 Index = NDArray[np.int64]
 
 LIST_COLUMNS = (
-    Column("part", Kind.INT, "Part", "Number of the rank in the request.", "identity"),
+    Column("part", Kind.INT, *column_texts("part"), "identity"),
     *MEMBER_COLUMNS,
-    Column("process", Kind.TEXT, "Process", "Process of the track.", "identity"),
-    Column("thread", Kind.TEXT, "Thread", "Name of the track, else its number.", "identity"),
+    Column("process", Kind.TEXT, *column_texts("process"), "identity"),
+    Column("thread", Kind.TEXT, *column_texts("list.thread"), "identity"),
 )
 #: What the list can be sorted by; "rank" is the order of the request, then the start.
 LIST_SORTS = (*SORTS, "rank")

@@ -14,35 +14,29 @@ from tb_npu_plugin.errors import ClientGone
 from tb_npu_plugin.store.timeline.layout import load_packing
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.quantiles import percentiles
-from tb_npu_plugin.tables import Column, Data, Kind, StringColumn, Table
+from tb_npu_plugin.tables import Column, Data, Kind, StringColumn, Table, column_texts
 
 Index = NDArray[np.int64]
 #: Maximum number of slices in memory.
 TILE = 1 << 17
 
 STATS_COLUMNS = (
-    Column("part", Kind.INT, "Part", "Number of the rank in the request.", "identity"),
-    Column("name", Kind.TEXT, "Name", "Name of the slices.", "identity"),
-    Column("track", Kind.INT, "Track", "Number of the track.", "identity"),
-    Column("process", Kind.TEXT, "Process", "Process of the track.", "identity"),
-    Column("thread", Kind.TEXT, "Thread", "Name of the track.", "identity"),
-    Column("count", Kind.INT, "Count", "Slices that overlap the range."),
-    Column("total", Kind.DURATION, "Total", "Sum of the whole durations.", "time"),
-    Column("self", Kind.DURATION, "Self", "Sum of the durations without slices nested in them.", "time"),
-    Column("avg", Kind.DURATION, "Average", "Mean of the whole durations.", "time"),
-    Column("min", Kind.DURATION, "Min", "Shortest.", "time"),
-    Column("max", Kind.DURATION, "Max", "Longest.", "time"),
-    Column("p50", Kind.DURATION, "p50", "Shortest duration that at least 50 % of the slices do not exceed.", "time"),
-    Column("p95", Kind.DURATION, "p95", "Shortest duration that at least 95 % of the slices do not exceed.", "time"),
-    Column("clipped", Kind.DURATION, "In range", "Sum of the parts of the durations inside the range.", "time"),
-    Column(
-        "clipped_self",
-        Kind.DURATION,
-        "Self in range",
-        "Time inside the range in which no slice nested in them ran: what the range was spent on.",
-        "time",
-    ),
-    Column("share", Kind.RATIO, "Share", "Share of the self time in the range of all counted slices."),
+    Column("part", Kind.INT, *column_texts("part"), "identity"),
+    Column("name", Kind.TEXT, *column_texts("stats.name"), "identity"),
+    Column("track", Kind.INT, *column_texts("track"), "identity"),
+    Column("process", Kind.TEXT, *column_texts("process"), "identity"),
+    Column("thread", Kind.TEXT, *column_texts("stats.thread"), "identity"),
+    Column("count", Kind.INT, *column_texts("stats.count")),
+    Column("total", Kind.DURATION, *column_texts("total"), "time"),
+    Column("self", Kind.DURATION, *column_texts("stats.self"), "time"),
+    Column("avg", Kind.DURATION, *column_texts("avg"), "time"),
+    Column("min", Kind.DURATION, *column_texts("kernel_sums.min_ns"), "time"),
+    Column("max", Kind.DURATION, *column_texts("kernel_sums.max_ns"), "time"),
+    Column("p50", Kind.DURATION, *column_texts("p50"), "time"),
+    Column("p95", Kind.DURATION, *column_texts("p95"), "time"),
+    Column("clipped", Kind.DURATION, *column_texts("stats.clipped"), "time"),
+    Column("clipped_self", Kind.DURATION, *column_texts("clipped_self"), "time"),
+    Column("share", Kind.RATIO, *column_texts("stats.share")),
 )
 #: What the statistics of a range are grouped by, and the columns that identify a group.
 GROUPINGS: dict[str, tuple[str, ...]] = {

@@ -11,13 +11,14 @@ import duckdb
 import numpy as np
 import pytest
 
+from tb_npu_plugin.messages import messages_of
 from tb_npu_plugin.store.cache.memory import LruCache, MemoryCache, table_bytes
 from tb_npu_plugin.store.tables.database import read_table, write_tables
 from tb_npu_plugin.store.tables.short import read_short, write_short
-from tb_npu_plugin.tables import NULL_INT, Column, Kind, StringColumn, Table, empty, from_lists
+from tb_npu_plugin.tables import NULL_INT, Column, Kind, StringColumn, Table, column_texts, empty, from_lists
 
 COLUMNS = (
-    Column("name", Kind.TEXT, "Name", "The name.", "identity", ("Name",)),
+    Column("name", Kind.TEXT, *column_texts("kernels.name"), "identity", ("Name",)),
     Column("start_ns", Kind.TIME, "Start", "", "time"),
     Column('odd "key"', Kind.FLOAT, "Odd"),
     Column("count", Kind.INT, "Count"),
@@ -48,6 +49,16 @@ def test_empty_and_absent_tables_differ(path: Path, is_short: bool) -> None:
     assert nothing is not None and len(nothing) == 0 and [c.key for c in nothing.columns] == [c.key for c in COLUMNS]
     assert bare is None or (is_short and bare.columns == ())
     assert read("absent") is None
+
+
+@pytest.mark.parametrize("is_short", [True, False])
+def test_texts_of_columns_keep_their_codes(path: Path, is_short: bool) -> None:
+    write_short(path, TABLES) if is_short else write_tables(path, TABLES)
+    table = read_short(path, "kernels") if is_short else read_table(path, "kernels", MemoryCache())
+    assert table is not None
+    titles = [messages_of({"title": column.title, "doc": column.doc}) for column in table.columns]
+    assert titles == [messages_of({"title": column.title, "doc": column.doc}) for column in COLUMNS]
+    assert titles[0].keys() == {"title", "doc"}
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,7 @@ def test_the_tables_own_order_is_used_when_none_is_asked_for() -> None:
         "title": "Step",
         "doc": "A step.",
         "group": "identity",
+        "texts": {},
     }
 
 

@@ -7,7 +7,18 @@ import { lang, type Period, t, tOf } from "../../i18n";
 import { places } from "../../state/catalog";
 import { param, setParams } from "../../state/params";
 import { openView } from "../../state/selection";
-import { Card, DataTable, Empty, type Filter, type Row, RowFacts, Segments, Select, type Where } from "../../widgets";
+import {
+  Card,
+  DataTable,
+  Empty,
+  type Filter,
+  pageColumn,
+  type Row,
+  RowFacts,
+  Segments,
+  Select,
+  type Where,
+} from "../../widgets";
 import { className } from "./class_chart";
 import {
   byChange,
@@ -103,7 +114,7 @@ function Operators({ answer, query, table, tools, filter, change, shown }: Table
     `ratio_${time}`,
   ];
   const cells = Object.fromEntries(TIMES.flatMap((id) => Object.entries(differenceCells(`_${id}`))));
-  const sorted = useMemo(() => byChange(withTitles(table), `difference_${time}_ns`), [table, time, lang.value]);
+  const sorted = useMemo(() => byChange(withCalls(table), `difference_${time}_ns`), [table, time, lang.value]);
   return (
     <DataTable
       name={t("diff.tab.operators")}
@@ -154,7 +165,7 @@ function Kernels({
     where.push({ column: "class", value: chosen });
     filters.push({ label: `${t("diff.class")}: ${className(chosen)}`, clear });
   }
-  const sorted = useMemo(() => byChange(withTitles(table), "difference_ns"), [table, lang.value]);
+  const sorted = useMemo(() => byChange(withCalls(table), "difference_ns"), [table, lang.value]);
   return (
     <DataTable
       key={tab}
@@ -255,17 +266,10 @@ function Details({ table, row, answer, query }: DetailsProps) {
   );
 }
 
-/** The table with column titles in the user's language: "Baseline, device self". */
-function withTitles(table: TableJson): TableJson {
-  const columns = table.columns.map((column) => {
-    const found = /^(baseline|experimental|difference|ratio)(?:_(device|host)_(self|total))?(?:_ns)?$/.exec(column.key);
-    if (!found) return column;
-    const side = found[1] as "baseline" | "experimental" | "difference" | "ratio";
-    const time = TIMES.find((id) => id === `${found[2]}_${found[3]}`);
-    const title = t(`diff.col.${side}`) + (time ? `, ${t(`diff.time.${time}`)}` : "");
-    return { ...column, title, doc: t(`diff.col.${side}.help`) };
-  });
-  return { ...table, columns };
+/** The table with one title for the calls of both sides. */
+function withCalls(table: TableJson): TableJson {
+  const both = pageColumn("baseline_calls", "float", t("diff.both_calls"), t("diff.both_calls.help"));
+  return { ...table, columns: table.columns.map((column) => (column.key === both.key ? both : column)) };
 }
 
 /** Calls of both sides: "2 → 3". */

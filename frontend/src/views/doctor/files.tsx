@@ -1,6 +1,6 @@
 import type { CostJson, DoctorFileJson, DoctorJson, StageCostJson, ViewId } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { say, t, textOf, viewTitle } from "../../i18n";
+import { t, textOf, viewTitle } from "../../i18n";
 import { openView } from "../../state/selection";
 import { Card, Pages, ProblemList } from "../../widgets";
 import { balanceText, proofText, seenText, silentFiles, toldText } from "./seen";
@@ -104,7 +104,7 @@ function File({ file }: { file: DoctorFileJson }) {
         </td>
         <td class="mono file">{file.file.slice(file.file.lastIndexOf("/") + 1)}</td>
         <td class="holds">
-          {file.texts.title ? textOf(file, "title") : say(file.title)}
+          {textOf(file, "title")}
           {file.is_from_documents && (
             <span class="muted" data-tip={t("doctor.documents.tip")}>
               {" "}

@@ -2,7 +2,7 @@ import { type ComponentChildren, Fragment } from "preact";
 import { useMemo } from "preact/hooks";
 import type { MemoryJson, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { t, textOf, tOr } from "../../i18n";
+import { t, textOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { openSlice } from "../../state/selection";
 import { Button, Card, DataTable, type Row, Select, type Where } from "../../widgets";
@@ -190,7 +190,7 @@ function Details({ row, table, baseNs, onMoment }: DetailsProps) {
       <dl class="facts">
         {known.map((column) => (
           <Fragment key={column.key}>
-            <dt>{tOr(`col.${column.key}`, column.title)}</dt>
+            <dt>{textOf(column, "title")}</dt>
             <dd class="mono">{format.bytes(row.get(column.key) as number)}</dd>
           </Fragment>
         ))}

@@ -1,6 +1,6 @@
 import type { ColumnJson, MemoryJson, MemoryPeakJson, TableJson } from "../../api/types.gen";
 import { t } from "../../i18n";
-import { Card, DataTable } from "../../widgets";
+import { Card, DataTable, pageColumn, pageTable } from "../../widgets";
 import { METRICS } from "./series";
 
 interface Props {
@@ -34,20 +34,18 @@ const isNoDevice = (key: string) => key !== "device";
 
 /** The peaks as a table, for sorting and export. */
 function peaksTable(peaks: readonly MemoryPeakJson[]): TableJson {
-  const columns: ColumnJson[] = [text("component", t("memory.component")), text("device", t("memory.device"))];
+  const columns: ColumnJson[] = [
+    pageColumn("component", "text", t("memory.component")),
+    pageColumn("device", "text", t("memory.device")),
+  ];
   for (const metric of METRICS) {
     const doc = t(`memory.${metric}.help`);
     const title = t(`memory.${metric}`);
-    columns.push({ key: `${metric}_bytes`, kind: "bytes", title, doc, group: "" });
-    columns.push({ key: `${metric}_at`, kind: "time", title: t("memory.when"), doc: t("memory.when.help"), group: "" });
+    columns.push(pageColumn(`${metric}_bytes`, "bytes", title, doc));
+    columns.push(pageColumn(`${metric}_at`, "time", t("memory.when"), t("memory.when.help")));
   }
   const data = Object.fromEntries(
     columns.map(({ key }) => [key, peaks.map((peak) => peak[key as keyof MemoryPeakJson])]),
   );
-  const rows = peaks.length;
-  return { id: "memory.peaks", columns, data, offset: 0, rows, total: rows, sort: "", desc: false };
-}
-
-function text(key: string, title: string): ColumnJson {
-  return { key, kind: "text", title, doc: "", group: "" };
+  return pageTable("memory.peaks", columns, data, peaks.length);
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { CaptureJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { say, t, textOf } from "../../i18n";
+import { t, textAt, textOf } from "../../i18n";
 import { place } from "../../state/selection";
 import { Card, Pages } from "../../widgets";
 
@@ -113,9 +113,9 @@ function versionText({ versions }: CaptureJson): ComponentChildren {
 
 function databaseText({ databases }: CaptureJson): ComponentChildren {
   if (databases.length === 0) return "";
-  return databases.map(({ file, tables }) => (
-    <div key={file}>
-      <span class="mono">{file}</span>: {tables.map(say).join(", ")}
+  return databases.map((one) => (
+    <div key={one.file}>
+      <span class="mono">{one.file}</span>: {one.tables.map((_, at) => textAt(one, "tables", at)).join(", ")}
     </div>
   ));
 }

@@ -2,7 +2,7 @@ import type { ColumnJson, StepJson, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { type Period, t, tOf } from "../../i18n";
 import { openView } from "../../state/selection";
-import { Card, DataTable, stepTotal } from "../../widgets";
+import { Card, DataTable, pageColumn, pageTable, stepTotal } from "../../widgets";
 import { partTitle } from "../../widgets/parts";
 
 interface Props {
@@ -41,8 +41,8 @@ export function StepTable({ steps, count, isComputed, period }: Props) {
 
 function stepTable(steps: readonly StepJson[], period: Period): TableJson {
   const columns: ColumnJson[] = [
-    { ...column("step", tOf(period, "step.label"), ""), kind: "text" },
-    { ...column("device_id", t("overview.col.device"), ""), kind: "int" },
+    pageColumn("step", "text", tOf(period, "step.label")),
+    pageColumn("device_id", "int", t("overview.col.device")),
     column("step_time", tOf(period, "step.time"), tOf(period, "overview.steps.help")),
     column("computing", t("step.computing"), t("step.computing.help")),
     column("overlapped", partTitle("budget", "overlapped"), t("budget.overlapped.help")),
@@ -53,16 +53,15 @@ function stepTable(steps: readonly StepJson[], period: Period): TableJson {
     column("free", partTitle("budget", "free"), t("budget.free.help")),
     column("bubble", partTitle("budget", "bubble"), t("budget.bubble.help")),
     column("preparing", t("step.preparing"), t("step.preparing.help")),
-    column("stage", t("overview.col.stage"), ""),
+    column("stage", t("overview.col.stage")),
   ];
   const data: TableJson["data"] = { step_time: steps.map(stepTotal) };
   for (const { key } of columns) data[key] ??= steps.map((step) => step[key as Exclude<keyof StepJson, "waiting_for">]);
   const isThere = (key: string, value: unknown) => value !== null && !(key === "bubble" && value === 0);
   const known = columns.filter(({ key }) => key === "step" || data[key]?.some((value) => isThere(key, value)));
-  const rows = steps.length;
-  return { id: "overview.steps", columns: known, data, offset: 0, rows, total: rows, sort: "", desc: false };
+  return pageTable("overview.steps", known, data, steps.length);
 }
 
-function column(key: string, title: string, doc: string): ColumnJson {
-  return { key, kind: "duration", title, doc, group: "" };
+function column(key: string, title: string, doc = ""): ColumnJson {
+  return pageColumn(key, "duration", title, doc);
 }

@@ -4,15 +4,17 @@ import { useMemo } from "preact/hooks";
 import type { Query } from "../../api/client";
 import type { ColumnJson, TableJson } from "../../api/types.gen";
 import { absoluteNs, integer } from "../../base/format";
-import { t } from "../../i18n";
+import { lang, t } from "../../i18n";
 import { laneOfTrack } from "../../timeline/lanes";
 import { findTrack, processLabel, trackLabel } from "../../timeline/rows";
-import { DataTable } from "../../widgets";
+import { DataTable, pageColumn } from "../../widgets";
 import type { Row } from "../../widgets/table/columnar";
 import type { TraceSession } from "./session";
 
-export const ROW: ColumnJson = { key: "row", kind: "text", title: "Row", doc: "", group: "" };
-export const RANK: ColumnJson = { key: "rank", kind: "text", title: "Rank", doc: "", group: "" };
+/** Columns for names of rows and ranks. */
+export function rowColumns(): ColumnJson[] {
+  return [pageColumn("row", "text", t("col.row")), pageColumn("rank", "text", t("trace.versus.column.rank"))];
+}
 
 interface Props {
   session: TraceSession;
@@ -30,7 +32,7 @@ interface Props {
 }
 
 export function SliceList({ session, name, table, columns, compared = [], isTree = false, fetchRows, onOpen }: Props) {
-  const shown = useMemo(() => shownTable(session, table), [session, table]);
+  const shown = useMemo(() => shownTable(session, table), [session, table, lang.value]);
   const open = (row: Row) => {
     const id = Number(row.get("id"));
     void session.selection.select(id, "sight");
@@ -72,7 +74,7 @@ function shownTable(session: TraceSession, table: TableJson): TableJson {
   const { process, thread } = table.data;
   const row = thread ? thread.map((name, at) => `${process?.[at]} · ${name}`) : rowNames(session, tracks);
   const rank = tracks.map((track) => session.lanes.rankOf(laneOfTrack(Number(track))));
-  return { ...table, columns: [...table.columns, ROW, RANK], data: { ...table.data, start, row, rank } };
+  return { ...table, columns: [...table.columns, ...rowColumns()], data: { ...table.data, start, row, rank } };
 }
 
 /** Name of each track: process and thread. */

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { DiagnosisJson, UncheckedJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { addStyle } from "../../base/style";
-import { sayOption, t, textOf, tOf } from "../../i18n";
+import { t, textOf, tOf } from "../../i18n";
 import { freshJobs } from "../../state/progress";
 import type { ViewState } from "../../state/use_view";
 import { Card } from "../card";
@@ -161,7 +161,7 @@ function CheckList({ checks }: { checks: readonly UncheckedJson[] }) {
           {one.option && (
             <>
               {" "}
-              {t("state.option")} <code>{sayOption(one.option)}</code>
+              {t("state.option")} <code>{textOf(one, "option")}</code>
             </>
           )}
         </li>

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { FindingJson, LedgerJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { type Key, type Period, t, textOf, tOf, viewTitle } from "../../i18n";
+import { type Key, type Period, t, textAt, textOf, tOf, viewTitle } from "../../i18n";
 import { ViewLink } from "../view_link";
 import { evidenceLinks } from "./evidence";
 import { timeText } from "./ledger";
@@ -35,7 +35,7 @@ export function FindingFix({ finding }: { finding: FindingJson }) {
   return (
     <>
       {finding.fix.map((text, at) => (
-        <p key={text}>{withCode(fixText(finding, at))}</p>
+        <p key={text}>{withCode(textAt(finding, "fix", at))}</p>
       ))}
       {finding.check && <p class="muted">{textOf(finding, "check")}</p>}
     </>
@@ -67,13 +67,7 @@ export function EvidenceLinks({ finding, ledgers }: { finding: FindingJson; ledg
   );
 }
 
-/** The n-th fix in the current language. */
-function fixText({ fix, texts }: FindingJson, at: number): string {
-  const message = texts[`fix.${at}`];
-  return textOf({ text: fix[at] ?? "", texts: message ? { text: message } : {} }, "text");
-}
-
-/** Text with the parts between backticks as code. `sayCode`: the code in the current language. */
-export function withCode(text: string, sayCode = (code: string) => code): ComponentChildren[] {
-  return text.split("`").map((part, at) => (at % 2 === 1 ? <code key={part}>{sayCode(part)}</code> : part));
+/** Text with the parts between backticks as code. */
+export function withCode(text: string): ComponentChildren[] {
+  return text.split("`").map((part, at) => (at % 2 === 1 ? <code key={part}>{part}</code> : part));
 }

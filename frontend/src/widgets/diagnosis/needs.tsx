@@ -1,5 +1,4 @@
 import type { NeedJson } from "../../api/types.gen";
-import { sayOption } from "../../i18n";
 import { message, say } from "../parts";
 import { withCode } from "./finding";
 
@@ -23,7 +22,7 @@ export function Needs({ needs }: { needs: readonly NeedJson[] }) {
         {needs.map((need) => (
           <tr key={say(need.missing)}>
             {COLUMNS.map((column) => (
-              <td key={column}>{withCode(say(need[column]), sayOption)}</td>
+              <td key={column}>{withCode(say(need[column]))}</td>
             ))}
           </tr>
         ))}

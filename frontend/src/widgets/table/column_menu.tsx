@@ -1,5 +1,5 @@
 import type { ColumnJson } from "../../api/types.gen";
-import { say, t, tOr } from "../../i18n";
+import { t, textOf, tOr } from "../../i18n";
 import { Pages } from "../pages";
 import { Popover } from "../popover";
 import { columnTitle } from "./columns";
@@ -84,7 +84,7 @@ export function ColumnMenu({ all, shown, onChange }: Props) {
 
 function Choice({ column, on, onToggle }: { column: ColumnJson; on: boolean; onToggle: () => void }) {
   return (
-    <label data-tip={say(column.doc) || undefined}>
+    <label data-tip={textOf(column, "doc") || undefined}>
       <input type="checkbox" checked={on} onChange={onToggle} />
       <span class="ellipsis">{columnTitle(column)}</span>
     </label>

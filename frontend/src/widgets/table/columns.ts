@@ -1,6 +1,6 @@
 import type { ColumnJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { t, tOr } from "../../i18n";
+import { t, textOf } from "../../i18n";
 import type { Cell } from "./columnar";
 
 /** Format of one column: one unit and one number of decimals. */
@@ -17,7 +17,7 @@ export interface ColumnFormat {
 
 /** The column's title in the user's language. */
 export function columnTitle(column: ColumnJson): string {
-  return tOr(`col.${column.key}`, column.title || column.key);
+  return textOf(column, "title") || column.key;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { useRef } from "preact/hooks";
-import { t, tOr } from "../../i18n";
+import { t, textOf } from "../../i18n";
 import type { Order } from "./columnar";
 import { columnTitle } from "./columns";
 import type { ShownColumn } from "./layout";
@@ -34,7 +34,7 @@ interface CellProps extends Omit<Props, "columns"> {
 function HeaderCell({ shown, order, onSort, onResize }: CellProps) {
   const { column, format } = shown;
   const isSorted = order.key === column.key;
-  const tip = tOr(`doc.${column.key}`, column.doc) || format.header;
+  const tip = textOf(column, "doc") || format.header;
   return (
     <div
       class={`cell ${format.isFigure ? "figure" : ""} ${isSorted ? "sorted" : ""}`}

@@ -3,7 +3,7 @@ import { tableCsv } from "../../../src/views/trace/csv_link";
 import { argument, offset } from "../../../src/views/trace/format";
 
 test("cells are quoted where they must be, formulas are disarmed, unknown is empty", () => {
-  const column = (key: string, kind: "text" | "int") => ({ key, kind, title: key, doc: "", group: "" });
+  const column = (key: string, kind: "text" | "int") => ({ key, kind, title: key, doc: "", group: "", texts: {} });
   const csv = tableCsv({
     id: "x",
     columns: [column("name", "text"), column("total", "int")],

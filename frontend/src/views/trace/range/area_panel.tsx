@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 import type { TableJson, ViewId } from "../../../api/types.gen";
 import { absoluteNs, integer } from "../../../base/format";
-import { t, viewTitle } from "../../../i18n";
+import { lang, t, viewTitle } from "../../../i18n";
 import { openView } from "../../../state/selection";
 import type { Area } from "../../../timeline/scene";
 import { DataTable, Empty, Help, Segments, WITHIN } from "../../../widgets";
@@ -11,7 +11,7 @@ import type { Grouping } from "../api";
 import { duration, exactDuration } from "../format";
 import { zoomToArea } from "../help/keyboard";
 import type { TraceSession } from "../session";
-import { RANK, ROW, rowNames } from "../slice_list";
+import { rowColumns, rowNames } from "../slice_list";
 import { CountersList } from "./counters_list";
 import { MembersList } from "./members_list";
 import { RanksList } from "./ranks_list";
@@ -35,7 +35,7 @@ export function AreaPanel({ session }: { session: TraceSession }) {
   const ranks = session.ranks.shown.value;
   const list = ranks.length === 0 && session.area.list.value === "ranks" ? "slices" : session.area.list.value;
   const members = session.area.members.value;
-  const table = useMemo(() => stats && withRows(session, stats.table), [stats]);
+  const table = useMemo(() => stats && withRows(session, stats.table), [stats, lang.value]);
   if (!area) return <Empty text={t("trace.panel.none")} />;
   const length = area.end - area.start;
   const rows = area.tracks ? t("trace.area.rows", { count: area.tracks.length }) : t("trace.area.all");
@@ -143,7 +143,7 @@ function withRows(session: TraceSession, table: TableJson): TableJson {
     ...table,
     id: "trace.range",
     total: table.rows, // only loaded rows can be paged; the title says if there are more
-    columns: [...table.columns, ROW, RANK],
+    columns: [...table.columns, ...rowColumns()],
     data: { ...table.data, row: rowNames(session, track), rank },
   };
 }

@@ -1,11 +1,11 @@
 /** Least, mean and largest value of each counter in the range. */
 
 import { useEffect, useState } from "preact/hooks";
-import type { ColumnJson, CountersJson, TableJson } from "../../../api/types.gen";
+import type { CountersJson, TableJson } from "../../../api/types.gen";
 import { t } from "../../../i18n";
 import { findTrack } from "../../../timeline/rows";
 import type { Area } from "../../../timeline/scene";
-import { DataTable, Empty } from "../../../widgets";
+import { DataTable, Empty, pageColumn, pageTable } from "../../../widgets";
 import { CsvLink } from "../csv_link";
 import { messageOf } from "../format";
 import type { TraceSession } from "../session";
@@ -38,17 +38,17 @@ export function CountersList({ session, area }: { session: TraceSession; area: A
 function tableOf(session: TraceSession, found: CountersJson): TableJson {
   const series = found.series.filter((one) => one.min !== null);
   const units = series.map((one) => findTrack(session.data.processes, one.track)?.thread.unit ?? "");
-  return {
-    id: "trace.range_counters",
-    columns: [
-      column("row", "text", "Row", ""),
-      column("series", "text", "Series", t("trace.area.series.tip")),
-      column("unit", "text", "Unit", ""),
-      column("min", "float", "Min", ""),
-      column("mean", "float", "Mean", t("trace.area.mean.tip")),
-      column("max", "float", "Max", ""),
+  return pageTable(
+    "trace.range_counters",
+    [
+      pageColumn("row", "text", t("col.row")),
+      pageColumn("series", "text", t("col.series"), t("trace.area.series.tip")),
+      pageColumn("unit", "text", t("col.unit")),
+      pageColumn("min", "float", t("col.min")),
+      pageColumn("mean", "float", t("col.mean"), t("trace.area.mean.tip")),
+      pageColumn("max", "float", t("col.max")),
     ],
-    data: {
+    {
       row: rowNames(
         session,
         series.map((one) => one.track),
@@ -59,14 +59,6 @@ function tableOf(session: TraceSession, found: CountersJson): TableJson {
       mean: series.map((one) => one.mean),
       max: series.map((one) => one.max),
     },
-    offset: 0,
-    rows: series.length,
-    total: series.length,
-    sort: "",
-    desc: false,
-  };
-}
-
-function column(key: string, kind: ColumnJson["kind"], title: string, doc: string): ColumnJson {
-  return { key, kind, title, doc, group: "" };
+    series.length,
+  );
 }

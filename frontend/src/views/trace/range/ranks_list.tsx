@@ -5,7 +5,7 @@ import { getJson } from "../../../api/client";
 import type { ColumnJson, PARTS, RankRangeJson, RankRangesJson, TableJson } from "../../../api/types.gen";
 import { t } from "../../../i18n";
 import type { Area } from "../../../timeline/scene";
-import { DataTable, Empty } from "../../../widgets";
+import { DataTable, Empty, pageColumn, pageTable } from "../../../widgets";
 import { partTitle } from "../../../widgets/parts";
 import { askOf } from "../ask";
 import { CsvLink } from "../csv_link";
@@ -94,35 +94,27 @@ function tableOf(session: TraceSession, { parts, ranks }: RankRangesJson): Table
   const shown = parts.map((id, at) => ({ id, at })).filter(({ at }) => rows.some(({ times }) => times[at]));
   const titleOf = (id: string) => partTitle("budget", id as keyof (typeof PARTS)["budget"]);
   const afterParts: [ColumnJson, (row: RankRangeJson) => unknown][] = [
-    [column("waits_for", "text", t("trace.area.waits_for"), t("trace.area.waits_for.tip")), lateRank],
-    [column("kernels", "int", "Kernels", t("trace.area.kernels.tip")), ({ kernels }) => kernels],
-    [column("p50", "duration", "p50", t("trace.area.p50.tip")), ({ p50 }) => p50],
-    [column("p95", "duration", "p95", t("trace.area.p95.tip")), ({ p95 }) => p95],
-    [column("longest", "text", t("trace.area.longest"), ""), ({ longest }) => longest],
+    [pageColumn("waits_for", "text", t("trace.area.waits_for"), t("trace.area.waits_for.tip")), lateRank],
+    [pageColumn("kernels", "int", t("trace.area.kernels"), t("trace.area.kernels.tip")), ({ kernels }) => kernels],
+    [pageColumn("p50", "duration", "p50", t("trace.area.p50.tip")), ({ p50 }) => p50],
+    [pageColumn("p95", "duration", "p95", t("trace.area.p95.tip")), ({ p95 }) => p95],
+    [pageColumn("longest", "text", t("trace.area.longest")), ({ longest }) => longest],
   ];
-  return {
-    id: "trace.ranks",
-    columns: [
-      column("rank", "text", "Rank", ""),
-      ...shown.map(({ id }) => column(id, "duration", titleOf(id), "")),
+  return pageTable(
+    "trace.ranks",
+    [
+      pageColumn("rank", "text", t("trace.versus.column.rank")),
+      ...shown.map(({ id }) => pageColumn(id, "duration", titleOf(id))),
       ...afterParts.map(([one]) => one),
     ],
-    data: {
+    {
       rank: rows.map(nameOf),
       ...Object.fromEntries(shown.map(({ id, at }) => [id, rows.map(({ times }) => times[at] ?? null)])),
       ...Object.fromEntries(afterParts.map(([{ key }, pick]) => [key, rows.map(pick)])),
     } as TableJson["data"],
-    offset: 0,
-    rows: rows.length,
-    total: rows.length,
-    sort: "",
-    desc: false,
-  };
+    rows.length,
+  );
 }
 
 const lateRank = ({ waits_for }: RankRangeJson): string | null =>
   waits_for === null ? null : t("trace.area.rank", { rank: waits_for });
-
-function column(key: string, kind: ColumnJson["kind"], title: string, doc: string): ColumnJson {
-  return { key, kind, title, doc, group: "" };
-}

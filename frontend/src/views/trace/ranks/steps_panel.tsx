@@ -1,9 +1,9 @@
 /** The steps of two runs, each rank with the same rank of the other run. */
 
 import { useMemo } from "preact/hooks";
-import type { ColumnJson, PARTS, TableJson } from "../../../api/types.gen";
+import type { PARTS, TableJson } from "../../../api/types.gen";
 import { t, tOf } from "../../../i18n";
-import { DataTable } from "../../../widgets";
+import { DataTable, pageColumn, pageTable } from "../../../widgets";
 import { partTitle } from "../../../widgets/parts";
 import { CsvLink } from "../csv_link";
 import type { TraceSession } from "../session";
@@ -63,18 +63,18 @@ function tableOf({ steps, data, period }: RanksState): TableJson {
     .map((id, at) => ({ id, at }))
     .filter(({ at }) => pairs.some(({ own, other }) => (own.times[at] ?? 0) + (other.times[at] ?? 0) > 0));
   const titleOf = (id: string) => partTitle("budget", id as keyof (typeof PARTS)["budget"]);
-  return {
-    id: "trace.steps",
-    columns: [
-      column("number", "int", ""),
-      column("rank", "text", t("trace.versus.column.rank")),
-      column("step", "text", tOf(period, "step.label")),
-      column("own", "duration", t("trace.versus.column.own")),
-      column("other", "duration", t("trace.versus.column.other")),
-      column("difference", "duration", t("trace.versus.column.difference")),
-      ...shown.map(({ id }) => column(`difference_${id}`, "duration", titleOf(id))),
+  return pageTable(
+    "trace.steps",
+    [
+      pageColumn("number", "int", ""),
+      pageColumn("rank", "text", t("trace.versus.column.rank")),
+      pageColumn("step", "text", tOf(period, "step.label")),
+      pageColumn("own", "duration", t("trace.versus.column.own")),
+      pageColumn("other", "duration", t("trace.versus.column.other")),
+      pageColumn("difference", "duration", t("trace.versus.column.difference")),
+      ...shown.map(({ id }) => pageColumn(`difference_${id}`, "duration", titleOf(id))),
     ],
-    data: {
+    {
       number: pairs.map((_, at) => at + 1),
       rank: pairs.map(({ line }) => (line.rank === null ? line.worker : `rank ${line.rank}`)),
       step: pairs.map(({ own, other }) => (own.step === other.step ? own.step : `${own.step} / ${other.step}`)),
@@ -88,14 +88,6 @@ function tableOf({ steps, data, period }: RanksState): TableJson {
         ]),
       ),
     },
-    offset: 0,
-    rows: pairs.length,
-    total: pairs.length,
-    sort: "",
-    desc: false,
-  };
-}
-
-function column(key: string, kind: ColumnJson["kind"], title: string): ColumnJson {
-  return { key, kind, title, doc: "", group: "" };
+    pairs.length,
+  );
 }
