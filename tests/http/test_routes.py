@@ -50,6 +50,16 @@ def test_the_catalog_keeps_its_contract(fresh: Browser) -> None:
     assert [worker["spans"][0]["has_trace"] for worker in run["workers"]] == [True, False]
 
 
+def test_the_catalog_counts_the_problems_of_each_capture(fresh: Browser, logs: Path) -> None:
+    for kernels in logs.rglob("kernel_details.csv"):
+        kernels.write_bytes(kernels.read_bytes() + b"short,row\r\n")
+    settle(logs)
+    for span in fresh.spans():
+        fresh.view("kernel", span=span)
+    (run,) = fresh.json("/api/catalog")["runs"]
+    assert [worker["spans"][0]["problems"] for worker in run["workers"]] == [1, 1]
+
+
 def test_new_results_and_skipped_folders_are_listed(fresh: Browser, logs: Path) -> None:
     before = fresh.json("/api/catalog")["generation"]
     os.mkdir(os.fsencode(logs) + b"/bad\xff\xfe")  # noqa: PTH102

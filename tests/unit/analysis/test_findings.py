@@ -242,6 +242,10 @@ def test_slow_links(links: list[Link], expected: list[tuple[int, int]]) -> None:
     assert all(one.cost_ns == round(one.cost_ns) > 0 for one in found)
 
 
+def test_two_ranks_without_links_lack_them() -> None:
+    assert slow_link.missing(run_of([(30, {}), (55, {})])) is not None
+
+
 def test_the_surest_slow_link_between_two_ranks_is_named() -> None:
     sent = ((2, 1, 1.0), (0, 3, 10.0))  # slower yet, but known only by the usual bandwidth
     sends = [
