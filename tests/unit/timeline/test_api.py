@@ -97,6 +97,12 @@ def test_search_is_by_start_and_counts_all(timeline: Timeline) -> None:
     assert (none["total"], none["hits"], [part["total"] for part in none["parts"]]) == (0, [], [0])
 
 
+def test_a_slice_without_a_duration_takes_no_time() -> None:
+    timeline, _ = open_trace([event("moment", 1, 0), event("a", 2, 3)])
+    found = stats([RangePart(timeline, 0, 10_000, range(1))]).table
+    assert dict(zip(found.text("name").tolist(), found.ints("clipped_self").tolist())) == {"moment": 0, "a": 3000}
+
+
 def test_only_so_many_members_are_counted(timeline: Timeline, monkeypatch: pytest.MonkeyPatch) -> None:
     def total() -> int:
         return int(ask(timeline, "members", name="aten::add_", t0=0, t1=300_000)["total"])
