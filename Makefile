@@ -49,12 +49,14 @@ test-all: needed ## every test, those marked "full" included: before a release
 	@sh tools/ensure_firefox.sh
 	$(BIN)/python -m pytest $(AT_ONCE) -m "full or not full" $(PYTEST_ARGS)
 	@sh tools/frontend.sh test
+	$(BIN)/python tools/mutants.py
 
-check: $(VENV)/.check ## lint, types, import rules, generated files, the built frontend
+check: $(VENV)/.check ## lint, types, import rules, dead code, generated files, the built frontend
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/dead_code.py
 	$(BIN)/python tools/weight.py --check
 	$(BIN)/python tools/gen_types.py --check
 	$(BIN)/python tools/gen_texts.py --check

@@ -199,8 +199,9 @@ setup(
             "playwright>=1.40",
             "websockets>=13",  # Firefox in tests/e2e
             "matplotlib>=3.5",  # the picture of export_memory_timeline
+            "coverage>=7.2",  # tools/mutants.py
         ],
-        "check": ["ruff==0.17.*", "mypy==2.4.*", "import-linter>=2", "types-PyYAML"],
+        "check": ["ruff==0.17.*", "mypy==2.4.*", "import-linter>=2", "types-PyYAML", "vulture>=2.11"],
     },
     entry_points={
         "tensorboard_plugins": ["npu_profiler = tb_npu_plugin.plugin:NpuPluginLoader"],

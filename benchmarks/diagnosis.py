@@ -33,7 +33,7 @@ DEMO_RUN = "transformer_slow_rank"
 def command(name: str, path: Path, cache: Path, *more: str) -> Usage:
     """What a command of tb-npu took."""
     environment = {"TB_NPU_CACHE_DIR": str(cache), "PYTHONPATH": str(ROOT)}
-    return harness.run([sys.executable, "-m", "tb_npu_plugin.cli", name, path, *more], environment)
+    return harness.run([sys.executable, "-m", "tb_npu_plugin", name, path, *more], environment)
 
 
 def diagnose(path: Path, cache: Path, *more: str) -> Usage:
@@ -53,7 +53,7 @@ def from_cache(path: Path, cache: Path, *more: str) -> tuple[Usage, list[float]]
 def simulated(path: Path, *settings: str) -> Path:
     """A simulated run, made unless it is there."""
     if not path.exists():
-        harness.run([sys.executable, "-m", "tb_npu_plugin.cli", "mock", "--out", path, *settings])
+        harness.run([sys.executable, "-m", "tb_npu_plugin", "mock", "--out", path, *settings])
     return path
 
 

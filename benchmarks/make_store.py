@@ -1,7 +1,7 @@
 """Write the timeline folder of many slices directly, without a trace: `make_store.py FOLDER SLICES`.
 
 The slices are like those of make_slices: 36 threads, two rows each; one in four has a name of its thread alone, of at most
-OWN_NAMES of all threads. `open_store` opens the folder.
+OWN_NAMES of all threads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan.events import DTYPES, TraceEvents
 from tb_npu_plugin.store.timeline.build import write_timeline
 from tb_npu_plugin.store.timeline.meta import Origin
-from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.texts import TextList
 
 OUTER_NAMES, INNER_NAMES, OWN_NAMES = 3000, 400, 1_000_000
@@ -49,11 +48,6 @@ def made(folder: Path, slices: int, seed: int = 0) -> Path:
         shutil.rmtree(part, ignore_errors=True)
         write(part, slices, seed).rename(folder)
     return folder
-
-
-def open_store(folder: Path) -> Timeline:
-    """The timeline that `write` wrote."""
-    return Timeline.open(folder, folder / TRACE)
 
 
 def _events(scratch: Path, trace: Path, pairs: int, rng: np.random.Generator) -> TraceEvents:

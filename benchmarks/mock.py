@@ -30,7 +30,7 @@ ONE_OF_THEM = (*CLUSTER, "--only-ranks", "0")
 
 def write(events: int, form: str, ranks: Sequence[str]) -> list[Bar]:
     """Time and memory. events: of each rank."""
-    command = ["-m", "tb_npu_plugin.cli", "mock", "--model", "llama-7b", *ranks, "--events", str(events)]
+    command = ["-m", "tb_npu_plugin", "mock", "--model", "llama-7b", *ranks, "--events", str(events)]
     usages = []
     for _ in range(ROUNDS[form]):
         with tempfile.TemporaryDirectory(prefix="npu-bench-") as name:

@@ -151,7 +151,7 @@ def main() -> int:
         (base,) = harness.cpu_seconds(lambda: read_all(run), 1)
         base_wall = time.perf_counter() - before
         environment = {"TB_NPU_CACHE_DIR": str(cache), "PYTHONPATH": str(ROOT)}
-        ingest = [sys.executable, "-m", "tb_npu_plugin.cli", "ingest", str(run.parent)]
+        ingest = [sys.executable, "-m", "tb_npu_plugin", "ingest", str(run.parent)]
         ours = harness.run(ingest, environment)
         assert ours.output.count(": ready") == ranks, ours.output
         view = harness.run([sys.executable, "-c", VIEW, str(run.parent)], environment)

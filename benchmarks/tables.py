@@ -163,7 +163,7 @@ def main() -> int:
         environment = {"TB_NPU_CACHE_DIR": str(cache), "PYTHONPATH": str(ROOT)}
         (base,) = harness.cpu_seconds(lambda: read_rows(file, min(rows, BASELINE_ROWS)), 1)
         base *= rows / min(rows, BASELINE_ROWS)
-        ingest = harness.run([sys.executable, "-m", "tb_npu_plugin.cli", "ingest", str(logdir)], environment)
+        ingest = harness.run([sys.executable, "-m", "tb_npu_plugin", "ingest", str(logdir)], environment)
         (database,) = cache.rglob("tables.duckdb")
         bars = [
             Bar(

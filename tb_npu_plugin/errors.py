@@ -1,4 +1,4 @@
-"""Errors shown to the user. Each has an HTTP status. server/respond.py and cli.py print them."""
+"""Errors shown to the user. Each has an HTTP status. server/respond.py and cli/ print them."""
 
 from __future__ import annotations
 

@@ -1,28 +1,45 @@
-"""Break one line at a time, and run the tests that cover it: what do they miss?
+"""Mutation test: change one expression at a time and run the tests that cover its line.
 
-    python -m coverage run --source=tb_npu_plugin -m pytest -p tools.mutants tests/unit tests/oracle …
-    python tools/mutants.py --seed 14 --count 150
+`python tools/mutants.py [--seed 33] [--count 60]` measures which quick test runs which line, picks mutants in ROOMS, prints a
+verdict for each, and exits 1 when fewer than GOAL of them are killed. A mutant's rank is a hash of the seed and its text, so
+that a change of one function changes few of the picks. Mutants that change nothing stand in equivalent_mutants.txt.
 
-The first command writes which test runs which line (`.coverage`). The second picks mutants at random, the same ones for the
-same seed and code, and prints one line for each: killed, survived or timeout. Run it in a clone: it changes sources in place.
+The tests run in copies of the working tree in a temporary folder.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
+import json
 import os
-import random
+import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any, NamedTuple, Optional, Union
+from queue import SimpleQueue
+from typing import Any, NamedTuple, Optional
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("analysis", "views", "readers", "store")
-TIMEOUT_S = 600
+ROOMS = ("service", "store", "server", "analysis/findings")
+TESTS = ("tests/unit", "tests/http", "tests/golden", "--ignore=tests/unit/capture")
+EQUIVALENT = ROOT / "tools" / "equivalent_mutants.txt"
+#: Share of the mutants that are not equivalent which the tests must kill.
+GOAL = 0.9
+JOBS = 2
+#: s of test time: the quickest tests of the line first; what survives them meets the test files of the line.
+FEW_S, MORE_S = 6.0, 30.0
+TIMEOUT_S = 240
+#: Environment variable: the folder where the plugin of pytest writes lines and durations.
+MEASURES = "TB_NPU_MUTANTS"
+_NOT_COPIED = shutil.ignore_patterns(
+    ".git", ".venv", "node_modules", "__pycache__", ".hypothesis", ".*_cache", "build", "dist"
+)
 
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -48,17 +65,47 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 
 
 class Mutant(NamedTuple):
-    """One change: the bytes from `start` to `end` of `path` become `text`; `line` counts from 1."""
+    """One change: the bytes from `start` to `end` of `path` become `text`; `line` counts from 1, `code` is its text."""
 
     path: str
     line: int
+    code: str
     start: int
     end: int
     old: str
     text: str
 
+    def __str__(self) -> str:
+        """Path, line of code, old and new text: what equivalent_mutants.txt lists."""
+        return f"{self.path} | {self.code} | {' '.join(self.old.split())} -> {' '.join(self.text.split())}"
 
-def changed(node: ast.AST) -> Optional[ast.AST]:
+
+class Measures(NamedTuple):
+    """lines: path -> line -> ids of the tests that run it, "" at import. durations: id -> s."""
+
+    lines: dict[str, dict[int, list[str]]]
+    durations: dict[str, float]
+
+    def covering(self, mutant: Mutant) -> list[str]:
+        """Tests that run the mutant's line, the quickest first; those of its whole file for a line that runs at import."""
+        lines = self.lines.get(mutant.path, {})
+        found = set(lines.get(mutant.line, ()))
+        if found == {""}:
+            found = {name for names in lines.values() for name in names}
+        return sorted(found - {""}, key=lambda name: (self.durations.get(name, 0.0), name))
+
+    def within(self, names: list[str], seconds: float) -> list[str]:
+        """The first tests or files of tests, until they take so long; at least one."""
+        out, total = [], 0.0
+        for name in names:
+            total += sum(taken for test, taken in self.durations.items() if test.startswith(name))
+            if out and total > seconds:
+                break
+            out.append(name)
+        return out
+
+
+def changed(node: ast.AST) -> Optional[ast.expr]:
     """The node with one thing changed; None where there is nothing to change."""
     if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
         return ast.Compare(node.left, [COMPARISONS[type(node.ops[0])](), *node.ops[1:]], node.comparators)
@@ -81,10 +128,10 @@ def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
-def _conditions(tree: ast.AST) -> Iterator[ast.AST]:
-    """Expressions that run: neither annotations nor what only type checkers read."""
+def _expressions(tree: ast.AST) -> Iterator[ast.expr]:
+    """Expressions that run: neither annotations and decorators nor what only type checkers read."""
     for name, value in ast.iter_fields(tree):
-        if name in ("annotation", "returns"):
+        if name in ("annotation", "returns", "decorator_list"):
             continue
         for child in value if isinstance(value, list) else [value]:
             if not isinstance(child, ast.AST) or (
@@ -93,54 +140,79 @@ def _conditions(tree: ast.AST) -> Iterator[ast.AST]:
                 continue
             if isinstance(child, ast.expr):
                 yield child
-            yield from _conditions(child)
+            yield from _expressions(child)
 
 
 def mutants(path: Path) -> Iterator[Mutant]:
     """All mutants of a file of Python."""
     source = path.read_bytes()
-    starts = [0]
-    for line in source.splitlines(keepends=True):
+    lines, starts = source.splitlines(keepends=True), [0]
+    for line in lines:
         starts.append(starts[-1] + len(line))
-    for node in _conditions(ast.parse(source)):
+    for node in _expressions(ast.parse(source)):
         new = changed(node)
-        if new is not None and isinstance(node, ast.expr) and node.end_lineno and node.end_col_offset is not None:
+        if new is not None and node.end_lineno and node.end_col_offset is not None:
             start, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
             text = f"({ast.unparse(ast.fix_missing_locations(ast.Expression(new)))})"  # type: ignore[arg-type]
-            yield Mutant(path.relative_to(ROOT).as_posix(), node.lineno, start, end, source[start:end].decode(), text)
+            code, old = lines[node.lineno - 1].decode().strip(), source[start:end].decode()
+            yield Mutant(path.relative_to(ROOT).as_posix(), node.lineno, code, start, end, old, text)
 
 
-def covering(mutant: Mutant, data: Any) -> list[str]:
-    """Ids of the tests that run the mutant's line; those of its whole file for a line that runs at import."""
-    lines = data.contexts_by_lineno(str(ROOT / mutant.path))
-    tests = {name for name in lines.get(mutant.line, []) if name}
-    if not tests and lines.get(mutant.line):
-        tests = {name for names in lines.values() for name in names if name}
-    return sorted(tests, key=lambda name: (not name.startswith("tests/unit"), name))  # quick ones first
+def pick(seed: int, count: int) -> list[Mutant]:
+    """Mutants of the rooms by the hash of what they change."""
+    paths = sorted(path for room in ROOMS for path in (ROOT / "tb_npu_plugin" / room).rglob("*.py"))
+    seen, ranked = Counter[str](), []
+    for mutant in (mutant for path in paths for mutant in mutants(path)):
+        seen[str(mutant)] += 1  # equal changes at several places of a file
+        ranked.append((hashlib.sha256(f"{seed} {seen[str(mutant)]} {mutant}".encode()).digest(), mutant))
+    return [mutant for _, mutant in sorted(ranked)[:count]]
 
 
-def verdict(mutant: Mutant, tests: list[str]) -> str:
-    """killed, survived, timeout, or uncovered: the result of the tests that run the line, then of their files.
+def measure(folder: Path) -> Measures:
+    """Run the quick tests under coverage. Raises CalledProcessError if one fails."""
+    import coverage
 
-    What tests of a file share is computed in the first of them, so coverage names only that one.
+    environment = {**os.environ, MEASURES: str(folder)}
+    command = [sys.executable, "-m", "pytest", "-q", "-n", str(JOBS), "-p", "tools.mutants", *TESTS]
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+    data = coverage.CoverageData(str(folder / "lines"))
+    for part in folder.glob("lines.*"):
+        other = coverage.CoverageData(str(part))
+        other.read()
+        data.update(other)
+    lines = {Path(path).relative_to(ROOT).as_posix(): data.contexts_by_lineno(path) for path in data.measured_files()}
+    durations: dict[str, float] = {}
+    for part in folder.glob("durations.*"):
+        durations.update(json.loads(part.read_text()))
+    return Measures(lines, durations)
+
+
+def verdict(mutant: Mutant, measures: Measures, copy: Path) -> str:
+    """killed, timeout, survived or uncovered.
+
+    What tests of a file share is computed in the first of them, and coverage names only that one: a mutant that its tests do
+    not notice meets the files of these tests.
     """
+    tests = measures.covering(mutant)
     if not tests:
         return "uncovered"
-    result = _run(mutant, tests)
-    return _run(mutant, sorted({test.partition("::")[0] for test in tests})) if result == "survived" else result
+    result = _run(mutant, measures.within(tests, FEW_S), copy)
+    if result != "survived":
+        return result
+    files = dict.fromkeys(test.partition("::")[0] for test in tests)
+    return _run(mutant, measures.within(list(files), MORE_S), copy)
 
 
-def _run(mutant: Mutant, tests: list[str]) -> str:
-    path = ROOT / mutant.path
+def _run(mutant: Mutant, tests: list[str], copy: Path) -> str:
+    path = copy / mutant.path
     source = path.read_bytes()
-    environment: dict[str, str] = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_STORAGE_DIRECTORY": ""}
+    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    ids = copy / "mutants.txt"
+    ids.write_text("\n".join(tests))
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", f"@{ids}"]
     try:
         path.write_bytes(source[: mutant.start] + mutant.text.encode() + source[mutant.end :])
-        with tempfile.NamedTemporaryFile("w", suffix=".txt") as ids:
-            ids.write("\n".join(tests))
-            ids.flush()
-            command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"@{ids.name}"]
-            found = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=TIMEOUT_S)
+        found = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=TIMEOUT_S)
         return "survived" if found.returncode == 0 else "killed"
     except subprocess.TimeoutExpired:
         return "timeout"
@@ -148,53 +220,79 @@ def _run(mutant: Mutant, tests: list[str]) -> str:
         path.write_bytes(source)
 
 
-def sample(seed: int, count: int) -> list[Mutant]:
-    """Mutants picked at random from the rooms; each file weighs what it holds."""
-    paths = sorted(path for room in ROOMS for path in (ROOT / "tb_npu_plugin" / room).rglob("*.py"))
-    found = [mutant for path in paths for mutant in mutants(path)]
-    return random.Random(seed).sample(found, min(count, len(found)))
+def judge(chosen: list[Mutant], measures: Measures, folder: Path) -> Counter[str]:
+    """Verdicts of the mutants, counted; prints a line for each."""
+    free = SimpleQueue[Path]()
+    for number in range(JOBS):
+        free.put(Path(shutil.copytree(ROOT, folder / f"copy{number}", ignore=_NOT_COPIED)))
+
+    def run(mutant: Mutant) -> str:
+        copy = free.get()
+        try:
+            return verdict(mutant, measures, copy)
+        finally:
+            free.put(copy)
+
+    counts = Counter[str]()
+    with ThreadPoolExecutor(JOBS) as pool:
+        runs = {pool.submit(run, mutant): mutant for mutant in chosen}
+        for done in as_completed(runs):
+            counts[done.result()] += 1
+            print(f"{done.result():9} {runs[done].line:4} {runs[done]}", flush=True)
+    return counts
 
 
-def main() -> None:
-    """Print a line for each mutant, and how many were killed."""
-    import coverage
-
+def main() -> int:
+    """Return the exit status."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--seed", type=int, default=14)
-    options.add_argument("--count", type=int, default=150)
-    options.add_argument("--only", default="", help="numbers of mutants, as 3,14,15; all by default")
-    chosen = options.parse_args()
-    data = coverage.CoverageData(str(ROOT / ".coverage"))
-    data.read()
-    counts: dict[str, int] = {}
-    only = {int(number) for number in chosen.only.split(",") if number}
-    for at, mutant in enumerate(sample(chosen.seed, chosen.count)):
-        if only and at not in only:
-            continue
-        tests = covering(mutant, data)
-        result = verdict(mutant, tests)
-        counts[result] = counts.get(result, 0) + 1
-        old, new = " ".join(mutant.old.split()), " ".join(mutant.text.split())
-        print(f"{at} {result} {len(tests)} {mutant.path}:{mutant.line} {old} -> {new}", flush=True)
-    print(counts)
+    options.add_argument("--seed", type=int, default=33)
+    options.add_argument("--count", type=int, default=60)
+    given = options.parse_args()
+    equivalent = set(EQUIVALENT.read_text(encoding="utf-8").splitlines())
+    chosen = [mutant for mutant in pick(given.seed, given.count) if str(mutant) not in equivalent]
+    with tempfile.TemporaryDirectory() as name:
+        counts = judge(chosen, measure(Path(name)), Path(name))
+    killed = counts["killed"] + counts["timeout"]
+    print(f"{killed} of {len(chosen)} mutants killed ({given.count - len(chosen)} are equivalent): {dict(counts)}")
+    return int(killed < GOAL * len(chosen))
 
 
-class _Contexts:
-    """Give each test a context of its own in coverage's data."""
+class _Plugin:
+    """Plugin of pytest: lines and durations of each test, a file of each per process."""
 
-    @staticmethod
-    def pytest_runtest_protocol(item: Any) -> None:
+    instance: Optional[_Plugin] = None
+
+    def __init__(self, folder: Path) -> None:
         import coverage
 
-        current: Union[coverage.Coverage, None] = coverage.Coverage.current()
-        if current is not None:
-            current.switch_context(item.nodeid)
+        self._durations, self._folder = Counter[str](), folder
+        rooms = [str(ROOT / "tb_npu_plugin" / room / "*") for room in ROOMS]
+        self._coverage = coverage.Coverage(folder / "lines", data_suffix=True, config_file=False, include=rooms)
+        self._coverage.start()
+
+    def pytest_runtest_protocol(self, item: Any) -> None:
+        self._coverage.switch_context(item.nodeid)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self._durations[report.nodeid] += report.duration
+
+    def pytest_unconfigure(self) -> None:
+        self._coverage.stop()
+        self._coverage.save()
+        (self._folder / f"durations.{os.getpid()}").write_text(json.dumps(self._durations))
+
+
+def pytest_load_initial_conftests() -> None:
+    """Measure in the processes that run tests, from the first import on."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        _Plugin.instance = _Plugin(Path(os.environ[MEASURES]))
 
 
 def pytest_configure(config: Any) -> None:
-    """Be a plugin of pytest: `-p tools.mutants`."""
-    config.pluginmanager.register(_Contexts())
+    """Follow the tests."""
+    if _Plugin.instance is not None:
+        config.pluginmanager.register(_Plugin.instance)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

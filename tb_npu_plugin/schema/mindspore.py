@@ -21,8 +21,6 @@ ANALYSE_SIMULATED = 'from tb_npu_plugin.capture.mindspore.parse import parse_fol
 PARAMETERS = "profiler_parameters"
 MS_INFO = "ms_profiler_info"
 RANK_ID, DEVICE_ID = "rank_id", "device_id"
-CANN_INFO = "cann_profiler_info"
-COST = "analysis_cost_time"
 MS_VERSION, CANN_VERSION, JIT_LEVEL = "ms_version", "cann_version", "jit_level"
 #: Keys of PARAMETERS; all values except the schedule are texts or switches.
 SCHEDULE, IS_SET_SCHEDULE = "schedule", "is_set_schedule"

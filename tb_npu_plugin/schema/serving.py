@@ -104,9 +104,11 @@ ENGINES = (
 #: Calls that replay a graph. Source of those of an NPU: reports alone.
 GRAPH_LAUNCH = re.compile(r"(?:cuda|hip)GraphLaunch(?:_\w+)?|(?:AscendCL@)?aclmdlRIExecute(?:Async)?")
 
+#: Takes the place of the column "step" in tables of iterations.
+ITERATION = Column("step", Kind.TEXT, "Iteration", "Number in order of time.", "identity")
 #: Iterations of a serving engine; their times are in step_trace.
 ITERATIONS_COLUMNS = (
-    Column("step", Kind.TEXT, "Iteration", "Number in order of time.", "identity"),
+    ITERATION,
     Column("engine", Kind.TEXT, "Engine", "Whose marks it has; unknown for calls that replay a graph.", "identity"),
     Column("phase", Kind.TEXT, "Phase", "prefill, decode, mixed, verify or draft, by its mark.", "identity"),
     Column("requests", Kind.INT, "Requests", "Requests in it: the batch size, by its mark.", "identity"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -28,6 +29,7 @@ from tb_npu_plugin.store.timeline.layer import Layer
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views.availability import missing_data
 from tb_npu_plugin.views.base import ProgressJson, ReadState, View, ViewInput, ViewJson, ViewResult, ViewTable
+from tb_npu_plugin.views.steps import in_period
 from tb_npu_plugin.views.tables_json import inline_tables
 
 logger = package_logger(__name__)
@@ -128,9 +130,12 @@ class Service:
         """The built view, from the cache if possible."""
         spans = [request.preview] if request.preview is not None else request.ready
         peers = () if request.preview is not None else request.ranks
-        built: ViewResult = self._results.get(
-            request.key, lambda: request.view.build(ViewInput(spans, request.params, peers))
-        )
+
+        def build() -> ViewResult:
+            found = request.view.build(ViewInput(spans, request.params, peers))
+            return replace(found, tables={name: in_period(table, spans) for name, table in found.tables.items()})
+
+        built: ViewResult = self._results.get(request.key, build)
         return built
 
     def table(self, view_id: str, name: str, params: Mapping[str, str]) -> tuple[ViewTable, int]:
@@ -149,7 +154,9 @@ class Service:
         if build_extra is not None:
             source = ViewInput(request.ready, request.params)
             base_ns = min(span.base_ns for span in request.ready)
-            return self._results.get((*request.key, name), lambda: build_extra(source)), base_ns
+            return self._results.get(
+                (*request.key, name), lambda: in_period(build_extra(source), source.spans)
+            ), base_ns
         result = self.result(request)
         if name not in result.tables:
             known = ", ".join(sorted({*result.tables, *request.view.extra_tables}))

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Optional, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.comparison import diff as analysis
 from tb_npu_plugin.analysis.comparison.step_classes import (
     ClassDifference,
     ClassTimes,
+    StepKernels,
     by_class,
     class_times,
     mean_classes,
-    runs_in,
-    starts_in,
 )
-from tb_npu_plugin.analysis.kernels.statistics import by_step
+from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.run.step_waits import NO_WAITING, StepPlace, StepWaiting, waiting_of_span
 from tb_npu_plugin.analysis.steps.iterations import IterationGroup, groups_of, kinds_of, main_groups
 from tb_npu_plugin.analysis.steps.of_span import are_computed, averaged_of_span, steps_and_source
@@ -30,7 +28,7 @@ from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message, Period
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
-from tb_npu_plugin.tables import NULL_INT, Table
+from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 
 
@@ -99,8 +97,47 @@ class DiffJson(TypedDict):
     """Pairs of steps; the mean first."""
 
 
+_NO_ROWS: IntArray = np.zeros(0, dtype=np.int64)
 #: Ids of entries that are not a pair of steps.
 MEAN, WHOLE = "mean", "*"
+
+
+class _KernelRows:
+    """Rows of kernels by step and by time, of each device."""
+
+    def __init__(self, kernels: Table) -> None:
+        steps, devices, count = kernels.text("step"), kernels.ints("device_id"), len(kernels)
+        by_step, by_place, by_device = Groups([steps], count), Groups([steps, devices], count), Groups([devices], count)
+        firsts = by_place.first
+        places: list[StepPlace] = list(zip(steps.take(firsts).tolist(), devices[firsts].tolist()))
+        on_any: list[StepPlace] = [(None, device) for device in devices[by_device.first].tolist()]
+        of_step = zip(steps.take(by_step.first).tolist(), by_step.rows())
+        self._of_step: dict[Optional[str], IntArray] = {**dict(of_step), None: np.arange(count)}
+        self._of_place = dict(zip([*places, *on_any], [*by_place.rows(), *by_device.rows()]))
+        self._by_time = {device: _by_time(kernels, rows) for (_, device), rows in zip(on_any, by_device.rows())}
+
+    def recorded(self, row: Step) -> IntArray:
+        """Of a step and its device; of any device if none is of its own. All kernels without a step."""
+        own = None if row.device_id is None else self._of_place.get((row.step, row.device_id))
+        return self._of_step.get(row.step, _NO_ROWS) if own is None else own
+
+    def running(self, row: Step) -> IntArray:
+        """Those that run in a step, on its device, by start."""
+        (low, high), device = _window(row), NULL_INT if row.device_id is None else row.device_id
+        if device not in self._by_time:
+            return _NO_ROWS
+        rows, start, end, reach = self._by_time[device]
+        stretch = slice(int(np.searchsorted(reach, low)), int(np.searchsorted(start, high)))
+        return rows[stretch][end[stretch] >= low]
+
+
+def _by_time(kernels: Table, rows: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """(row, start, end, latest end so far) of kernels whose start is known, by start."""
+    rows = rows[known(kernels.ints("start_ns")[rows])]
+    rows = rows[np.argsort(kernels.ints("start_ns")[rows], kind="stable")]
+    start, dur = kernels.ints("start_ns")[rows], kernels.ints("dur_ns")[rows]
+    end = start + np.where(known(dur), dur, 0)
+    return rows, start, end, np.maximum.accumulate(end)
 
 
 @dataclass(frozen=True)
@@ -137,41 +174,42 @@ class _Side:
             found.setdefault(row.step, []).append(row)
         return found
 
-    @cached_property
-    def _kernels_by_step(self) -> Mapping[str | None, Table]:
-        assert self.kernels is not None
-        return by_step(self.kernels)
-
     def kernels_of(self, rows: Sequence[Step]) -> Table:
         """Kernels of steps; all kernels if none belongs to these steps."""
         assert self.kernels is not None
         if self.is_computed:
+            start = self.kernels.ints("start_ns")
             chosen = np.zeros(len(self.kernels), dtype=np.bool_)
             for row in rows:
-                chosen |= self._is_on(row) & starts_in(self.kernels, _window(row))
+                own, window = self._rows_of_kernels(row), _window(row)
+                chosen[own[(window[0] <= start[own]) & (start[own] < window[1])]] = True
         else:
             chosen = self.kernels.text("step").isin([row.step for row in rows if row.step is not None])
         return self.kernels.take(chosen) if chosen.any() else self.kernels
 
     @cached_property
-    def classes(self) -> dict[tuple[str | None, int | None], ClassTimes]:
+    def classes(self) -> dict[StepPlace, ClassTimes]:
         """Operator classes of each row of `steps`."""
-        return {(row.step, row.device_id): self._classes_of(row) for row in self.steps}
+        of = None
+        if self.kernels is not None:
+            windows = np.array([_window(row) for row in self.steps]) if self.is_computed else None
+            of = StepKernels(self.kernels, [self._rows_of_kernels(row) for row in self.steps], windows)
+        found = class_times([self._times_of(row) for row in self.steps], of)
+        return {(row.step, row.device_id): one for row, one in zip(self.steps, found)}
 
-    def _classes_of(self, row: Step) -> ClassTimes:
+    def _times_of(self, row: Step) -> dict[str, Optional[int]]:
         waiting = self.waiting.get((row.step, row.device_id), NO_WAITING)
         parts = parts_of(row, waiting.exposed_waiting, waiting.bubble_beside)
-        times = {**asdict(row), "waiting": parts.waiting, "bubble": parts.bubble}
-        if self.kernels is None:
-            return class_times(times, None)
-        if self.is_computed:
-            return class_times(
-                times, self.kernels.take(self._is_on(row) & runs_in(self.kernels, _window(row))), _window(row)
-            )
-        none = self.kernels.take(np.zeros(0, dtype=np.int64))
-        of_one = self.kernels if row.step is None else self._kernels_by_step.get(row.step, none)
-        own = of_one.ints("device_id") == row.device_id
-        return class_times(times, of_one.take(own) if row.device_id is not None and own.any() else of_one)
+        return {**vars(row), "waiting": parts.waiting, "bubble": parts.bubble}
+
+    def _rows_of_kernels(self, row: Step) -> IntArray:
+        """Rows of `kernels` that belong to a step; of a computed step, those that run in it."""
+        return self._kernel_rows.running(row) if self.is_computed else self._kernel_rows.recorded(row)
+
+    @cached_property
+    def _kernel_rows(self) -> _KernelRows:
+        assert self.kernels is not None
+        return _KernelRows(self.kernels)
 
     @cached_property
     def is_computed(self) -> bool:
@@ -183,11 +221,6 @@ class _Side:
     def groups(self) -> list[IterationGroup]:
         """Iterations by phase and number of requests; [] if steps are no iterations."""
         return groups_of(self.span)
-
-    def _is_on(self, row: Step) -> NDArray[np.bool_]:
-        assert self.kernels is not None
-        device = NULL_INT if row.device_id is None else row.device_id
-        return np.asarray(self.kernels.ints("device_id") == device, dtype=np.bool_)
 
 
 @dataclass(frozen=True)

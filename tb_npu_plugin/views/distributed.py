@@ -28,7 +28,7 @@ from tb_npu_plugin.tables import Column, Kind, empty, from_lists
 from tb_npu_plugin.texts import natural_key
 from tb_npu_plugin.views.base import Param, ReadState, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.cluster import ClusterJson, cluster
-from tb_npu_plugin.views.steps import period_of
+from tb_npu_plugin.views.steps import period_of, sent_steps
 from tb_npu_plugin.views.time_range import WITHIN, check_no_range, time_range
 
 
@@ -77,11 +77,13 @@ class DistributedJson(TypedDict):
     ranks: list[RankStateJson]
     """Ranks that are read, then the others with a reason."""
     steps: list[Optional[str]]
-    """Steps of all ranks; null: ranks without marked steps. Empty for a time range."""
+    """Steps of `budgets` and `links`; null: ranks without marked steps. Empty for a time range."""
+    step_count: int
+    """Steps of all ranks. Of more than MOST_BUDGETS budgets, those of the first steps and of the parameter `step` are sent."""
     period: Period
     """What the steps of the first rank are; "capture" without marks."""
     budgets: list[RankBudget]
-    """One for each rank, device and step."""
+    """One for each rank, device and step of `steps`."""
     groups: list[GroupJson]
     """Communication groups."""
     links: list[analysis.Link]
@@ -107,6 +109,8 @@ _EXPERTS = (
     Column("time_ns", Kind.DURATION, "Time", "Mean of the steps.", "time"),
     Column("ratio", Kind.FLOAT, "Of the mean", "Time / mean of the ranks of the pipeline stage.", ""),
 )
+#: Budgets that are sent at most.
+MOST_BUDGETS = 2000
 NEEDS = ("step_trace", "comm_ops", "comm_bandwidth", "comm_links", "kernels", *CLUSTER_NEEDS)
 
 
@@ -117,13 +121,21 @@ def build(source: ViewInput) -> ViewResult:
     range_ns = time_range(source.params)
     budgets = budgets_of_ranks(run, step_waits_of(run)) if range_ns is None else budgets_in(run, *range_ns)
     links = [link for span in spans if range_ns is None for link in analysis.links(span, run.ranks)]
-    steps = {one.step for one in budgets if range_ns is None} | {link.step for link in links}
+    all_steps = {one.step for one in budgets if range_ns is None} | {link.step for link in links}
+    steps = names = sorted(all_steps, key=lambda step: (step is None, natural_key(step or "")))
+    if len(budgets) > MOST_BUDGETS and names and not source.params.get("all"):
+        most = max(1, MOST_BUDGETS * len(names) // len(budgets))
+        sent = sent_steps(names, source.params.get("step"), most)
+        steps = [name for name in names if name in sent]
+        budgets = [one for one in budgets if one.step in sent]
+        links = [link for link in links if link.step in sent]
     found, more = cluster(spans)
     if found is not None:
         check_no_range(source.params)
     data: DistributedJson = {
         "ranks": [_state(span) for span in spans],
-        "steps": sorted(steps, key=lambda step: (step is None, natural_key(step or ""))),
+        "steps": steps,
+        "step_count": len(names),
         "period": period_of(spans[0], steps) if spans else "capture",
         "budgets": budgets,
         "groups": _groups(run),
@@ -232,7 +244,12 @@ VIEW = View(
     build=build,
     with_trace=True,
     contract=DistributedJson,
-    params=(WITHIN, Param("of", doc='Tables "calls", "packets", "matrix": token of the rank\'s span.')),
+    params=(
+        WITHIN,
+        Param("of", doc='Tables "calls", "packets", "matrix": token of the rank\'s span.'),
+        Param("step", doc="A step to send as well, whatever its number."),
+        Param("all", choices=("", "1"), doc="1: all steps, whatever their number."),
+    ),
     extra_tables={
         "calls": _recorded("comm_ops", "start_ns", desc=False),
         "packets": _recorded("comm_packets", "time_ns"),

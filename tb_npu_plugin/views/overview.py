@@ -16,10 +16,10 @@ from tb_npu_plugin.messages import Period
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.trace_events import HARDWARE
 from tb_npu_plugin.tables import Table
-from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.capture import CaptureJson, capture_json
 from tb_npu_plugin.views.step_trace import mean_course
-from tb_npu_plugin.views.steps import StepJson, period_of, step_json
+from tb_npu_plugin.views.steps import StepJson, period_of, sent_steps, step_json
 
 
 class DeviceWork(TypedDict):
@@ -39,7 +39,7 @@ class OverviewJson(TypedDict):
     """
 
     steps: list[StepJson]
-    """The first MOST_STEPS steps; view step_trace has all."""
+    """The first MOST_STEPS steps and that of the parameter `step`; view step_trace has all."""
     step_count: int
     """Number of all steps."""
     steps_source: Optional[str]
@@ -62,18 +62,17 @@ class OverviewJson(TypedDict):
 
 #: Rows of the tables "kernels" and "operators".
 TOP = 10
-#: Steps that are sent at most.
-MOST_STEPS = 1000
 
 
 def build(source: ViewInput) -> ViewResult:
     """See OverviewJson."""
     span = source.spans[0]
     steps, steps_source = steps_and_source(span)
+    sent = sent_steps([step.step for step in steps], source.params.get("step"))
     waiting = waiting_of_span(span, source.ranks_of(0))
     course, course_steps = (None, 0) if steps else mean_course(span)
     data: OverviewJson = {
-        "steps": [step_json(step, waiting) for step in steps[:MOST_STEPS]],
+        "steps": [step_json(step, waiting) for step in steps if step.step in sent],
         "step_count": len(steps),
         "steps_source": steps_source,
         "steps_computed": are_computed(span),
@@ -123,6 +122,7 @@ VIEW = View(
     needs=(),
     build=build,
     contract=OverviewJson,
+    params=(Param("step", doc="A step to send as well, whatever its number."),),
     early=True,
     from_trace=(("step_trace", "kernels"),),
     with_trace=True,

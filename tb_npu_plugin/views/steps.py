@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Optional, TypedDict, cast
 
 from tb_npu_plugin.analysis.run.step_waits import NO_WAITING, LateRank, StepPlace, StepWaiting
@@ -11,6 +11,9 @@ from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.analysis.steps.parts import StepParts, parts_of
 from tb_npu_plugin.messages import Period
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.serving import ITERATION
+from tb_npu_plugin.tables import Table
+from tb_npu_plugin.views.base import ViewTable
 
 
 class StepJson(TypedDict):
@@ -52,11 +55,30 @@ class StepJson(TypedDict):
     """The parts of the bar."""
 
 
+#: Steps that are sent at most.
+MOST_STEPS = 1000
+
+
+def sent_steps(
+    names: Sequence[Optional[str]], wanted: Optional[str], most: int = MOST_STEPS
+) -> frozenset[Optional[str]]:
+    """Names of the first `most` steps, and the wanted one. names: of each step and device."""
+    return frozenset(names[:most]) | ({wanted} & set(names[most:]))
+
+
 def period_of(span: SpanData, steps: Iterable[Optional[str]]) -> Period:
     """What `steps` of a span are: iterations of a serving engine, steps, or the whole capture where none is marked."""
     if span.rows("engine_iterations"):
         return "iteration"
     return "step" if any(step is not None for step in steps) else "capture"
+
+
+def in_period(table: ViewTable, spans: Iterable[SpanData]) -> ViewTable:
+    """The table; its column "step" is called iteration if the spans have those of a serving engine."""
+    if not any(span.rows("engine_iterations") for span in spans):
+        return table
+    columns = tuple(ITERATION if one.key == ITERATION.key else one for one in table.table.columns)
+    return replace(table, table=Table(columns, table.table.data))
 
 
 def step_json(step: Step, waiting: Mapping[StepPlace, StepWaiting]) -> StepJson:

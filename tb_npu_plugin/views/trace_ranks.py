@@ -22,6 +22,7 @@ from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import IntArray
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.distributed import RankStateJson
+from tb_npu_plugin.views.steps import MOST_STEPS
 
 
 class TraceClockJson(TypedDict):
@@ -68,7 +69,7 @@ class TraceRankJson(TypedDict):
     end: Optional[int]
     """End of the last device task."""
     steps: list[DeviceStepJson]
-    """Steps of known start, by start."""
+    """Steps of known start, by start, at most the first MOST_STEPS."""
 
 
 class TraceGroupJson(TypedDict):
@@ -175,7 +176,9 @@ def _steps(run: RunCommunication, at: int, times: Optional[DeviceTimes], base: i
     if times is not None and found:
         waiting = coverage_of(exposed_waits(run, at, times))
         parts = step_parts(times, waiting, [start for start, _ in found])
-    return [{"step": step, "start": start - base, "times": one} for (start, step), one in zip(found, parts)]
+    return [
+        {"step": step, "start": start - base, "times": one} for (start, step), one in zip(found[:MOST_STEPS], parts)
+    ]
 
 
 def _clock(run: RunCommunication, at: int) -> Optional[TraceClockJson]:

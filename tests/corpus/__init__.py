@@ -1,1 +1,1 @@
-"""Mutilated results: made by make.py, opened by test_corpus.py, listed in docs/mutilated.md."""
+"""Mutilated results: made by make.py, opened by test_corpus.py, listed in results.md."""

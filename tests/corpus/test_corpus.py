@@ -1,6 +1,6 @@
 """Each mutilated result opens with what is left, reports what is lost, and causes no internal error.
 
-docs/mutilated.md is the summary; UPDATE_CORPUS=1 with -m "full or not full" writes it.
+results.md is the summary; UPDATE_CORPUS=1 with -m "full or not full" writes it.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ import difflib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tb_npu_plugin.views.registry import VIEWS
-from tests.conftest import ROOT
 from tests.corpus.cases import Case
 from tests.corpus.make import make
 from tests.http.conftest import Browser, serving
 from tests.unit.store.results import settle
 
-PAGE = ROOT / "docs" / "mutilated.md"
+PAGE = Path(__file__).with_name("results.md")
 #: Views of one span.
 SPAN_VIEWS = [view.id for view in VIEWS if view.scope == "span"]
 ENVIRONMENT_ERRORS = {"view_defect", "reader_defect", "reading_failed", "worker_killed"}

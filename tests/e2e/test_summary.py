@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tb_npu_plugin.cli_summary import profile_steps
+from tb_npu_plugin.cli.summary import profile_steps
 from tb_npu_plugin.discovery.watch import scan_once
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.stages import STAGES

@@ -72,6 +72,17 @@ def test_a_cancelled_view_waits_until_it_is_resumed(
     assert slow.view("trace", span=span)["state"] == "ready"
 
 
+def test_a_comparison_waits_for_both_captures(slow: Browser, holding: Holding) -> None:
+    first, second = slow.spans()
+    holding.hold()
+    assert slow.view("kernel", span=first)["state"] == "ready" == slow.view("trace", span=first)["state"]
+    holding.hold("kernel_details.csv")
+    found = slow.json("/api/view/diff", baseline=first, experimental=second)
+    assert found["state"] == "reading" and found["data"] is None
+    holding.hold()
+    assert slow.view("diff", baseline=first, experimental=second)["state"] == "ready"
+
+
 def test_the_rest_of_a_run_is_cancelled(slow: Browser, holding: Holding) -> None:
     first, second = slow.spans()
     run = slow.json("/api/catalog")["runs"][0]["id"]

@@ -14,6 +14,7 @@ import pytest
 
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.server import app
+from tb_npu_plugin.server.timeline import rows as rows_module
 from tb_npu_plugin.service import ranks
 from tb_npu_plugin.store.library import Library, StageStatus
 from tests.conftest import FIXTURES
@@ -235,6 +236,19 @@ def test_rows_of_several_ranks_come_in_one_answer(slow_rank: Browser) -> None:
         assert found[0] == alone[0] and all((found[1][key] == alone[1][key]).all() for key in alone[1])
     for wrong in ([{"span": "a", "rows": "b"}], [], [sources[0]] * 257):
         assert slow_rank.timeline("rows", wrong, **window).status_code == 400
+
+
+def test_an_exact_answer_has_room_for_six_parts(slow_rank: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_module, "BUDGET", 4_000)
+    span = slow_rank.spans()[0]
+    slow_rank.view("trace", span=span)
+    source = {"span": span, "rows": [[track, 0, 99] for track in range(3)]}
+
+    def bars(count: int, exact: bool) -> int:
+        answer = slow_rank.timeline("rows", [source] * count, t0=0, t1=10**12, px=1, exact=exact).data
+        return len(part(answer, "0")[1]["start"])
+
+    assert bars(1, True) == bars(6, True) > bars(24, True) and bars(1, False) > bars(6, False)
 
 
 def test_a_search_reads_no_trace(fresh: Browser) -> None:

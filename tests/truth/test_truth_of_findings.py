@@ -55,6 +55,11 @@ def test_every_rule_has_a_trigger_and_a_run_that_must_not_trigger_it() -> None:
     assert all(TRIGGERS[one.quiet].rule != one.rule for one in TRIGGERS.values())
 
 
+def test_every_rule_is_in_the_documentation() -> None:
+    page = (ROOT / "docs" / "diagnosis.md").read_text(encoding="utf-8")
+    assert [rule.id for rule in RULES if f"\n| `{rule.id}` |" not in page] == []
+
+
 def test_the_recipes_are_in_the_documentation() -> None:
     page = (ROOT / "docs" / "diagnosis.md").read_text(encoding="utf-8")
     missing = [line for line in table() if line not in page.splitlines()]

@@ -25,10 +25,10 @@ HELD = """
 import functools, signal, sys
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from tb_npu_plugin import cli, cli_show
+from tb_npu_plugin.cli import main, show
 from tests.unit.store.slow_worker import Holding
-cli_show.Library = functools.partial(cli_show.Library, process=Holding(Path({folder!r}), "op_statistic.csv"))
-cli.main()
+show.Library = functools.partial(show.Library, process=Holding(Path({folder!r}), "op_statistic.csv"))
+main()
 """
 
 

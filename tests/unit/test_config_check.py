@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tb_npu_plugin.cli_config import check_config
+from tb_npu_plugin.cli.config import check_config
 from tb_npu_plugin.config_check.model import ConfigError
 from tb_npu_plugin.config_check.registry import check
 

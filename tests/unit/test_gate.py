@@ -7,7 +7,7 @@ from typing import Any
 import click
 import pytest
 
-from tb_npu_plugin.cli_gate import decide_diagnosis, decide_diff, diagnosis_condition, diff_condition
+from tb_npu_plugin.cli.gate import decide_diagnosis, decide_diff, diagnosis_condition, diff_condition
 
 MS = 1_000_000
 

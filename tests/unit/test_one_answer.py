@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.cli_show import wait_for_view
+from tb_npu_plugin.cli.show import wait_for_view
 from tb_npu_plugin.discovery.watch import scan_once
 from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.json_encoding import encode_json

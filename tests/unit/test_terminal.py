@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tb_npu_plugin import cli_print
-from tb_npu_plugin.cli import COMMANDS
+from tb_npu_plugin.cli import output
+from tb_npu_plugin.cli.entry import COMMANDS
 from tb_npu_plugin.printable import Lines, package_logger, printable
 from tests.support.cli import run
 from tests.support.trace import event, metadata
@@ -102,5 +102,5 @@ def test_counts_of_many_tables_are_summed_in_linear_time() -> None:
     tables = [{"kind": "rows", "part": f"t{number}", "seen": 1, "shown": 1, "told": 0} for number in range(10_000)]
     whole = {"kind": "columns", "part": "", "seen": 3, "shown": 2, "told": 1}
     before = time.process_time()
-    assert cli_print._seen([*tables, whole]) == "10,000 rows, 1 column left out"
+    assert output._seen([*tables, whole]) == "10,000 rows, 1 column left out"
     assert time.process_time() - before < 1

@@ -81,7 +81,7 @@ async function fetchPatiently(url: string, options: RequestInit): Promise<Respon
   }
 }
 
-export const get = (route: string, query: Query = {}, signal?: AbortSignal) => send("GET", route, query, signal);
+const get = (route: string, query: Query = {}, signal?: AbortSignal) => send("GET", route, query, signal);
 
 async function errorOf(response: Response): Promise<ApiError> {
   try {
@@ -119,7 +119,7 @@ export function free(buffer: ArrayBuffer): void {
   buffer.transfer?.(0);
 }
 
-export async function postJson<T>(route: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
+async function postJson<T>(route: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
   return (await (await send("POST", route, query, signal)).json()) as T;
 }
 

@@ -676,11 +676,13 @@ export interface DiffStepJson {
 export interface DistributedJson {
   /** Ranks that are read, then the others with a reason. */
   ranks: RankStateJson[];
-  /** Steps of all ranks; null: ranks without marked steps. Empty for a time range. */
+  /** Steps of `budgets` and `links`; null: ranks without marked steps. Empty for a time range. */
   steps: (string | null)[];
+  /** Steps of all ranks. Of more than MOST_BUDGETS budgets, those of the first steps and of the parameter `step` are sent. */
+  step_count: number;
   /** What the steps of the first rank are; "capture" without marks. */
   period: "step" | "iteration" | "capture" | "repeat";
-  /** One for each rank, device and step. */
+  /** One for each rank, device and step of `steps`. */
   budgets: RankBudget[];
   /** Communication groups. */
   groups: GroupJson[];
@@ -1337,7 +1339,7 @@ export interface OthersJson {
 
 /** Steps, capture and largest consumers of time. Tables: "kernels" (the ten largest by type and core, or by name and core where types are unknown; without communication), "operators" (the ten largest by device self time; by host self time where nothing ran on a device). */
 export interface OverviewJson {
-  /** The first MOST_STEPS steps; view step_trace has all. */
+  /** The first MOST_STEPS steps and that of the parameter `step`; view step_trace has all. */
   steps: StepJson[];
   /** Number of all steps. */
   step_count: number;
@@ -2203,7 +2205,7 @@ export interface TraceRankJson {
   start: number | null;
   /** End of the last device task. */
   end: number | null;
-  /** Steps of known start, by start. */
+  /** Steps of known start, by start, at most the first MOST_STEPS. */
   steps: DeviceStepJson[];
 }
 

@@ -34,10 +34,3 @@ const CORES: Readonly<Record<string, string>> = {
 export function coreColor(core: string | null): string {
   return (core !== null && CORES[core]) || FREE;
 }
-
-/** FNV-1a hash of a name, to choose its colour from a palette. */
-export function nameHash(name: string): number {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);
-  return hash >>> 0;
-}

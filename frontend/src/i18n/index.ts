@@ -6,7 +6,7 @@ import { optionInChinese } from "./options";
 import { translate, translatePlaces } from "./server";
 
 export type { Key } from "./dictionary";
-export { chooseLang, type Lang, lang } from "./language";
+export { chooseLang, lang } from "./language";
 export { textOf } from "./messages";
 
 /**

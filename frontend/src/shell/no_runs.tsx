@@ -3,8 +3,8 @@ import { t } from "../i18n";
 import { loadCatalog } from "../state/catalog";
 import { Button } from "../widgets/button";
 import { ShellCommand, shellWord } from "../widgets/shell_command";
-import { SkippedItems } from "./skipped";
-import { Summaries } from "./summaries";
+import { SkippedItems } from "../widgets/skipped";
+import { Summaries } from "../widgets/summaries";
 
 /** Names of result folders and files. */
 const KINDS = [

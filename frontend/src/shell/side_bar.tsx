@@ -3,11 +3,11 @@ import * as format from "../base/format";
 import { sayOption, t, textOf, viewTitle } from "../i18n";
 import { catalog } from "../state/catalog";
 import { chooseRun, chooseSpan, chooseWorker, openView, place, selection } from "../state/selection";
+import { SkippedList } from "../widgets/skipped";
+import { SummaryHint } from "../widgets/summaries";
 import { CompareWith, DiffSides } from "./diff_sides";
 import { RunFolders } from "./grouping";
 import { RunSelect, SpanSelect, WorkerSelect } from "./selects";
-import { SkippedList } from "./skipped";
-import { SummaryHint } from "./summaries";
 
 /** Run, views, worker, span, comparison, and skipped folders. */
 export function SideBar() {

@@ -2,7 +2,7 @@
 
 import type { ProgressJson } from "../api/types.gen";
 
-export type JobState = ProgressJson["state"];
+type JobState = ProgressJson["state"];
 
 /** Key of a job. */
 export function jobKey(job: ProgressJson): string {

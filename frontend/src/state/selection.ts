@@ -81,7 +81,7 @@ function sideOf(all: ReadonlyMap<string, Place>, token: string | undefined): str
  * Default counterpart of a span in Diff: the same rank of the run closest in time, recorded by the same profiler with
  * as many ranks; else the closest span of the same worker; else "".
  */
-export function counterpart(all: ReadonlyMap<string, Place>, span: string): string {
+function counterpart(all: ReadonlyMap<string, Place>, span: string): string {
   const from = all.get(span);
   if (!from) return "";
   const rest = [...all.values()].filter((place) => place.span.id !== span && place.span.format === from.span.format);

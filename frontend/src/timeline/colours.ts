@@ -108,7 +108,7 @@ export function mix(under: Rgb, over: Rgb, share: number): Rgb {
 }
 
 /** WCAG relative luminance, 0 to 1. */
-export function luminance(colour: Rgb): number {
+function luminance(colour: Rgb): number {
   const [red, green, blue] = colour.map((value) => {
     const part = value / 255;
     return part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;

@@ -41,7 +41,7 @@ interface Binding {
   shown?: string;
 }
 
-export const BINDINGS: readonly Binding[] = [
+const BINDINGS: readonly Binding[] = [
   { action: "zoomIn", code: "KeyW", shown: "W" },
   { action: "zoomIn", code: "ArrowUp", shown: "↑" },
   { action: "zoomOut", code: "KeyS", shown: "S" },

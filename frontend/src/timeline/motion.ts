@@ -23,14 +23,7 @@ export function viewAfterPress(view: View, action: HeldAction, fast: boolean, x:
 }
 
 /** The view after a key was held for another `ms`. */
-export function viewWhileHeld(
-  view: View,
-  action: HeldAction,
-  fast: boolean,
-  x: number,
-  width: number,
-  ms: number,
-): View {
+function viewWhileHeld(view: View, action: HeldAction, fast: boolean, x: number, width: number, ms: number): View {
   const seconds = (ms / 1000) * (fast ? FAST : 1);
   if (action === "zoomIn") return zoom(view, HOLD_ZOOM ** seconds, x);
   if (action === "zoomOut") return zoom(view, HOLD_ZOOM ** -seconds, x);

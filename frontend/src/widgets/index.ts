@@ -8,7 +8,7 @@ export { ExcessCard } from "./diagnosis/excess";
 export { Dialog } from "./dialog";
 export { Donut } from "./donut";
 export { type Part, partsCsv } from "./donut_parts";
-export { HBar } from "./hbar";
+
 export { type HeatCell, HeatMap } from "./heat_map";
 export { meaningName } from "./meaning";
 export { Pages } from "./pages";
@@ -18,25 +18,21 @@ export { Popover } from "./popover";
 export { ProblemList } from "./problem_list";
 export {
   ControlError,
-  countText,
-  Figures,
   JobControl,
-  JobLine,
   JobList,
   Pace,
   ProgressBar,
-  TotalsLine,
 } from "./progress";
 export { RangeChip, WITHIN } from "./range_chip";
 export { RowFacts } from "./row_facts";
 export { RowList } from "./row_list";
 export { RunProgress } from "./run_progress";
 export { Segments } from "./segments";
-export { type Option, Select } from "./select";
+export { Select } from "./select";
 export { SimulatedMark } from "./simulated";
 export { type BarPart, Legend, StackedBar, wholeOf } from "./stacked_bar";
 export { Empty, ErrorPanel, MissingList, ProblemBanner } from "./states";
-export type { Cell, Row, Where } from "./table/columnar";
+export type { Row, Where } from "./table/columnar";
 export { DataTable, type DataTableProps } from "./table/data_table";
 export type { Filter } from "./table/no_rows";
 export { Help } from "./tooltip";

@@ -5,7 +5,7 @@ import { usePrinting } from "../base/use_printing";
 import { t } from "../i18n";
 
 /** Items that a page shows. */
-export const PAGE_ITEMS = 50;
+const PAGE_ITEMS = 50;
 
 interface Props<T> {
   items: readonly T[];

@@ -92,7 +92,7 @@ export function JobControl({ jobs }: { jobs: readonly ProgressJson[] }) {
 }
 
 /** One job. `named`: with its rank, for lists of several. */
-export function JobLine({ job, named = false }: { job: ProgressJson; named?: boolean }) {
+function JobLine({ job, named = false }: { job: ProgressJson; named?: boolean }) {
   const what = job.file.split("/").pop() || t(`state.reading.${job.stage}`);
   const name = named ? t("progress.name", { rank: rankName(job.span), what }) : what;
   const figures = { done: job.bytes_done, total: job.bytes_total, rate: job.rate, left: job.eta_s };
@@ -131,7 +131,7 @@ function stateText(job: ProgressJson): string {
 }
 
 /** Total of several jobs in one line, with a button that cancels the rest. */
-export function TotalsLine({ jobs, label }: { jobs: readonly ProgressJson[]; label: string }) {
+function TotalsLine({ jobs, label }: { jobs: readonly ProgressJson[]; label: string }) {
   const totals = totalsOf(jobs);
   return (
     <div class="job" data-job="totals">

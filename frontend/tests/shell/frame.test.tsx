@@ -3,12 +3,12 @@ import { act } from "preact/test-utils";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { CatalogJson, SpanJson } from "../../src/api/types.gen";
 import { NoRuns } from "../../src/shell/no_runs";
-import { SummaryHint } from "../../src/shell/summaries";
 import { TopBar } from "../../src/shell/top_bar";
 import { catalog } from "../../src/state/catalog";
 import { setParams } from "../../src/state/params";
 import { selection } from "../../src/state/selection";
 import { Sides } from "../../src/views/diff/sides";
+import { SummaryHint } from "../../src/widgets/summaries";
 
 function span(id: string, simulated: boolean): SpanJson {
   const known = {

@@ -67,6 +67,7 @@ function distributed(over: Partial<DistributedJson>): DistributedJson {
   return {
     ranks: [],
     steps: [],
+    step_count: over.steps?.length ?? 0,
     period: "step",
     budgets: [],
     groups: [],
@@ -153,6 +154,8 @@ describe("ranks", () => {
       "-",
     ]);
     expect(ranks.chosenStep(distributed({ steps: ["5"] }), ranks.ALL_STEPS)).toBe("5");
+    // A sum over the first ones only would pass for the sum over all.
+    expect(ranks.chosenStep(distributed({ steps: ["5", "6"], step_count: 3 }), ranks.ALL_STEPS)).toBe("5");
   });
 });
 

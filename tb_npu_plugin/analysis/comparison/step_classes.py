@@ -55,18 +55,36 @@ class ClassDifference:
     """Sum of the differences up to this class."""
 
 
-def class_times(
-    step: Mapping[str, Optional[int]], kernels: Table | None, window: tuple[int, int] | None = None
-) -> ClassTimes:
-    """Classes of one step and device.
+@dataclass(frozen=True)
+class StepKernels:
+    """Kernels of steps, as parallel lists of steps.
 
-    step: its computing, communication_not_overlapped, free and, if separate, bubble, copying and waiting, ns.
-    kernels: the kernels of the step; None leaves computing undivided.
-    window: start and end, ns, of a computed step, whose kernels are all that run then; time outside does not count.
+    kernels: of all steps. rows: those of each step, ascending. windows: start and end, ns, of computed steps, shape (steps, 2):
+    their kernels are all that run then, and time outside does not count; None if steps were recorded.
+    """
+
+    kernels: Table
+    rows: Sequence[IntArray]
+    windows: Optional[IntArray] = None
+
+
+def class_times(steps: Sequence[Mapping[str, Optional[int]]], of: Optional[StepKernels]) -> list[ClassTimes]:
+    """Classes of each step and device.
+
+    steps: their computing, communication_not_overlapped, free and, if separate, bubble, copying and waiting, ns.
+    of: their kernels; None leaves computing undivided.
 
     Only exposed communication counts. If kernels compute concurrently, time belongs to the one that started first.
     """
-    exposed = step["communication_not_overlapped"]
+    if of is None:
+        return [_class_times(step, {}, {}) for step in steps]
+    found = _of_kernels(of, np.array([step.get(COPYING) is not None for step in steps], dtype=bool))
+    return [_class_times(step, *one) for step, one in zip(steps, found)]
+
+
+def _class_times(step: Mapping[str, Optional[int]], times: dict[str, int], calls: Mapping[str, float]) -> ClassTimes:
+    """Adds what kernels do not tell to the computing time by class."""
+    exposed, computing = step["communication_not_overlapped"], step["computing"]
     unknown = [name for name in (WAITING, BUBBLE) if step.get(name) is None and exposed]
     bubble, waiting = step.get(BUBBLE) or 0, step.get(WAITING) or 0
     parts = {
@@ -76,8 +94,12 @@ def class_times(
         BUBBLE: bubble,
         IDLE: step["free"],
     }
-    times, calls = _computing(step["computing"], step.get(COPYING) is not None, kernels, window)
-    complete = step["computing"] is not None and None not in parts.values()
+    rest = 0 if computing is None else computing - sum(times.values())
+    if rest and times and abs(rest) < ROUNDING:
+        times[max(times, key=times.__getitem__)] += rest
+    elif rest:
+        times[COMPUTING] = rest
+    complete = computing is not None and None not in parts.values()
     for name, time in parts.items():
         if time or (time == 0 and name == IDLE):
             times[name] = times.get(name, 0) + time
@@ -120,53 +142,50 @@ def by_class(baseline: ClassTimes, experimental: ClassTimes) -> list[ClassDiffer
     return out
 
 
-def _computing(
-    total: int | None, has_copying: bool, kernels: Table | None, window: tuple[int, int] | None
-) -> tuple[dict[str, int], dict[str, float]]:
-    """Computing time by class, summing to the given total; calls of all kernels, or of those that start in the
-    window."""
-    if kernels is None or not len(kernels):
-        return ({COMPUTING: total} if total else {}), {}
-    own = classes(kernels)
-    called = own if window is None else own[starts_in(kernels, window)]
-    calls = {CLASSES[kind]: float(count) for kind, count in enumerate(np.bincount(called).tolist()) if count}
-    chosen = (
-        known(kernels.ints("start_ns")) & known(kernels.ints("dur_ns")) & (is_computing(kernels) | is_copy(kernels))
+def _of_kernels(of: StepKernels, has_copying: NDArray[np.bool_]) -> list[tuple[dict[str, int], dict[str, int]]]:
+    """Of each step: computing time by class; calls of its kernels, of a computed step of those that start in it. All steps at
+    once: a capture may have 50,000. has_copying: steps whose copies are a part beside computing."""
+    count = len(of.rows)
+    rows = np.concatenate([np.zeros(0, dtype=np.int64), *of.rows])
+    step = np.repeat(np.arange(count), [len(one) for one in of.rows])
+    windows = None if of.windows is None else of.windows[step]
+    kind, start, dur = classes(of.kernels)[rows], of.kernels.ints("start_ns")[rows], of.kernels.ints("dur_ns")[rows]
+    is_called = (
+        np.ones(len(rows), dtype=bool) if windows is None else (windows[:, 0] <= start) & (start < windows[:, 1])
     )
-    if has_copying:
-        chosen &= own != CLASSES.index(COPYING)
-    start, dur = kernels.ints("start_ns")[chosen], kernels.ints("dur_ns")[chosen]
-    taken = np.zeros(len(CLASSES), dtype=np.int64)
-    np.add.at(taken, own[chosen], time_not_covered_before(start, start + dur, window))
-    times = {CLASSES[kind]: time for kind, time in enumerate(taken.tolist()) if time}
-    rest = 0 if total is None else total - sum(times.values())
-    if rest and times and abs(rest) < ROUNDING:
-        times[max(times, key=times.__getitem__)] += rest
-    elif rest:
-        times[COMPUTING] = rest
-    return times, calls
+    calls = np.zeros((count, len(CLASSES)), dtype=np.int64)
+    np.add.at(calls, (step[is_called], kind[is_called]), 1)
+    chosen = known(start) & known(dur) & (is_computing(of.kernels) | is_copy(of.kernels))[rows]
+    chosen &= ~(has_copying[step] & (kind == CLASSES.index(COPYING)))
+    start, step = start[chosen], step[chosen]
+    own = time_not_covered_before(start, start + dur[chosen], step, None if windows is None else windows[chosen])
+    times = np.zeros_like(calls)
+    np.add.at(times, (step, kind[chosen]), own)
+    return list(zip(_by_class(times), _by_class(calls)))
 
 
-def starts_in(kernels: Table, window: tuple[int, int]) -> NDArray[np.bool_]:
-    """Mask of the kernels that start in a window (start and end, ns)."""
-    start = kernels.ints("start_ns")
-    return (window[0] <= start) & (start < window[1])
+def _by_class(figures: IntArray) -> list[dict[str, int]]:
+    """Rows of figures of each class as dicts, without zeros."""
+    out: list[dict[str, int]] = [{} for _ in figures]
+    steps, kinds = np.nonzero(figures)
+    for step, kind, figure in zip(steps.tolist(), kinds.tolist(), figures[steps, kinds].tolist()):
+        out[step][CLASSES[kind]] = figure
+    return out
 
 
-def runs_in(kernels: Table, window: tuple[int, int]) -> NDArray[np.bool_]:
-    """Mask of the kernels that overlap a window."""
-    start, dur = kernels.ints("start_ns"), kernels.ints("dur_ns")
-    return known(start) & known(dur) & (start < window[1]) & (start + dur >= window[0])
-
-
-def time_not_covered_before(start: IntArray, end: IntArray, window: tuple[int, int] | None = None) -> IntArray:
-    """Part of each interval inside the window that no earlier interval covers, ns; sums to the length of the union."""
+def time_not_covered_before(
+    start: IntArray, end: IntArray, step: IntArray, windows: Optional[IntArray] = None
+) -> IntArray:
+    """Part of each interval inside its window that no earlier interval of its step covers, ns; sums to the length of the union."""
     out = np.zeros(len(start), dtype=np.int64)
-    order = np.argsort(start, kind="stable")
-    begin, until = start[order], end[order]
-    reach = np.maximum.accumulate(until) if len(until) else until
-    begin[1:] = np.maximum(begin[1:], reach[:-1])
-    if window is not None:
-        begin, until = np.clip(begin, *window), np.clip(until, *window)
+    order = np.lexsort((start, step))
+    begin, until, own = start[order], end[order], step[order]
+    bounds = [0, *(np.flatnonzero(np.diff(own)) + 1).tolist(), len(own)]
+    for low, high in zip(bounds, bounds[1:]):
+        reach = np.maximum.accumulate(until[low : high - 1])
+        np.maximum(begin[low + 1 : high], reach, out=begin[low + 1 : high])
+    if windows is not None:
+        low, high = windows[order].T
+        begin, until = np.clip(begin, low, high), np.clip(until, low, high)
     out[order] = np.maximum(until - begin, 0)
     return out

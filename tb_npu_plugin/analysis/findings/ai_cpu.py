@@ -90,4 +90,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return missing_column(run, RULE.id, "core")
 
 
-RULE = Rule("ai_cpu", "compute", find, missing)
+RULE = Rule("ai_cpu", "compute", find, missing, device="NPU")

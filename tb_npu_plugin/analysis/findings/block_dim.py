@@ -82,4 +82,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return found
 
 
-RULE = Rule("block_dim", "compute", find, missing)
+RULE = Rule("block_dim", "compute", find, missing, device="NPU")

@@ -66,4 +66,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return Unchecked(RULE.id, Message("unchecked.no_batches"), "") if waits and not micro_batches(run) else None
 
 
-RULE = Rule("bubble", "ranks", find, missing)
+RULE = Rule("bubble", "ranks", find, missing, needs_ranks=True, needs_training=True)

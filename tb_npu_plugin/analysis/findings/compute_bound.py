@@ -55,4 +55,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return missing_column(run, RULE.id, *COUNTERS)
 
 
-RULE = Rule("compute_bound", "compute", find, missing)
+RULE = Rule("compute_bound", "compute", find, missing, device="NPU")

@@ -102,4 +102,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return missing_table(run, RULE.id, "comm_bandwidth")
 
 
-RULE = Rule("contention", "communication", find, missing)
+RULE = Rule("contention", "communication", find, missing, device="NPU", needs_ranks=True)

@@ -7,4 +7,4 @@ from tb_npu_plugin.analysis.findings.idle import idle_rule
 from tb_npu_plugin.analysis.findings.late_launches import PREEMPTED
 
 _FIX = Fix("fix.core_binding.common", torch="fix.core_binding", mindspore="fix.core_binding.mindspore")
-RULE = idle_rule("core_binding", "host", (PREEMPTED,), "finding.core_binding", _FIX, "inferred")
+RULE = idle_rule("core_binding", "host", (PREEMPTED,), "finding.core_binding", _FIX, "inferred", device="NPU")

@@ -10,7 +10,7 @@ from tb_npu_plugin.analysis.comparison.excess import Excess
 from tb_npu_plugin.analysis.findings.causes import with_causes
 from tb_npu_plugin.analysis.findings.model import Finding, Part, Severity, Unchecked, severity_of
 from tb_npu_plugin.analysis.findings.pipeline import bubbles_of
-from tb_npu_plugin.analysis.findings.registry import RULES, inapplicable
+from tb_npu_plugin.analysis.findings.registry import RULES
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration
 from tb_npu_plugin.analysis.findings.verdict import RunVerdict, verdict_of
@@ -58,7 +58,7 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
     unchecked: list[Unchecked] = []
     for rule in RULES:
         try:
-            missing = inapplicable(rule, run) or rule.missing(run)
+            missing = rule.inapplicable(run) or rule.missing(run)
             found += rule.find(run) if missing is None else ()
         except Exception as error:  # a defect of one rule must not hide what the others find
             logger.exception("rule %s failed", rule.id)

@@ -76,4 +76,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return Unchecked(RULE.id, Message("unchecked.few_steps", count=steps, least=_LEAST_SHAPES), "schedule(active=3)")
 
 
-RULE = Rule("dynamic_shapes", "host", find, missing)
+RULE = Rule("dynamic_shapes", "host", find, missing, device="NPU")

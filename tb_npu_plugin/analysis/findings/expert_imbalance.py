@@ -98,4 +98,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return Unchecked(RULE.id, Message("unchecked.no_types"), LEVEL_1)
 
 
-RULE = Rule("expert_imbalance", "ranks", find, missing)
+RULE = Rule("expert_imbalance", "ranks", find, missing, device="NPU", needs_ranks=True)

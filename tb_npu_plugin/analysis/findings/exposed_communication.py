@@ -131,4 +131,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return missing_table(run, RULE.id, "comm_ops")
 
 
-RULE = Rule("exposed_communication", "communication", find, missing)
+RULE = Rule("exposed_communication", "communication", find, missing, needs_ranks=True)

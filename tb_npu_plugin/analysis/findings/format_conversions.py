@@ -111,4 +111,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return missing_column(run, RULE.id, "type")
 
 
-RULE = Rule("format_conversions", "compute", find, missing)
+RULE = Rule("format_conversions", "compute", find, missing, device="NPU")

@@ -85,4 +85,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return missing_column(run, RULE.id, "aic_total_cycles", "aiv_total_cycles", "total_cycles")
 
 
-RULE = Rule("frequency_drop", "compute", find, missing)
+RULE = Rule("frequency_drop", "compute", find, missing, device="NPU")

@@ -172,4 +172,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return missing_column(run, RULE.id, "type")
 
 
-RULE = Rule("fusion", "compute", find, missing)
+RULE = Rule("fusion", "compute", find, missing, device="NPU")

@@ -14,6 +14,7 @@ from tb_npu_plugin.analysis.findings.model import (
     Category,
     Confidence,
     ConfidenceKind,
+    Device,
     Evidence,
     Finding,
     Rule,
@@ -192,6 +193,7 @@ def idle_rule(
     text: str,
     fix: Union[Fix, Callable[[RunData, IdleCost], tuple[Message, ...]]],
     kind: ConfidenceKind = "measured",
+    device: Optional[Device] = None,
 ) -> Rule:
     """The rule about items whose time is known from launches. text: code of the finding; kind: "inferred" if they may have
     other explanations."""
@@ -204,7 +206,7 @@ def idle_rule(
         advice = fix.of(run) if isinstance(fix, Fix) else fix(run, found)
         return [finding_of(found, rule, category, message, advice, kind=kind)]
 
-    return Rule(rule, category, find, lambda run: missing_launches(run, rule))
+    return Rule(rule, category, find, lambda run: missing_launches(run, rule), device)
 
 
 def missing_trace(run: RunData, rule: str) -> Optional[Unchecked]:

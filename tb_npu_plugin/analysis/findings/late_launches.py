@@ -133,13 +133,23 @@ def _are_silent(timeline: Timeline, idle: DeviceIdle) -> NDArray[np.bool_]:
 
 
 def _follow(timeline: Timeline, idle: DeviceIdle) -> NDArray[np.bool_]:
-    """Whether the part follows a blocking synchronization in its gap, and would be gone without it: the host would launch
-    earlier by the time that it waited, at most."""
+    """Whether the part follows a blocking synchronization in its gap, and would be gone without synchronizations: the host would
+    be ahead by the time that it waited for a busy device so far, less the idle time that this saved already."""
     parts = idle.parts
-    ends = np.full(len(idle.gaps.start), np.iinfo(np.int64).max)
-    saved = np.zeros(len(ends), dtype=np.int64)  # by the call, less what is idle during it
-    rows = parts.cause == code_of("synchronization")
-    calls = parts.anchor[rows]
-    np.minimum.at(ends, parts.gap[rows], parts.end[rows])
-    np.add.at(saved, parts.gap[rows], _at(calls, timeline.rows.dur) - (parts.end[rows] - parts.start[rows]))
-    return np.asarray((parts.start >= ends[parts.gap]) & (parts.end - parts.start <= saved[parts.gap]))
+    out = np.zeros(len(parts.start), dtype=bool)
+    is_sync, is_late = parts.cause == code_of("synchronization"), parts.cause == code_of("host_late")
+    if not is_sync.any():
+        return out
+    took = _at(np.where(is_sync, parts.anchor, -1), timeline.rows.dur).tolist()
+    rows = zip((parts.end - parts.start).tolist(), parts.gap.tolist(), parts.anchor.tolist(), is_sync.tolist(), took)
+    lead, call_before, gap_before = 0, -1, -1
+    for at, (length, gap, call, is_own, dur) in enumerate(rows):
+        if is_own:
+            lead += (dur if call != call_before else 0) - length
+            call_before, gap_before = call, gap
+        elif is_late[at] and gap == gap_before:
+            out[at] = length <= lead
+            lead -= length if out[at] else 0
+        else:
+            lead = max(0, lead - length)
+    return out

@@ -68,4 +68,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return missing_column(run, RULE.id, *COUNTERS)
 
 
-RULE = Rule("memory_bound", "compute", find, missing)
+RULE = Rule("memory_bound", "compute", find, missing, device="NPU")

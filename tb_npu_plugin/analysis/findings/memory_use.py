@@ -160,9 +160,13 @@ def _missing_for_leak(run: RunData) -> Optional[Unchecked]:
 
 
 FRAGMENTATION = Rule(
-    "fragmentation", "memory", find_fragmentation, lambda run: _missing("fragmentation", run, "memory_record")
+    "fragmentation", "memory", find_fragmentation, lambda run: _missing("fragmentation", run, "memory_record"), "NPU"
 )
-LEAK = Rule("leak", "memory", find_leak, _missing_for_leak)
+LEAK = Rule("leak", "memory", find_leak, _missing_for_leak, "NPU")
 PEAK_HOLDERS = Rule(
-    "peak_holders", "memory", find_peak_holders, lambda run: _missing("peak_holders", run, "memory_record", "op_memory")
+    "peak_holders",
+    "memory",
+    find_peak_holders,
+    lambda run: _missing("peak_holders", run, "memory_record", "op_memory"),
+    "NPU",
 )

@@ -17,6 +17,7 @@ CostKind = Literal["measured", "upper bound"]
 ConfidenceKind = Literal["confirmed", "measured", "inferred"]
 #: "not_applicable": the run has no such device, one rank only, or no backward pass.
 UncheckedReason = Literal["not_recorded", "not_applicable"]
+Device = Literal["NPU", "GPU"]
 #: Part of a step that a finding would shorten. "waiting": for a late rank; "communication": the rest of it.
 Part = Literal["computing", "waiting", "communication", "bubble", "free", "preparing"]
 
@@ -134,12 +135,31 @@ class Rule:
     Attributes:
         find: Findings of a run.
         missing: What the rule lacks in a run; None if it can run.
+        device: The kind of device that it is about, or whose profilers alone write its files; None: all kinds.
+        needs_ranks: It says nothing about a run of one rank.
+        needs_training: It says nothing about a run without a backward pass.
     """
 
     id: str
     category: Category
     find: Callable[[RunData], Sequence[Finding]]
     missing: Callable[[RunData], Optional[Unchecked]]
+    device: Optional[Device] = None
+    needs_ranks: bool = False
+    needs_training: bool = False
+
+    def inapplicable(self, run: RunData) -> Optional[Unchecked]:
+        """Why there is nothing to check in a run; None if the rule applies."""
+        reason = None
+        if run.recorded.is_of_cpu:
+            reason = Message("unchecked.for_devices")
+        elif self.device is not None and self.device not in run.recorded.device_kinds:
+            reason = Message("unchecked.for_device", device=self.device)
+        elif self.needs_ranks and run.has_one_rank:
+            reason = Message("unchecked.for_ranks")
+        elif self.needs_training and not run.recorded.may_train:
+            reason = Message("unchecked.for_training")
+        return None if reason is None else Unchecked(self.id, reason, "", "not_applicable")
 
 
 def severity_of(finding: Finding, step_ns: int) -> Severity:

@@ -6,4 +6,4 @@ from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.idle import idle_rule
 
 _FIX = Fix("fix.operator_compile", torch="fix.operator_compile.torch")
-RULE = idle_rule("operator_compile", "host", ("compile",), "finding.operator_compile", _FIX)
+RULE = idle_rule("operator_compile", "host", ("compile",), "finding.operator_compile", _FIX, device="NPU")

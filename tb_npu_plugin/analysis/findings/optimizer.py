@@ -77,4 +77,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return Unchecked(RULE.id, Message("unchecked.no_operators"), "activities=[ProfilerActivity.CPU, ...]")
 
 
-RULE = Rule("optimizer", "compute", find, missing)
+RULE = Rule("optimizer", "compute", find, missing, device="NPU", needs_training=True)

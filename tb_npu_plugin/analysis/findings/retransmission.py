@@ -80,4 +80,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return missing_table(run, RULE.id, "comm_bandwidth")
 
 
-RULE = Rule("retransmission", "communication", find, missing)
+RULE = Rule("retransmission", "communication", find, missing, device="NPU", needs_ranks=True)

@@ -246,4 +246,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return Unchecked(RULE.id, Message("unchecked.no_links"), "profiler_level=ProfilerLevel.Level1")
 
 
-RULE = Rule("slow_link", "communication", find, missing)
+RULE = Rule("slow_link", "communication", find, missing, device="NPU", needs_ranks=True)

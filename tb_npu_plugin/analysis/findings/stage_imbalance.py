@@ -93,4 +93,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return Unchecked(RULE.id, Message("unchecked.no_stages"), "")
 
 
-RULE = Rule("stage_imbalance", "ranks", find, missing)
+RULE = Rule("stage_imbalance", "ranks", find, missing, needs_ranks=True)

@@ -252,4 +252,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return None if len(known) > 1 else Unchecked(RULE.id, Message("unchecked.no_step_times"), "")
 
 
-RULE = Rule("straggler", "ranks", find, missing)
+RULE = Rule("straggler", "ranks", find, missing, needs_ranks=True)

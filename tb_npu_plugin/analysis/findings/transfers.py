@@ -65,7 +65,9 @@ def packet_rule(
         message = Message(text, share=percent(use.share), time=duration(use.time), speed=speed(use.bandwidth))
         return [transfer_finding(made, run, use.span, message, use.lost, fix.of(run), Message(check))]
 
-    made = Rule(rule, "communication", find, lambda run: missing_table(run, rule, "comm_packets"))
+    made = Rule(
+        rule, "communication", find, lambda run: missing_table(run, rule, "comm_packets"), "NPU", needs_ranks=True
+    )
     return made
 
 

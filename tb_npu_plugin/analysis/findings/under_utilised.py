@@ -84,4 +84,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return missing_column(run, RULE.id, *COUNTERS)
 
 
-RULE = Rule("under_utilised", "compute", find, missing)
+RULE = Rule("under_utilised", "compute", find, missing, device="NPU")

@@ -138,4 +138,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return Unchecked(RULE.id, Message("unchecked.no_trace"), "profiler_level=ProfilerLevel.Level1")
 
 
-RULE = Rule("unprofiled_rank", "ranks", find, missing)
+RULE = Rule("unprofiled_rank", "ranks", find, missing, needs_ranks=True)

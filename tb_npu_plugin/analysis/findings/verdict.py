@@ -58,7 +58,8 @@ def _verdict(findings: Sequence[Finding], run: RunData) -> RunVerdict:
         text = Message("verdict.cpu" if run.recorded.is_of_cpu else "verdict.unknown")
         return RunVerdict("unknown", None, "unknown", text, text, 0, None)
     judgement, costly = run.judgement, _costly(findings, run)
-    most = costly[0] if costly else None
+    # The ledger holds all losses of the step: of a healthy run, only what is inside computing can exceed them.
+    most = next((one for one in costly if judgement.kind != "healthy" or one.part == "computing"), None)
     explaining = next((one for one in costly if _is_about(one, judgement)), None)
     loss = 0 if judgement.entry is None else judgement.entry.ns
     is_larger = most is not None and most.cost_ns >= loss and most is not explaining
@@ -72,7 +73,7 @@ def _verdict(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     if run.unjudged:
         text = Message("verdict.unjudged", ranks=", ".join(run.unjudged))
         return RunVerdict("unexplained", ledger, "unexplained", text, text_of([text, parts]), 0, 0.0)
-    if any(one.cost_ns >= SEVERITIES[-1][1] * run.step_ns for one in findings if not one.causes):
+    if not costly and any(one.cost_ns >= SEVERITIES[-1][1] * run.step_ns for one in findings if not one.causes):
         text = Message("verdict.short", step=step)
     else:
         least = min(one.total("computing") / one.window_ns for one in run.ledgers if one.window_ns > 0)

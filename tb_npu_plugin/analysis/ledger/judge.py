@@ -12,6 +12,7 @@ from tb_npu_plugin.analysis.ledger.chains import Chains
 from tb_npu_plugin.analysis.ledger.model import Entry, RankLedger
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.communication import RunCommunication
+from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
 
 #: A run is healthy if, on each rank, all losses together and each loss alone are below these shares of the step.
 HEALTHY_LOSSES, HEALTHY_LOSS = 0.1, 0.05
@@ -170,16 +171,16 @@ def _culprits(
     stages for itself, as it neither waited nor communicated.
 
     Args:
-        noise: Waits that name no rank, ns.
+        noise: Waits of one rank per step that name no other, ns.
     """
-    by_rank: Counter[int] = Counter()
     by_stage: Counter[int] = Counter()
     unknown: set[Optional[int]] = set()  # stages with ranks whose kernels have no times
     ranks = [line.span.capture.rank for line in run.lines]
+    of_line: list[Counter[int]] = [Counter() for _ in ranks]
     stage_of = {line.span.capture.rank: pipeline_stage(line.span.capture) for line in run.lines}
     has_stages = len({*stage_of.values()}) > 1
     is_whole = len(run.profiled) == run.world_size
-    for waiting, waits in zip(ranks, chains.of_line):
+    for waiting, waits, own in zip(ranks, chains.of_line, of_line):
         for (_, rank, kind), time in (end for ends in waits.values() for end in ends.items()):
             if kind == "error":
                 continue
@@ -191,12 +192,16 @@ def _culprits(
                 unknown.add(stage)
             # Other stages wait for all ranks of a stage in turn: these compare only if all that wait are profiled.
             elif rank is not None and (is_whole or stage in (None, stage_of[waiting]) or kind == "idle"):
-                by_rank[rank] += time
+                own[rank] += time
+    by_rank = sum(of_line, Counter[int]())
     longer = {rank: time - _of_peers(rank, by_rank, stage_of) for rank, time in by_rank.items()}
     worst = max(longer.values(), default=0)
     found = sorted((rank for rank in longer if longer[rank] >= _SECOND * worst), key=lambda rank: -longer[rank])
+    # A sum over many ranks and steps proves nothing: one rank must wait for it for longer than for its peers.
+    held = max((own[found[0]] - _of_peers(found[0], own, stage_of) for own in of_line), default=0) if found else 0
+    steps = max((len(averaged_of_span(line.span, line.steps)) for line in run.lines), default=1)
     is_resolved = chains.unresolved_ns < _SECOND * worst  # else that rank may be the culprit, or wait itself
-    culprits = tuple(found) if worst >= noise and len(found) <= _MOST_CULPRITS and is_resolved else ()
+    culprits = tuple(found) if held >= steps * noise and len(found) <= _MOST_CULPRITS and is_resolved else ()
     stand_out = culprits and not {stage_of.get(rank) for rank in culprits} & unknown
     return culprits, None if stand_out else _stage_of(by_stage, sum(chains.total.values()), ledgers)
 

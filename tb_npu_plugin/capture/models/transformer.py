@@ -115,7 +115,7 @@ class _Stage:
     """Builds the program of one pipeline stage."""
 
     def __init__(self, model: Transformer, stage: int, length: int, program: Program) -> None:
-        self._model, self._p, self._length = model, program, length
+        self._p, self._length = program, length
         self._shape, self._layout, self._faults = model.shape, model.layout, model.faults
         self._first, self._last = stage == 0, stage == model.layout.pp - 1
         self._stage, self._layers = stage, model.layers(stage)

@@ -89,7 +89,7 @@ def test_a_straggler_is_shown_while_the_others_wait(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(RunCommunication, "longest_hold", lambda self, span: Hold("7", 5, 9) if span == "s0" else None)
     distributed, trace = straggler.find(run)[0].evidence
     assert (distributed.view, distributed.step) == ("distributed", "7")
-    assert (trace.view, trace.span, trace.start_ns, trace.end_ns) == ("trace", "s0", 5, 9)
+    assert (trace.view, trace.span, trace.start_ns, trace.end_ns, trace.step) == ("trace", "s0", 5, 9, "7")
 
 
 def test_a_run_without_data_is_neither_healthy_nor_ill() -> None:
@@ -159,6 +159,13 @@ COST = Finding(
 )
 def test_no_time_is_at_stake_twice(findings: list[Finding], expected: float) -> None:
     assert at_stake(findings, run_of([], step_ns=100 * MS)) == expected * MS
+
+
+@pytest.mark.parametrize(
+    ("cost_ns", "expected"), [(5 * MS, "high"), (5 * MS - 1, "medium"), (3 * MS, "medium"), (3 * MS - 1, "low")]
+)
+def test_a_severity_begins_at_its_share_of_the_step(cost_ns: int, expected: str) -> None:
+    assert severity_of(replace(COST, cost_ns=cost_ns), 100 * MS) == expected
 
 
 def test_idle_time_of_short_steps_is_low() -> None:
@@ -233,6 +240,16 @@ def test_slow_links(links: list[Link], expected: list[tuple[int, int]]) -> None:
     found = slow_link.find(run_of([], links=links))
     assert [one.subject.link for one in found] == expected
     assert all(one.cost_ns == round(one.cost_ns) > 0 for one in found)
+
+
+def test_the_surest_slow_link_between_two_ranks_is_named() -> None:
+    sent = ((2, 1, 1.0), (0, 3, 10.0))  # slower yet, but known only by the usual bandwidth
+    sends = [
+        replace(LINK, op_type="send", src_rank=src, dst_rank=dst, time_ns=round(100 * MS / speed))
+        for src, dst, speed in sent
+    ]
+    (found,) = slow_link.find(run_of([], links=[*mesh((2, 1, 2.5)), *sends]))
+    assert found.confidence.kind == "measured"
 
 
 @pytest.mark.parametrize(("op_type", "expected"), [("allReduce", 30), ("receive", 60)])

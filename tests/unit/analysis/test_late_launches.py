@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from tb_npu_plugin.analysis.findings import conjectured_gc, core_binding, late_launches
 from tb_npu_plugin.analysis.findings.late_launches import AFTER_SYNC, PREEMPTED, SILENT
 from tb_npu_plugin.analysis.findings.run_data import RunData
+from tb_npu_plugin.analysis.idle.model import Parts, code_of
 from tests.support.idle import GC, SYNC, US, Slice, idle_span
 
 LAUNCHES: tuple[Slice, ...] = tuple(("CANN", 7, "Node@launch", at, 1) for at in (10, 20, 30, 40, 50))
@@ -80,3 +82,24 @@ def test_a_launch_call_that_stands_still_is_preempted() -> None:
     assert found.cost_of(PREEMPTED) == 800 * US
     vars(run).update(step_ns=1000 * US, step_count=1)
     assert [one.cost_ns for one in core_binding.RULE.find(run)] == [800 * US]
+
+
+def test_a_lead_that_synchronizations_cost_counts_in_later_gaps() -> None:
+    """Each alone waited for less than the gap behind it: the host was called late, although it waited for longer altogether."""
+    late, sync, other = (code_of(cause) for cause in ("host_late", "synchronization", "dependency"))
+    calls = {0: 30, 1: 25, 2: 60}  # slice: how long it took
+
+    def follow(*rows: tuple[int, int, int, int]) -> list[bool]:
+        length, gap, cause, anchor = (np.array(column) for column in zip(*rows))
+        end = np.cumsum(length) + 100 * gap
+        idle: Any = SimpleNamespace(parts=Parts(end - length, end, gap, cause.astype(np.int8), anchor))
+        timeline = SimpleNamespace(rows=SimpleNamespace(dur=np.array(list(calls.values()))))
+        return late_launches._follow(timeline, idle).tolist()
+
+    first, second = ((5, 0, sync, 0), (40, 0, late, -1)), ((5, 1, sync, 1), (40, 1, late, -1))
+    assert follow(*first) == [False, False]
+    assert follow(*first, *second) == [False, False, False, True]  # 25 + 20 of 40
+    assert follow(*first, (9, 1, other, -1), *second) == [False] * 5  # 25 - 9 + 20
+    assert follow(*first, (40, 2, late, -1), *second) == [False] * 5  # late without one: the lead is used up
+    assert follow((5, 0, sync, 2), (40, 0, late, -1), *second) == [False, True, False, False]  # 55 - 40 + 20
+    assert follow((5, 0, sync, 2), (9, 0, other, -1), (5, 1, sync, 2), (45, 1, late, -1)) == [False] * 4  # one call

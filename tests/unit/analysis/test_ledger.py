@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tb_npu_plugin.analysis.findings.diagnose import diagnose
+from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Subject
 from tb_npu_plugin.analysis.findings.run_data import RunData
+from tb_npu_plugin.analysis.findings.verdict import verdict_of
+from tb_npu_plugin.analysis.ledger.chains import Chains
+from tb_npu_plugin.analysis.ledger.judge import _culprits
+from tb_npu_plugin.analysis.run.chains import End, Ends
+from tb_npu_plugin.analysis.run.communication import RunCommunication
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
 from tests.support.span import TestSpan, table_of
 
@@ -100,6 +108,47 @@ def test_only_what_loses_little_is_healthy(idle: int, rule: str, has_kernels: bo
     assert found.verdict.rule == rule
     assert ("Cannot be judged" in found.verdict.message) == (rule == "unexplained")
     assert ("trace_view.json" in found.verdict.message) == (idle > 5)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "steps", "wait_ms", "culprits"), [(2, 1, 6, (0,)), (2, 4, 6, (0,)), (2, 4, 2, ()), (30, 1, 2, ())]
+)
+def test_small_waits_of_many_ranks_and_steps_name_nobody(
+    ranks: int, steps: int, wait_ms: int, culprits: tuple[int, ...]
+) -> None:
+    """Their sum was compared with what is noise in one step of one rank: 64 ranks of a pipeline had a culprit without a fault."""
+    step = {
+        "computing": 90 * MS,
+        "communication_not_overlapped": 10 * MS,
+        "overlapped": 0,
+        "free": 0,
+        "stage": 100 * MS,
+    }
+    table = table_of("step_trace", [{"step": str(at), **step} for at in range(steps)])
+    run = RunCommunication([TestSpan({"step_trace": table}, Capture(rank=at)) for at in range(ranks)])
+    ends = Ends({End(0, 0, "computing"): steps * wait_ms * MS})
+    chains = Chains([{}, *({("collective", 0): ends} for _ in range(ranks - 1))])
+    assert _culprits(run, [], chains, 5 * MS)[0] == culprits
+
+
+def test_a_finding_of_a_healthy_run_is_no_loss_of_its_step() -> None:
+    """The idle time of law 8 in other words: sglang_decode was healthy by its kind and host-bound by its sentence."""
+    finding = Finding(
+        "host_bound",
+        "host",
+        Subject(0),
+        Message("verdict.unknown"),
+        4 * MS,
+        "upper bound",
+        "free",
+        Confidence("measured"),
+    )
+    inside = replace(finding, rule="optimizer", part="computing")
+    run = RunData(ranks_of((96, 0, 4), (96, 0, 4)))
+    assert run.judgement.kind == "healthy"
+    assert verdict_of([finding], run).rule == "healthy"
+    assert "Healthy" in verdict_of([finding], run).message
+    assert verdict_of([finding, inside], run).rule == "optimizer"
 
 
 def ranks_of(*parts: tuple[int, int, int]) -> list[TestSpan]:

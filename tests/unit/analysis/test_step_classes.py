@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Optional
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.analysis.comparison import diff
-from tb_npu_plugin.analysis.comparison.step_classes import by_class, class_times, mean_classes
+from tb_npu_plugin.analysis.comparison.step_classes import (
+    ClassTimes,
+    StepKernels,
+    by_class,
+    class_times,
+    mean_classes,
+)
 from tb_npu_plugin.analysis.kernels.meaning import CLASSES, classes
 from tb_npu_plugin.analysis.steps import partition as steps
 from tb_npu_plugin.schema import kineto
@@ -28,9 +35,14 @@ def parts(computing: int | None, exposed: int | None, free: int | None, **more: 
     return {"computing": computing, "communication_not_overlapped": exposed, "free": free, "bubble": None, **more}
 
 
+def of_one(step: Parts, table: Table | None) -> ClassTimes:
+    (found,) = class_times([step], None if table is None else StepKernels(table, [np.arange(len(table))]))
+    return found
+
+
 def test_every_moment_counts_once() -> None:
     """Overlapped communication entered in full, and so did kernels that ran at the same time."""
-    found = class_times(
+    found = of_one(
         parts(100, 20, 30),
         kernels(("MatMulV2", "AI_CORE", 0, 60), ("Add", "AIV", 40, 60), ("hcom_allReduce_", "HCCL", 50, 70)),
     )
@@ -41,25 +53,25 @@ def test_every_moment_counts_once() -> None:
 
 def test_bubble_is_taken_out_of_communication_and_copying_is_a_part() -> None:
     rows = kernels(("MatMulV2", "AI_CORE", 0, 60), ("Memcpy", kineto.MEMCPY_KIND, 60, 10))
-    found = class_times(parts(60, 50, 5, bubble=40, copying=10), rows)
+    found = of_one(parts(60, 50, 5, bubble=40, copying=10), rows)
     assert found.times == {"matmul": 60, "copying": 10, "communication": 10, "bubble": 40, "idle": 5}
 
 
 def test_waiting_is_taken_out_of_communication_without_the_bubble() -> None:
-    found = class_times(parts(60, 50, 5, bubble=40, waiting=8), None)
+    found = of_one(parts(60, 50, 5, bubble=40, waiting=8), None)
     assert found.times == {"computing": 60, "communication": 2, "waiting": 8, "bubble": 40, "idle": 5}
-    assert class_times(parts(60, 50, 5, bubble=40, waiting=80), None).total == 115
+    assert of_one(parts(60, 50, 5, bubble=40, waiting=80), None).total == 115
 
 
 def test_rounding_of_a_file_makes_no_class_but_missing_kernels_do() -> None:
     rows = kernels(("MatMulV2", "AI_CORE", 0, 60_000))
-    assert class_times(parts(60_019, 0, 0), rows).times == {"matmul": 60_019, "idle": 0}
-    assert class_times(parts(90_000, 0, 0), rows).times == {"matmul": 60_000, "computing": 30_000, "idle": 0}
-    assert class_times(parts(90_000, 0, 0), None).times == {"computing": 90_000, "idle": 0}
+    assert of_one(parts(60_019, 0, 0), rows).times == {"matmul": 60_019, "idle": 0}
+    assert of_one(parts(90_000, 0, 0), rows).times == {"matmul": 60_000, "computing": 30_000, "idle": 0}
+    assert of_one(parts(90_000, 0, 0), None).times == {"computing": 90_000, "idle": 0}
 
 
 def test_idle_is_left_out_unless_both_sides_know_their_step() -> None:
-    whole, partial = class_times(parts(1, 2, 3), None), class_times(parts(1, 2, None), None)
+    whole, partial = of_one(parts(1, 2, 3), None), of_one(parts(1, 2, None), None)
     assert partial.total is None
     assert [entry.id for entry in by_class(whole, whole)] == ["computing", "communication", "idle"]
     assert [entry.id for entry in by_class(whole, partial)] == ["computing", "communication"]
@@ -86,7 +98,7 @@ def test_classes_sum_to_the_step_exactly(
         for rows in side:
             table = kernels(*((kind, "HCCL" if kind[0] == "h" else "AI_CORE", at, dur) for kind, at, dur in rows))
             step = vars(steps.from_kernels(table)[0])
-            times.append(class_times(step, table))
+            times.append(of_one(step, table))
             assert times[-1].total == step["stage"]
             assert "computing" not in times[-1].times  # all of it is explained by kernels
         sides.append(mean_classes(times, len(times)))

@@ -122,6 +122,9 @@ def test_a_file_still_being_written_is_shown_said_and_read_again_when_it_has_set
     span = library.open(place)
     assert span.rows("kernels") == 2
     assert [(problem.code, problem.severity) for problem in span.problems] == [("still_written", "info")]
+    with monkeypatch.context() as settled:
+        settled.setattr(stages, "SETTLED_AFTER", 0)
+        assert library.status(place, "tables").state == "new", "though neither size nor time changed"
 
     kernels = folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv"
     kernels.write_bytes((KERNELS + "8,aclnnSub_Sub,Sub,AI_VECTOR_CORE,1736408883704900.000,1,0,8\r\n").encode())

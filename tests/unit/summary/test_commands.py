@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_npu_plugin.cli_summary import mirror_folder, profile_steps
+from tb_npu_plugin.cli.summary import mirror_folder, profile_steps
 from tb_npu_plugin.discovery.watch import Watcher, scan_once
 from tb_npu_plugin.service.catalog import SummariesJson, catalog
 from tb_npu_plugin.store.cache.disk import Cache

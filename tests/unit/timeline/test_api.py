@@ -97,6 +97,15 @@ def test_search_is_by_start_and_counts_all(timeline: Timeline) -> None:
     assert (none["total"], none["hits"], [part["total"] for part in none["parts"]]) == (0, [], [0])
 
 
+def test_only_so_many_members_are_counted(timeline: Timeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    def total() -> int:
+        return int(ask(timeline, "members", name="aten::add_", t0=0, t1=300_000)["total"])
+
+    every = total()
+    monkeypatch.setattr("tb_npu_plugin.store.timeline.slice_list.MAX_ROW", every - 1)
+    assert total() == every - 1
+
+
 def test_search_near_a_moment(timeline: Timeline) -> None:
     def hits(near: int) -> tuple[int, list[int]]:
         answer: Any = ask(timeline, "search", q="add", limit=2, near=near)

@@ -13,8 +13,9 @@ from tb_npu_plugin.analysis.steps.iterations import TimeBetween, time_between
 from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.schema.serving import ENGINES
 from tb_npu_plugin.schema.torch_npu_csv import STEP_START
-from tb_npu_plugin.views import overview, step_trace
+from tb_npu_plugin.views import distributed, overview, step_trace, trace_ranks
 from tb_npu_plugin.views.base import ViewInput
+from tb_npu_plugin.views.steps import MOST_STEPS
 from tb_npu_plugin.views.tables_json import inline_tables
 from tests.support.cli import run, shown
 from tests.support.span import TestSpan, table_of
@@ -74,7 +75,10 @@ def test_percentiles_are_by_phase_and_requests(captures: list[Path]) -> None:
 
 @pytest.mark.parametrize("view", ["overview", "kernel", "distributed"])
 def test_views_say_that_their_steps_are_iterations(captures: list[Path], view: str) -> None:
-    assert shown(view, captures[0])["data"]["period"] == "iteration"
+    answer = shown(view, captures[0])
+    assert answer["data"]["period"] == "iteration"
+    titles = [one["title"] for table in answer["tables"].values() for one in table["columns"] if one["key"] == "step"]
+    assert set(titles) <= {"Iteration"} and (titles or view == "overview")
 
 
 def test_the_verdict_is_of_one_phase_and_speaks_of_iterations(captures: list[Path]) -> None:
@@ -186,12 +190,19 @@ def test_fifty_thousand_iterations_fit_into_a_bounded_answer() -> None:
             ),
         }
     )
-    for view in (overview, step_trace):
+    for view in (overview, step_trace, distributed, trace_ranks):
         result = view.build(ViewInput([span], {}))
         assert len(encode_json({**result.data, "tables": inline_tables("", result)})) < 2_000_000, view
         if view is overview:
-            assert (len(result.data["steps"]), result.data["step_count"]) == (overview.MOST_STEPS, count)
-        else:
+            assert (len(result.data["steps"]), result.data["step_count"]) == (MOST_STEPS, count)
+        elif view is distributed:
+            assert (
+                [one["step"] for one in result.data["budgets"]]
+                == result.data["steps"]
+                == numbers[: distributed.MOST_BUDGETS]
+            )
+            assert result.data["step_count"] == count
+        elif view is step_trace:
             trend = {one["step"]: one["total_ns"] for one in result.data["steps"]}
             assert trend[str(slowest)] == 90_000_000 and trend["0"] == 1_000_000
             assert len(result.tables["steps"].table) == count == result.data["averaged"]["count"]
@@ -199,3 +210,11 @@ def test_fifty_thousand_iterations_fit_into_a_bounded_answer() -> None:
             assert p99 == sorted(times)[count * 99 // 100 - 1]
             chosen = step_trace.build(ViewInput([span], {"step": "777"})).data
             assert chosen["chosen"] == "777" in [one["step"] for one in chosen["steps"]]
+    for view in (overview, distributed):
+        sent = [
+            one if view is distributed else one["step"]
+            for one in view.build(ViewInput([span], {"step": "777"})).data["steps"]
+        ]
+        linked = view.build(ViewInput([span], {"step": "40000"})).data["steps"]
+        assert [one if view is distributed else one["step"] for one in linked] == [*sent, "40000"]
+    assert len(distributed.build(ViewInput([span], {"all": "1"})).data["budgets"]) == count

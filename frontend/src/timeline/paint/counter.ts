@@ -20,7 +20,7 @@ export function counterSeries(scene: Scene, item: TrackItem): CounterSeries[] {
 }
 
 /** Largest value, drawn at full height; 0 if no value is positive. */
-export function counterTop(item: TrackItem, series: readonly CounterSeries[]): number {
+function counterTop(item: TrackItem, series: readonly CounterSeries[]): number {
   if (item.thread.max_value !== null && item.thread.max_value > 0) return item.thread.max_value;
   let top = 0;
   for (const { max } of series) for (const value of max) top = Math.max(top, value);

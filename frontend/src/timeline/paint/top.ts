@@ -17,7 +17,7 @@ import { stepPlaces } from "./steps";
 import { TextFitter } from "./text";
 
 export const MINIMAP_HEIGHT = 22;
-export const RULER_HEIGHT = 22;
+const RULER_HEIGHT = 22;
 export const TOP_HEIGHT = MINIMAP_HEIGHT + RULER_HEIGHT;
 const LANE_TOP = 3;
 /** Largest width of a mark's name. */

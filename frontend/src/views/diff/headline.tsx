@@ -47,10 +47,7 @@ function stepCount(count: number): string {
 }
 
 /** Number of steps in the mean: "mean of 5 steps", or "mean of 5 → 4 steps". */
-export function averagedOf(
-  { baseline_count: before, experimental_count: after }: DiffStepJson,
-  period: Period,
-): string {
+function averagedOf({ baseline_count: before, experimental_count: after }: DiffStepJson, period: Period): string {
   return tOf(period, "diff.averaged", { count: before === after ? before : `${before} → ${after}` });
 }
 

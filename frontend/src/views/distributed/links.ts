@@ -6,7 +6,7 @@ export type Figure = "bandwidth" | "size_bytes" | "time_ns" | "transport";
 export const FIGURES: readonly Figure[] = ["bandwidth", "size_bytes", "time_ns", "transport"];
 
 /** Transport of traffic within one device: uses no link, about twenty times as fast. */
-export const LOCAL = "LOCAL";
+const LOCAL = "LOCAL";
 
 /** All traffic from one rank to another in the chosen step, group and operator type. */
 export interface LinkCell {

@@ -30,10 +30,13 @@ export const NO_STEP = "-";
 /** A step as an option and in the URL. */
 export const stepId = (step: string | null) => step ?? NO_STEP;
 
+/** Whether there is a sum over several steps: not if only the first ones are here. */
+export const hasAllSteps = ({ steps, step_count }: DistributedJson) => steps.length > 1 && steps.length === step_count;
+
 /** The chosen step if it exists, else the first. */
 export function chosenStep(data: DistributedJson, wanted: string): string {
   const ids = data.steps.map(stepId);
-  if (wanted === ALL_STEPS && ids.length > 1) return ALL_STEPS;
+  if (wanted === ALL_STEPS && hasAllSteps(data)) return ALL_STEPS;
   return ids.includes(wanted) ? wanted : (ids[0] ?? NO_STEP);
 }
 

@@ -1,5 +1,7 @@
+import { useState } from "preact/hooks";
 import type { Query } from "../../api/client";
 import type { DistributedJson, TableJson, ViewJson } from "../../api/types.gen";
+import * as format from "../../base/format";
 import { type Period, t, tOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { freshJobs } from "../../state/progress";
@@ -32,7 +34,9 @@ import { Trajectory } from "./trajectory";
 
 /** All ranks of a run: steps, communication, links. */
 export function DistributedView({ selection }: ViewProps) {
+  const [linked] = useState(() => param("d.step"));
   const view = useView<DistributedJson>("distributed", {
+    step: linked || undefined,
     run: selection.run,
     span: selection.span,
     within: param(WITHIN),
@@ -172,7 +176,7 @@ function RunBar({ data, answer, step, isLongestFirst }: BarProps) {
   const missing = counts.missing - jobs.filter((job) => job.state === "cancelled").length;
   const named = (id: string) => ({ id, label: stepName(id, data.period) });
   const options = data.steps.map((name) => named(ranks.stepId(name)));
-  const all = options.length > 1 ? [named(ranks.ALL_STEPS)] : [];
+  const all = ranks.hasAllSteps(data) ? [named(ranks.ALL_STEPS)] : [];
   const size = data.world_size;
   return (
     <div class="row">
@@ -183,6 +187,14 @@ function RunBar({ data, answer, step, isLongestFirst }: BarProps) {
           value={step}
           onChange={(id) => setParams({ "d.step": id, "d.rank": null })}
         />
+      )}
+      {data.steps.length < data.step_count && (
+        <span>
+          {tOf(data.period, "distributed.steps.first", {
+            shown: format.integer(data.steps.length),
+            count: format.integer(data.step_count),
+          })}
+        </span>
       )}
       {data.ranks.length > ORDER_FROM && (
         <Segments

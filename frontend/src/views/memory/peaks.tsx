@@ -33,7 +33,7 @@ export function Peaks({ data, baseNs, onMoment }: Props) {
 const isNoDevice = (key: string) => key !== "device";
 
 /** The peaks as a table, for sorting and export. */
-export function peaksTable(peaks: readonly MemoryPeakJson[]): TableJson {
+function peaksTable(peaks: readonly MemoryPeakJson[]): TableJson {
   const columns: ColumnJson[] = [text("component", t("memory.component")), text("device", t("memory.device"))];
   for (const metric of METRICS) {
     const doc = t(`memory.${metric}.help`);

@@ -50,7 +50,7 @@ const PALETTE: readonly string[] = [
   "var(--c-pink)",
 ];
 
-export function componentColor(component: string, index: number): string {
+function componentColor(component: string, index: number): string {
   return COMPONENT_COLORS[component] ?? PALETTE[index % PALETTE.length] ?? "var(--c-free)";
 }
 
@@ -133,7 +133,7 @@ export function valueAt(series: Series, moment: number): number | null {
 }
 
 /** Number of entries at or before `moment`. */
-export function upperBound(time: readonly number[], moment: number): number {
+function upperBound(time: readonly number[], moment: number): number {
   let low = 0;
   let high = time.length;
   while (low < high) {

@@ -12,7 +12,7 @@ const TOPS = [3, 4, 5, 6, 7];
 const TOP = 5;
 
 /** The shown donuts: all four on a wide page, else those of self time. */
-export function useCharts(): { charts: string; metrics: readonly Metric[]; isWide: boolean } {
+function useCharts(): { charts: string; metrics: readonly Metric[]; isWide: boolean } {
   const isWide = useMedia(WIDE);
   const charts = CHARTS.find((id) => id === param("operator.charts")) ?? (isWide ? "all" : "self");
   return { charts, isWide, metrics: METRICS.filter((metric) => charts === "all" || metric.endsWith(charts)) };

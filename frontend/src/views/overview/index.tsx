@@ -1,7 +1,9 @@
+import { useState } from "preact/hooks";
 import type { OverviewJson, ViewJson } from "../../api/types.gen";
 import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
 import { workerName } from "../../state/catalog";
+import { param } from "../../state/params";
 import { freshJobs } from "../../state/progress";
 import { isActive } from "../../state/reading";
 import { place } from "../../state/selection";
@@ -21,7 +23,8 @@ addStyle(css);
 
 /** Overview: ledger of the step, capture settings, top kernels and operators, missing data. */
 function OverviewView({ selection }: ViewProps) {
-  const view = useView<OverviewJson>("overview", { span: selection.span });
+  const [linked] = useState(() => param("overview.step"));
+  const view = useView<OverviewJson>("overview", { span: selection.span, step: linked || undefined });
   const diagnosis = useDiagnosis(selection.run);
   const ledgers = diagnosis.data?.ledgers ?? [];
   return (

@@ -3,7 +3,7 @@
 import type { RunJson } from "../../api/types.gen";
 
 /** Time in which ranks of a role run tasks, ns after the start of the first role. span: one of its captures. */
-export interface RoleBar {
+interface RoleBar {
   start: number;
   end: number;
   span: string;

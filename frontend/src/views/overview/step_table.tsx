@@ -7,7 +7,7 @@ import { partTitle } from "../../widgets/parts";
 
 interface Props {
   steps: readonly StepJson[];
-  /** Number of steps of the capture; `steps` are its first. */
+  /** Number of steps of the capture; `steps` are its first, and the linked one. */
   count: number;
   isComputed: boolean;
   period: Period;

@@ -45,7 +45,7 @@ export function lanesOf(reduces: readonly Reduce[]): Lane[] {
 }
 
 /** Relative difference of two figures; null if unknown. */
-export function differs(value: number | null, from: number | null | undefined): number | null {
+function differs(value: number | null, from: number | null | undefined): number | null {
   return value === null || !from ? null : value / from - 1;
 }
 

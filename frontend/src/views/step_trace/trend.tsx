@@ -126,7 +126,7 @@ function Plot({ steps, values, x, y, unit, mean, shown, color, width }: PlotProp
 }
 
 /** A line through the known values, broken at unknown ones. */
-export function linePath(
+function linePath(
   values: readonly (number | null)[],
   x: (index: number) => number,
   y: (value: number) => number,

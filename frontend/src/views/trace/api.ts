@@ -36,7 +36,7 @@ import { type CollectiveTasks, placeCollective } from "./selection/collective";
 export type Grouping = "name_row" | "name" | "row" | "rank";
 
 /** Hits per answer; further ones are loaded when the user steps to them. */
-export const SEARCH_LIMIT = 10_000;
+const SEARCH_LIMIT = 10_000;
 
 /**
  * The timeline of one reading of a trace, and those of other ranks on the page. If the server has a newer reading,

@@ -200,7 +200,7 @@ def test_inside_a_script(tmp_path: Path) -> None:
 @pytest.mark.full
 def test_two_processes_build_once_and_what_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    build = [sys.executable, "-m", "tb_npu_plugin.cli", "build-device"]
+    build = [sys.executable, "-m", "tb_npu_plugin", "build-device"]
     first = start(
         [sys.executable, "-c", "from tb_npu_plugin.cli import main; main()", "build-device"],
         tmp_path,

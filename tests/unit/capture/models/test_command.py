@@ -228,7 +228,7 @@ def test_a_killed_writing_process_leaves_no_partial_result(tmp_path: Path, monke
 def test_sigkill_leaves_no_process_and_no_partial_result(tmp_path: Path) -> None:
     """SIGKILL, which it cannot see. Its processes share its output, which ends with the last of them."""
     arguments = ["--steps", "1000", "--jobs", "2", "--export-type", "text,db", "--out", str(tmp_path)]
-    command_line = [sys.executable, "-m", "tb_npu_plugin.cli", "mock", "--model", "linear", *arguments]
+    command_line = [sys.executable, "-m", "tb_npu_plugin", "mock", "--model", "linear", *arguments]
     with subprocess.Popen(command_line, stdout=subprocess.PIPE) as process:
         while not list(tmp_path.glob("*_ascend_pt/*/*.db.part")):
             assert process.poll() is None

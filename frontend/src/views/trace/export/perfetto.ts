@@ -1,6 +1,6 @@
 /** Opens a trace in the Perfetto UI. Its documented way: open its page, send "PING" until it answers "PONG", send the trace. */
 
-export const PERFETTO = "https://ui.perfetto.dev";
+const PERFETTO = "https://ui.perfetto.dev";
 const PING_MS = 50;
 const PATIENCE_MS = 60_000;
 

@@ -6,7 +6,7 @@ import { parseFrame } from "../../../timeline/decode";
 export type PartId = keyof (typeof PARTS)["budget"];
 
 /** A wait for a late rank. Times are those of the page. */
-export interface StripWait {
+interface StripWait {
   start: number;
   end: number;
   rank: string | null;

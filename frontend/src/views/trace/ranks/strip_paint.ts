@@ -54,7 +54,7 @@ export function readStripTheme(element: Element): StripTheme {
 }
 
 /** A strip on the canvas. y: of its top, CSS pixels. */
-export interface PlacedStrip {
+interface PlacedStrip {
   y: number;
   strip: Strip | undefined;
   /** Shown instead of the parts. */

@@ -20,7 +20,7 @@ from tb_npu_plugin import __version__
 from tb_npu_plugin.capture import pytorch as profiler
 from tb_npu_plugin.capture.recording import torch_profiler
 from tb_npu_plugin.capture.recording.parse import parse
-from tb_npu_plugin.cli import cli
+from tb_npu_plugin.cli.entry import cli
 from tests.oracle.raw import Raw, ns
 from tests.support.invariants import check_all, query
 from tests.unit.capture.recording.test_recording import STREAMS, check_wait

@@ -11,7 +11,7 @@ from typing import Any, Optional
 import click
 import yaml
 
-from tb_npu_plugin.cli_show import write_json
+from tb_npu_plugin.cli.show import write_json
 from tb_npu_plugin.config_check.mindspore_options import VARIABLE
 from tb_npu_plugin.config_check.model import ConfigError, ConfigReport
 from tb_npu_plugin.config_check.registry import MINDFORMERS, check

@@ -11,7 +11,7 @@ from typing import Any, Optional
 import click
 import msgspec
 
-from tb_npu_plugin.cli_progress import progress
+from tb_npu_plugin.cli.progress import progress
 from tb_npu_plugin.discovery.model import Place, Scan
 from tb_npu_plugin.discovery.watch import scan_once
 from tb_npu_plugin.errors import NpuPluginError
@@ -111,9 +111,9 @@ def show(
         if as_json:
             write_json(found)
         else:
-            from tb_npu_plugin import cli_print
+            from tb_npu_plugin.cli import output
 
-            cli_print.view(found)
+            output.view(found)
     name_left_out(left_out, "shown", as_json)
     if found["state"] != "ready":
         sys.exit(1)
@@ -128,9 +128,9 @@ def ingest(path: Path) -> None:
     """
     with open_library((path,)) as library:
         spans = [_doctor_report(library, *read) for read in _read(library)]
-        from tb_npu_plugin import cli_print
+        from tb_npu_plugin.cli import output
 
-        cli_print.print_ingested(spans)
+        output.print_ingested(spans)
     if not spans or any(span["state"] == "failed" for span in spans):
         sys.exit(1)
 
@@ -152,9 +152,9 @@ def doctor(path: Path, as_json: bool) -> None:
         if as_json:
             write_json(listed)
         else:
-            from tb_npu_plugin import cli_print
+            from tb_npu_plugin.cli import output
 
-            cli_print.doctor(listed)
+            output.doctor(listed)
     if is_lost or any(span["state"] == "failed" or span["count"] for span in listed["spans"]):
         sys.exit(1)
 

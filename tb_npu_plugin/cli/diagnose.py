@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from tb_npu_plugin import __version__
-from tb_npu_plugin.cli_gate import Decision, decide_diagnosis, diagnosis_condition, exit_by
-from tb_npu_plugin.cli_show import (
+from tb_npu_plugin.cli.gate import Decision, decide_diagnosis, diagnosis_condition, exit_by
+from tb_npu_plugin.cli.show import (
     KERNEL_TABLE,
     NO_TRACE,
     PATH,
@@ -145,7 +145,7 @@ def _printed(found: Sequence[Mapping[str, Any]], lines: Callable[[Mapping[str, A
 
 def _report(service: Service, part: Part, found: Mapping[str, Any], path: Path, url: str) -> str:
     """The report of a run. Its links hold for a TensorBoard whose --logdir is `path`."""
-    distributed = wait_for_data(service, "distributed", part.params)
+    distributed = wait_for_data(service, "distributed", {**part.params, "all": "1"})
     overview = wait_for_data(service, "overview", {"span": part.first.token})
     logdir = path.parent if path.is_file() else path
     source = ReportSource(

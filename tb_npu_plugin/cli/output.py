@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from tb_npu_plugin.cli_view import print_view
+from tb_npu_plugin.cli.view import print_view
 from tb_npu_plugin.installation import describe_scanner, tensorboard_defect
 from tb_npu_plugin.printable import printable
 

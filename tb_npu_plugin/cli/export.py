@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tb_npu_plugin.analysis.run.communication import RunCommunication
-from tb_npu_plugin.cli_show import PATH, name_left_out, open_library, wait_for_data
+from tb_npu_plugin.cli.show import PATH, name_left_out, open_library, wait_for_data
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.choice import choose_place, left_out_beside

@@ -9,8 +9,8 @@ from typing import Any, Optional
 
 import click
 
-from tb_npu_plugin.cli_gate import STEP, decide_diff, diff_condition, exit_by
-from tb_npu_plugin.cli_show import (
+from tb_npu_plugin.cli.gate import STEP, decide_diff, diff_condition, exit_by
+from tb_npu_plugin.cli.show import (
     KERNEL_TABLE,
     NO_TRACE,
     PATH,
@@ -87,9 +87,9 @@ def diff(
         found = wait_for_view(service, "diff", {**sides, STEP: step})
         found["left_out"] = left_out
         if found["state"] != "ready":
-            from tb_npu_plugin import cli_print
+            from tb_npu_plugin.cli import output
 
-            cli_print.view(found)
+            output.view(found)
             sys.exit(1)
     if as_json:
         write_json(found)

@@ -1,8 +1,8 @@
 import type { SkippedJson } from "../api/types.gen";
 import { t, textOf } from "../i18n";
-import { Pages } from "../widgets/pages";
-import { Popover } from "../widgets/popover";
-import { ShellCommand } from "../widgets/shell_command";
+import { Pages } from "./pages";
+import { Popover } from "./popover";
+import { ShellCommand } from "./shell_command";
 
 /** Skipped folders with the reason. */
 export function SkippedList({ skipped }: { skipped: readonly SkippedJson[] }) {

@@ -1,7 +1,7 @@
 import type { SummariesJson } from "../api/types.gen";
 import { t } from "../i18n";
-import { Popover } from "../widgets/popover";
-import { ShellCommand } from "../widgets/shell_command";
+import { Popover } from "./popover";
+import { ShellCommand } from "./shell_command";
 
 /** Summary events of MindSpore that TensorBoard does not show, with the command that shows them. */
 export function Summaries({ summaries }: { summaries: readonly SummariesJson[] }) {

@@ -21,18 +21,18 @@ from tb_npu_plugin.terminal import echo
 
 #: Module and function of each command.
 COMMANDS = {
-    "board": ("tb_npu_plugin.cli_summary", "board"),
+    "board": ("tb_npu_plugin.cli.summary", "board"),
     "build-device": ("tb_npu_plugin.capture.device.build", "build_device"),
-    "check-config": ("tb_npu_plugin.cli_config", "check_config"),
-    "diagnose": ("tb_npu_plugin.cli_diagnose", "diagnose"),
-    "diff": ("tb_npu_plugin.cli_diff", "diff"),
-    "doctor": ("tb_npu_plugin.cli_show", "doctor"),
-    "export-trace": ("tb_npu_plugin.cli_export", "export_trace"),
-    "ingest": ("tb_npu_plugin.cli_show", "ingest"),
+    "check-config": ("tb_npu_plugin.cli.config", "check_config"),
+    "diagnose": ("tb_npu_plugin.cli.diagnose", "diagnose"),
+    "diff": ("tb_npu_plugin.cli.diff", "diff"),
+    "doctor": ("tb_npu_plugin.cli.show", "doctor"),
+    "export-trace": ("tb_npu_plugin.cli.export", "export_trace"),
+    "ingest": ("tb_npu_plugin.cli.show", "ingest"),
     "mock": ("tb_npu_plugin.capture.command", "mock"),
     "run": ("tb_npu_plugin.capture.run", "run"),
-    "show": ("tb_npu_plugin.cli_show", "show"),
-    "summary": ("tb_npu_plugin.cli_summary", "summary"),
+    "show": ("tb_npu_plugin.cli.show", "show"),
+    "summary": ("tb_npu_plugin.cli.summary", "summary"),
 }
 #: Errors of a write to a full disk.
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -123,7 +123,3 @@ def _print_error(error: NpuPluginError, code: int) -> NoReturn:
     if error.hint:
         echo(error.hint, err=True)
     sys.exit(code)
-
-
-if __name__ == "__main__":
-    main()
