@@ -70,8 +70,9 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
     least = min(ledgers, key=_waiting_share)
     most = max(ledgers, key=_share)
     culprits, stage = _culprits(run, ledgers, chains, _LEAST_AWAITED * most.window_ns)
+    longest, noise = _MOST_OWN * most.total("waiting"), _LEAST_AWAITED * most.window_ns
     waits = {one.rank: _most_waiting(one) for one in ledgers}
-    culprits = tuple(rank for rank in culprits if waits.get(rank, 0) <= _MOST_OWN * most.total("waiting"))
+    culprits = tuple(rank for rank in culprits if waits.get(rank, 0) <= longest and _waits_less(rank, ledgers, noise))
     if not chains.total:
         stage = _slow_stage(ledgers)
     alone = next((one for one in reversed(ledgers) if culprits == (one.rank,)), None)
@@ -90,6 +91,16 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
     # If the rank that waits least is healthy, the rank with the largest loss is shown.
     shown = max(ledgers, key=_loss_share) if _is_healthy(least) else least
     return _of_entry(shown, _largest(shown), (), None)
+
+
+def _waits_less(rank: int, ledgers: Sequence[RankLedger], noise: float) -> bool:
+    """Whether a rank waits less than its stage: who holds others up is waited for by its own stage first. True without peers."""
+    own = [one for one in ledgers if one.rank == rank]
+    stage = pipeline_stage(own[0].span.capture) if own else None
+    peers = [one.total("waiting") for one in ledgers if one.rank != rank and pipeline_stage(one.span.capture) == stage]
+    if stage is None or not peers:
+        return True
+    return max(one.total("waiting") for one in own) <= median(peers) - noise
 
 
 def _place(ledger: RankLedger) -> tuple[int, ...]:
