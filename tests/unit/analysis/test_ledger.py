@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Optional
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tb_npu_plugin.analysis.findings.diagnose import diagnose
 from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Subject
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.verdict import verdict_of
+from tb_npu_plugin.analysis.ledger import judge as judging
 from tb_npu_plugin.analysis.ledger.chains import Chains
 from tb_npu_plugin.analysis.ledger.judge import _culprits
 from tb_npu_plugin.analysis.run.chains import End, Ends
@@ -363,3 +365,20 @@ def rank_between_collectives(rank: int, computing_ms: int, arrives_ms: int, besi
         token=f"span-{rank}",
         worker_label=f"rank {rank}",
     )
+
+
+@pytest.mark.parametrize(("own", "is_less"), [(100, True), (195, False), (200, False)])
+def test_who_waits_like_its_stage_is_no_culprit(own: int, is_less: bool) -> None:
+    """Others of its stage wait 200; 10 is noise. A rank without peers, or of no stage, may be one."""
+
+    def ledger(rank: int, waiting: int, stage: Optional[int]) -> Any:
+        span = SimpleNamespace(capture=Capture())
+        return SimpleNamespace(rank=rank, span=span, total=lambda *kinds: waiting, stage=stage)
+
+    ledgers = [ledger(0, own, 2), ledger(1, 200, 2), ledger(2, 205, 2), ledger(3, 0, 1)]
+    with pytest.MonkeyPatch.context() as patch:
+        stages = {id(one.span.capture): one.stage for one in ledgers}
+        patch.setattr(judging, "pipeline_stage", lambda capture: stages[id(capture)])
+        assert judging._waits_less(0, ledgers, 10) == is_less
+        assert judging._waits_less(3, ledgers, 10), "without peers"
+        assert judging._waits_less(9, ledgers, 10), "not profiled"
