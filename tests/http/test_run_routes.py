@@ -185,7 +185,12 @@ def test_what_the_ranks_did_in_a_range(slow_rank: Browser) -> None:
     """Figures of kernels recomputed from the file."""
     (run,) = slow_rank.json("/api/catalog")["runs"]
     tokens = [worker["spans"][0]["id"] for worker in run["workers"]]
-    assert until(lambda: len(slow_rank.view("trace_ranks", run=run["id"])["data"]["lines"]) == 8)
+
+    def are_traced() -> bool:  # each trace that is read makes waits exact
+        lines = slow_rank.view("trace_ranks", run=run["id"])["data"]["lines"]
+        return len(lines) == 8 and all(line["is_traced"] for line in lines)
+
+    assert until(are_traced)
     view = slow_rank.view("trace_ranks", run=run["id"])
     base, (start, end) = int(view["base_ns"]), [step["start"] for step in view["data"]["lines"][0]["steps"]][:2]
     sources = [{"span": tokens[rank], "zero": str(base)} for rank in (0, 5)]
