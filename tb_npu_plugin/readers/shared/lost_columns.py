@@ -26,7 +26,7 @@ def report_lost_columns(
 ) -> None:
     """Report the columns that each CSV file lacks. files: table -> file; kinds: file -> name that
     the profiler gives it. A word of Column.written holds where a column
-    with that word alone was read; SCHEDULE where the settings have one and the steps
+    with that word was read; SCHEDULE where the settings have one and the steps
     have numbers, CANN_8 where they name that version or a newer one."""
     declared = {
         name: spec
@@ -63,9 +63,9 @@ def report_lost(columns: Iterable[Column], report: FileReport) -> None:
 
 
 def _words(spec: ResultFile, table: Table) -> Iterator[str]:
-    """Yield the words that the columns of a table show."""
-    found = (column.written for column in spec.columns if table.has(column.key))
-    return (word for word in found if word not in ("", SCHEDULE, SELDOM))
+    """Yield the words that the columns of a table show: a column is there only where all its words hold."""
+    found = (word for column in spec.columns if table.has(column.key) for word in column.written.split())
+    return (word for word in found if word not in (SCHEDULE, SELDOM))
 
 
 def _lost_metrics(table: Table) -> list[str]:
