@@ -175,8 +175,8 @@ class Host:
     def communicated(
         self, number: int, transfer: Transfer, exchange: Exchange, group: Group, end: int, tasks: Planes
     ) -> None:
-        """The communication where this rank has stopped is done at `end`. number: how many the group had before it, of the two
-        directions of sends apart; tasks: with ranks by their place in the exchange."""
+        """The communication where this rank has stopped is done at `end`. number: how many the group had before it (sends:
+        counted for each direction); tasks: name ranks by their place in the exchange."""
         self.device.communicating[group.index] = end
         if not self._setup.keep:
             return
