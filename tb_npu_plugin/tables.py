@@ -254,8 +254,14 @@ class GroupByResult:
 class PickedColumns(StoredColumns):
     """A selection of rows of stored columns."""
 
+    row_numbers: IntArray
+    _base: StoredColumns
+
     def __init__(self, base: StoredColumns, rows: NDArray[Any]) -> None:
         self.row_numbers = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        if isinstance(base, PickedColumns):
+            self.row_numbers = base.row_numbers[self.row_numbers]
+            base = base._base
         if base.rows <= np.iinfo(np.int32).max:
             self.row_numbers = self.row_numbers.astype(np.int32)
         self.rows = len(self.row_numbers)

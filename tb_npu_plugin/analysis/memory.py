@@ -136,11 +136,8 @@ def allocator_records(records: Table) -> Table | None:
     return None
 
 
-def allocator_peak(records: Table) -> AllocatorPeak | None:
-    """The peak of allocated memory; None without records of an allocator."""
-    rows = allocator_records(records)
-    if rows is None:
-        return None
+def allocator_peak(rows: Table) -> AllocatorPeak:
+    """The peak of allocated memory. rows: see `allocator_records`."""
     time, allocated, reserved = (rows.ints(key) for key in ("time_ns", "allocated_bytes", "reserved_bytes"))
     row = int(allocated.argmax())
     return AllocatorPeak(int(time[row]), int(allocated[row]), int(reserved[row]))
@@ -148,8 +145,8 @@ def allocator_peak(records: Table) -> AllocatorPeak | None:
 
 def fragmentation(records: Table) -> float | None:
     """(reserved - allocated) / reserved at the peak of allocated memory; None without records of an allocator."""
-    found = allocator_peak(records)
-    return None if found is None else found.fragmentation
+    rows = allocator_records(records)
+    return None if rows is None else allocator_peak(rows).fragmentation
 
 
 def live_at(allocations: Table, moment: int) -> Table:

@@ -63,11 +63,9 @@ MEANINGS = (
     "sync_event",
     "other",
 )
-_MATCHES: dict[str, Callable[[str], str]] = {
-    "exact": lambda text: rf"^{re.escape(text)}\Z",
-    "prefix": lambda text: f"^{re.escape(text)}",
-    "regex": lambda text: text,
-}
+_MATCHES = ("exact", "prefix", "regex")
+#: Text that all matches of a regular expression begin with.
+_LITERAL = re.compile(r"\^(\w+)(?![\w?*{])(?!.*\|)")
 _COLUMNS = ("where", "match", "pattern", "meaning")
 #: No kernel's name is longer, characters: searches take up to the square of it.
 _MOST_TEXT = 4096
@@ -96,9 +94,27 @@ class KernelMeaning(NamedTuple):
 
 
 class _Row(NamedTuple):
+    """start: What each text begins with that matches."""
+
     where: str
-    pattern: re.Pattern[str]
+    match: str
+    pattern: str
+    start: str
     found: KernelMeaning
+
+    def matches(self, text: str) -> bool:
+        """Whether the row is about this text."""
+        if not text.startswith(self.start):
+            return False
+        return self.match == "prefix" or bool(
+            _compiled(self.pattern).search(text) if self.match == "regex" else text == self.pattern
+        )
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A row's regular expression, once the row is looked up: it takes long to compile."""
+    return re.compile(pattern)
 
 
 @cache
@@ -112,7 +128,7 @@ def user_table() -> tuple[list[_Row], list[Problem]]:
             lines = csv.DictReader(file)
             if not set(_COLUMNS).issubset(lines.fieldnames or ()):
                 return [], [_problem(path, "1", ", ".join(lines.fieldnames or ()), is_whole=True)]
-            found = list(_rows_of(lines, why_expensive))
+            found = list(_rows_of(lines, _why_refused))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         return [], [_problem(path, "", str(error), is_whole=True)]
     rows = [row for row in found if isinstance(row, _Row)]
@@ -128,15 +144,28 @@ def _rows_of(
         if where not in get_args(Where) or match not in _MATCHES or not pattern or not meaning:
             yield ", ".join(f"{key}={line.get(key)}" for key in _COLUMNS)
             continue
-        try:
-            compiled = re.compile(_MATCHES[match](pattern))
-            reason = refuse(pattern) if match == "regex" else None
-        except (re.error, OverflowError, RecursionError) as error:
-            reason = str(error)
+        reason = refuse(pattern) if match == "regex" else None
         if reason:
             yield f"{pattern}: {reason}"
             continue
-        yield _Row(where, compiled, KernelMeaning(meaning, line.get("waits_inside") == "yes", line.get("fold") or ""))
+        literal = _LITERAL.match(pattern) if match == "regex" else None
+        start = pattern if match != "regex" else literal[1] if literal else ""
+        yield _Row(
+            where,
+            match,
+            pattern,
+            start,
+            KernelMeaning(meaning, line.get("waits_inside") == "yes", line.get("fold") or ""),
+        )
+
+
+def _why_refused(pattern: str) -> Optional[str]:
+    """Why a user's regular expression is not taken; None if it is."""
+    try:
+        re.compile(pattern)
+        return why_expensive(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        return str(error)
 
 
 def _problem(path: str, line: str, found: str, is_whole: bool = False) -> Problem:
@@ -153,11 +182,15 @@ def _problem(path: str, line: str, found: str, is_whole: bool = False) -> Proble
 
 
 @cache
-def _rows(where: Where) -> list[_Row]:
-    """The rows about one text, the user's first: patterns take long to compile."""
+def _own_table() -> list[_Row]:
     with (Path(__file__).parent / "kernel_meaning.csv").open(encoding="utf-8", newline="") as file:
-        own = (row for row in _rows_of(csv.DictReader(file)) if isinstance(row, _Row))
-        return [row for row in (*user_table()[0], *own) if row.where == where]
+        return [row for row in _rows_of(csv.DictReader(file)) if isinstance(row, _Row)]
+
+
+@cache
+def _rows(where: Where) -> list[_Row]:
+    """The rows about one text, the user's first."""
+    return [row for row in (*user_table()[0], *_own_table()) if row.where == where]
 
 
 @lru_cache(maxsize=65_536)
@@ -165,7 +198,7 @@ def meaning_of(text: str, where: Where) -> Optional[KernelMeaning]:
     """Meaning of one text; None if the table does not know it."""
     if len(text) > _MOST_TEXT:
         return None
-    return next((row.found for row in _rows(where) if row.pattern.search(text)), None)
+    return next((row.found for row in _rows(where) if row.matches(text)), None)
 
 
 def meaning_of_kernel(name: Optional[str], kernel_type: Optional[str], is_gpu: bool = False) -> Optional[KernelMeaning]:

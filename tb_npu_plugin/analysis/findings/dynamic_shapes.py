@@ -14,7 +14,6 @@ from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration
-from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import FloatArray
 
@@ -46,13 +45,14 @@ def find(run: RunData) -> list[Finding]:
 def dynamic_types(rank: RankKernels) -> dict[str, int]:
     """Types whose shapes change -> number of different sets of input shapes among the steps."""
     table = rank.marked
-    types, steps, shapes = table.text("type"), table.text("step").codes, table.text("input_shapes").codes
-    rows = np.flatnonzero((types.codes >= 0) & (steps >= 0) & (shapes >= 0))
+    types, steps, shapes = (table.text(key) for key in ("type", "step", "input_shapes"))
+    rows = (types.codes >= 0) & (steps.codes >= 0) & (shapes.codes >= 0)
+    of_steps = types.codes[rows].astype(np.int64) * len(steps.values) + steps.codes[rows]
+    of_step, found = np.divmod(np.unique(of_steps * len(shapes.values) + shapes.codes[rows]), len(shapes.values))
+    begins = np.flatnonzero(np.diff(of_step, prepend=-1)).tolist()
     of_type: dict[int, set[bytes]] = {}
-    groups = Groups([types.take(rows), steps[rows].astype(np.int64)], len(rows))
-    for own in groups.rows():
-        of_step = np.unique(shapes[rows[own]]).tobytes()
-        of_type.setdefault(int(types.codes[rows[own[0]]]), set()).add(of_step)
+    for first, last in zip(begins, [*begins[1:], len(found)]):
+        of_type.setdefault(int(of_step[first]) // len(steps.values), set()).add(found[first:last].tobytes())
     return {types.values[type]: len(sets) for type, sets in of_type.items() if len(sets) >= _LEAST_SHAPES}
 
 

@@ -141,15 +141,21 @@ def _follow(timeline: Timeline, idle: DeviceIdle) -> NDArray[np.bool_]:
     if not is_sync.any():
         return out
     took = _at(np.where(is_sync, parts.anchor, -1), timeline.rows.dur).tolist()
-    rows = zip((parts.end - parts.start).tolist(), parts.gap.tolist(), parts.anchor.tolist(), is_sync.tolist(), took)
-    lead, call_before, gap_before = 0, -1, -1
-    for at, (length, gap, call, is_own, dur) in enumerate(rows):
-        if is_own:
-            lead += (dur if call != call_before else 0) - length
-            call_before, gap_before = call, gap
-        elif is_late[at] and gap == gap_before:
-            out[at] = length <= lead
-            lead -= length if out[at] else 0
-        else:
-            lead = max(0, lead - length)
+    length, gap, call = (values.tolist() for values in (parts.end - parts.start, parts.gap, parts.anchor))
+    total = np.cumsum([0, *length]).tolist()
+    syncs = np.flatnonzero(is_sync).tolist()
+    lead, call_before = 0, -1
+    for at, next_sync in zip(syncs, [*syncs[1:], len(out)]):
+        lead += (took[at] if call[at] != call_before else 0) - length[at]
+        call_before = call[at]
+        after = at + 1
+        while after < next_sync and gap[after] == gap[at]:
+            out[after] = is_late[after] and length[after] <= lead
+            if not is_late[after]:
+                lead = max(0, lead - length[after])
+            elif out[after]:
+                lead -= length[after]
+            after += 1
+        if after < next_sync:
+            lead = max(0, lead - total[next_sync] + total[after])
     return out

@@ -13,10 +13,10 @@ from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import percent, rank_name, size
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.analysis.memory import AllocatorPeak, allocator_peak, allocator_records, live_at
+from tb_npu_plugin.analysis.memory import AllocatorPeak, allocator_peak, live_at
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
-from tb_npu_plugin.tables import IntArray, known
+from tb_npu_plugin.tables import IntArray, Table
 
 #: Reserved but not allocated memory at the peak, as a share of reserved memory.
 _LEAST_FRAGMENTED = 0.2
@@ -57,9 +57,7 @@ def _finding(
 
 def _peaks(run: RunData) -> list[tuple[SpanData, AllocatorPeak]]:
     """Peak of the allocators on each NPU."""
-    records = [(span, span.table("memory_record")) for span in run.spans if run.recorded.has_npu]
-    found = [(span, allocator_peak(table)) for span, table in records if table is not None]
-    return [(span, peak) for span, peak in found if peak is not None]
+    return [(span, allocator_peak(run.allocators[span.token])) for span in run.spans if span.token in run.allocators]
 
 
 def find_fragmentation(run: RunData) -> list[Finding]:
@@ -84,7 +82,7 @@ def find_leak(run: RunData) -> list[Finding]:
     """The rank whose least allocated memory grows most from step to step."""
     found = []
     for rank in run.kernels:
-        troughs, peak = least_of_steps(rank)
+        troughs, peak = least_of_steps(rank, run.allocators.get(rank.span.token))
         growth = np.diff(troughs)
         if len(troughs) >= _LEAST_STEPS and (growth >= _LEAST_GROWTH * peak).all():
             found.append((float(growth.mean()), rank, len(troughs)))
@@ -95,11 +93,9 @@ def find_leak(run: RunData) -> list[Finding]:
     return [_finding(LEAK, rank.span, len(found), message, _LEAK_FIX.of(run), Message("check.leak"))]
 
 
-def least_of_steps(rank: RankKernels) -> tuple[IntArray, int]:
+def least_of_steps(rank: RankKernels, records: Optional[Table]) -> tuple[IntArray, int]:
     """Least allocated memory of each step and the largest of all, bytes. A step begins with its first kernel; steps without
-    a record are left out."""
-    records = rank.span.table("memory_record")
-    records = None if records is None else allocator_records(records)
+    a record are left out. records: see `allocator_records`."""
     marked = rank.marked
     if records is None or not len(marked):
         return np.zeros(0, dtype=np.int64), 0
@@ -107,8 +103,6 @@ def least_of_steps(rank: RankKernels) -> tuple[IntArray, int]:
     starts = np.sort(groups.min(marked.ints("start_ns")))
     end = int((marked.ints("start_ns") + marked.ints("dur_ns")).max())
     time, allocated = records.ints("time_ns"), records.ints("allocated_bytes")
-    rows = known(allocated)
-    time, allocated = time[rows], allocated[rows]
     bounds = np.searchsorted(time, [*starts.tolist(), end])
     parts = [allocated[first:last] for first, last in zip(bounds, bounds[1:]) if last > first]
     return np.asarray([part.min() for part in parts], dtype=np.int64), int(allocated.max(initial=0))

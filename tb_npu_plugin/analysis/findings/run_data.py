@@ -24,6 +24,7 @@ from tb_npu_plugin.analysis.ledger.chains import Chains, chains_of, with_chains
 from tb_npu_plugin.analysis.ledger.judge import Judgement, judge
 from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.analysis.ledger.of_rank import ledgers_of
+from tb_npu_plugin.analysis.memory import allocator_records
 from tb_npu_plugin.analysis.ranks.cluster_figures import courses_of
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage, pipeline_stages
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
@@ -72,6 +73,13 @@ class RunData:
             if len(chosen):
                 out.append(RankKernels(span, table.take(chosen), table.take(rows & (table.text("step").codes >= 0))))
         return out
+
+    @cached_property
+    def allocators(self) -> dict[str, Table]:
+        """Records of the allocator of each NPU that has any, by token of the span; see allocator_records."""
+        records = {span.token: span.table("memory_record") for span in self.spans if self.recorded.has_npu}
+        found = {token: allocator_records(table) for token, table in records.items() if table is not None}
+        return {token: rows for token, rows in found.items() if rows is not None}
 
     @cached_property
     def lines(self) -> list[RankTotals]:
