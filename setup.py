@@ -57,7 +57,6 @@ SCANNER = native(
 ARGS = native("_args", "scan", ("args_module", "args", "json"), ("args", "json"))
 CSV = native("_csv", "readers", ("module", "rows"), ("rows",), scan=("decimal", "interner"))
 PACKING = native("_packing", "analysis", ("module", "packing"), ("packing",))
-NATURAL = native("_natural", "store", ("module", "natural"), ("natural",))
 
 
 class BuildNative(build_ext):
@@ -169,7 +168,7 @@ setup(
             "site/*.dist-info/*",
         ],
     },
-    ext_modules=[SCANNER, ARGS, CSV, PACKING, NATURAL],
+    ext_modules=[SCANNER, ARGS, CSV, PACKING],
     cmdclass={"build_ext": BuildNative, "bdist_wheel": TaggedWheel},
     options={"bdist_wheel": {"py_limited_api": "cp39"}},
     python_requires=">=3.9",

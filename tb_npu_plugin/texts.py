@@ -29,6 +29,12 @@ def natural_key(text: str) -> str:
     return "".join((*parts, _END, text))
 
 
+def natural_order(texts: Sequence[str]) -> NDArray[np.int32]:
+    """Indices of the texts in natural order; equal texts keep their order."""
+    keys = list(map(natural_key, texts))
+    return np.fromiter(sorted(range(len(keys)), key=keys.__getitem__), np.int32, len(keys))
+
+
 @lru_cache(maxsize=1 << 14)
 def _number_key(digits: str) -> str:
     """Sort key of a number: fewer digits first."""

@@ -21,7 +21,6 @@ ROOT = HERE.parents[1]
 SCAN = ROOT / "tb_npu_plugin" / "scan" / "native"
 ROWS = ROOT / "tb_npu_plugin" / "readers" / "native"
 PACKING = ROOT / "tb_npu_plugin" / "analysis" / "native"
-NATURAL = ROOT / "tb_npu_plugin" / "store" / "native"
 CUT = 2000
 #: Seconds after which an input hangs: each takes milliseconds, but a machine may stand still for a while.
 HANGS = 120
@@ -47,8 +46,7 @@ TARGETS = (
     Target("walker_fuzz", SCAN, ("walker", "blocks", "columns", "json", "decimal", "interner"), 0.4),
     Target("args_fuzz", SCAN, ("args", "json"), 0.2, b'"args": '),
     Target("rows_fuzz", ROWS, ("rows",), 0.2, scan=("decimal", "interner")),
-    Target("packing_fuzz", PACKING, ("packing",), 0.1),
-    Target("natural_fuzz", NATURAL, ("natural",), 0.1),
+    Target("packing_fuzz", PACKING, ("packing",), 0.2),
 )
 
 

@@ -13,19 +13,17 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.analysis.grouping import group_rows
 from tb_npu_plugin.store.cache.memory import MemoryCache
-from tb_npu_plugin.store.natural_order import natural_order
 from tb_npu_plugin.store.tables.database import read_table, write_tables
 from tb_npu_plugin.tables import Column, GroupByQuery, GroupByResult, Kind, StringColumn, Table, from_lists
-from tb_npu_plugin.texts import TextList, natural_key
+from tb_npu_plugin.texts import natural_key
 from tb_npu_plugin.views.base import ViewTable
 from tb_npu_plugin.views.table_query import OPERATORS, TableQuery, Where
 from tb_npu_plugin.views.tables_json import table_json, to_csv
-from tests.support.scanners import SCANNER_VARIABLE, needs_native
 
 FEW = (Column("name", Kind.TEXT), Column("dur_ns", Kind.DURATION), Column("share", Kind.RATIO))
 Row = tuple[Any, Any, Any]
@@ -196,16 +194,3 @@ def test_natural_key(texts: list[str], one: int, other: int) -> None:
     assert len({natural_key(text) for text in texts}) == len(set(texts))
     assert (natural_key(f"Step{one}") < natural_key(f"step{other}")) == (one < other or (one == other))
     assert natural_key("step") < natural_key(f"step{one}") < natural_key("stepa") < natural_key("stepab")
-
-
-@pytest.mark.parametrize("scanner", ["python", pytest.param("c", marks=needs_native)])
-@given(
-    st.lists(st.text("019aBé算\0\1\2\n", max_size=9) | st.integers(120, 2100).map(lambda n: n * "1"), max_size=60),
-    st.sampled_from(["", "12345678", 200 * "step"]),
-)
-@example([str(number % 30) for number in range(60)], 200 * "step")
-@example(["9", "01", "1", "001", "B", "a", "É", "é", 2000 * "1", 130 * "2"], "")
-def test_natural_order(scanner: str, texts: list[str], start: str) -> None:
-    packed = TextList.of(start + text for text in texts)
-    with mock.patch.dict("os.environ", {SCANNER_VARIABLE: scanner}):
-        assert natural_order(packed).tolist() == sorted(range(len(packed)), key=lambda at: natural_key(packed[at]))

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.messages import from_json, to_json
 from tb_npu_plugin.store.cache.memory import MemoryCache
-from tb_npu_plugin.store.natural_order import natural_order
 from tb_npu_plugin.store.tables.sql import SETTINGS, Settings, dictionary_name, quote, stored_sql
 from tb_npu_plugin.store.tables.stored import FileColumns, run_query
 from tb_npu_plugin.tables import Column, Kind, StringColumn, Table
-from tb_npu_plugin.texts import TextList
+from tb_npu_plugin.texts import TextList, natural_order
 
 #: Block sizes. Every table takes at least one block: small blocks make the file of a usual rank 13 times smaller (1.4
 #: instead of 17 MB), while large blocks compress long tables better.

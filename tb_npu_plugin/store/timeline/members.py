@@ -8,12 +8,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.store.natural_order import natural_order
 from tb_npu_plugin.store.timeline.matches import matcher
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import check_client, slices_of_rows
 from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table, column_texts
-from tb_npu_plugin.texts import TextList
+from tb_npu_plugin.texts import natural_order
 
 Index = NDArray[np.int64]
 
@@ -36,7 +35,7 @@ MAX_ROW = 1 << 20
 def name_ranks(names: Sequence[str]) -> Index:
     """Place of each of these distinct names in natural order."""
     ranks = np.empty(len(names), dtype=np.int64)
-    ranks[natural_order(TextList.of(names))] = np.arange(len(names))
+    ranks[natural_order(names)] = np.arange(len(names))
     return ranks
 
 
