@@ -112,7 +112,10 @@ def test_gaps_sum_to_free(folder: Path) -> None:
     for at, (step, row) in enumerate(zip(idle.steps, rows)):
         free = round(Decimal(row["Free"]) * 1000)
         assert step.step == (row["Step"] or None)
-        assert sum(one.time_ns for one in idle.of_step(at)) == free
+        causes = idle.of_step(at)
+        assert sum(one.time_ns for one in causes) == free
+        late = sum(one.time_ns for one in (*causes, *idle.before_step(at)) if one.cause == "host_late")
+        assert idle.times_of_steps("host_late")[at] == late
         if raw(folder).exact_ts:
             assert idle.unplaced[at] == 0
             assert int((idle.gaps.is_free & (idle.gaps.step == at)).sum()) == len(

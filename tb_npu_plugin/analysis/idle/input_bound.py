@@ -30,9 +30,7 @@ def input_bound_steps(idle: Sequence[DeviceIdle]) -> Optional[InputBoundSteps]:
         return None
     found: dict[Optional[str], bool] = {}
     for device in idle:
-        for number, step in enumerate(device.steps):
+        for step, waited in zip(device.steps, device.times_of_steps("data_loading").tolist()):
             least = max(HANDOVER_NS, LEAST_SHARE * (step.total_ns or 0))
-            causes = (*device.of_step(number), *device.before_step(number))
-            waited = sum(one.time_ns for one in causes if one.cause == "data_loading")
             found[step.step] = found.get(step.step, False) or waited >= least
     return InputBoundSteps(sum(found.values()), len(found))

@@ -174,6 +174,12 @@ class DeviceIdle:
         """The same for the time before one step that belongs to no step."""
         return self._sums(~self.gaps.is_free & (self.gaps.step == step), 0)
 
+    def times_of_steps(self, cause: Cause) -> IntArray:
+        """Idle time of a cause in and before each step, ns; without `unplaced`."""
+        rows = self.parts.cause == code_of(cause)
+        length, step = (self.parts.end - self.parts.start)[rows], self.gaps.step[self.parts.gap[rows]]
+        return np.bincount(step, length, len(self.steps)).astype(np.int64)
+
     @property
     def total_ns(self) -> int:
         """Free of all steps, as the product shows it."""
