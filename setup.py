@@ -149,11 +149,10 @@ setup(
     packages=find_packages(include=["tb_npu_plugin", "tb_npu_plugin.*"]),
     include_package_data=False,  # it would bring the sources in C along
     package_data={
-        "tb_npu_plugin": ["py.typed", "messages.json", "static/*"],
+        "tb_npu_plugin": ["py.typed", "messages.json", "problems.csv", "static/*"],
         "tb_npu_plugin.scan": ["*.pyi"],
         "tb_npu_plugin.readers": ["*.pyi"],
         "tb_npu_plugin.analysis": ["*.pyi"],
-        "tb_npu_plugin.store": ["*.pyi"],
         "tb_npu_plugin.schema": ["databases.csv", "kernel_meaning.csv"],
         "tb_npu_plugin.capture.simulation": ["*.csv"],
         "tb_npu_plugin.capture.writers": ["metrics.csv", "mindspore/profiler_info.json"],

@@ -45,6 +45,13 @@ class Message(str):
         text.params = params
         return text
 
+    @staticmethod
+    def filled(code: str, params: Mapping[str, str | int]) -> Message:
+        """The message with those of the parameters that its text names."""
+        return Message(
+            code, **{name: value for name, value in params.items() if f"{{{name}}}" in CATALOGUE[code]["en"]}
+        )
+
     def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, str | int]]:
         return (self.code,), self.params
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from tb_npu_plugin.messages import Message, messages_of
 from tb_npu_plugin.seen import SeenFiles
@@ -64,6 +66,63 @@ class Problem:
         """Inverse of `as_json`."""
         fields = {name: field for name, field in value.items() if name != "texts"}
         return Problem(**{**fields, **{name: Message.from_json(text) for name, text in value["texts"].items()}})
+
+
+class ProblemKind(NamedTuple):
+    """What all problems of a code say: codes of messages; "" where each says its own."""
+
+    expected: str
+    found: str
+    lost: str
+    action: str
+    severity: str
+
+
+def _read_kinds() -> dict[str, ProblemKind]:
+    with Path(__file__).with_name("problems.csv").open(encoding="utf-8", newline="") as file:
+        return {row.pop("code"): ProblemKind(**row) for row in csv.DictReader(file)}
+
+
+#: The kinds of problems by code; docs/problems.md explains them.
+KINDS = _read_kinds()
+
+
+def problem_of(
+    code: str,
+    file: str = "",
+    where: str = "",
+    /,
+    *,
+    times: int = 1,
+    severity: str = "",
+    expected: str = "",
+    found: str = "",
+    lost: str = "",
+    action: str = "",
+    **params: str | int,
+) -> Problem:
+    """A problem of a kind. A text that is given replaces that of the kind.
+
+    Args:
+        times: Number of occurrences.
+        params: Parameters of the kind's texts; each text takes those that it names.
+    """
+    kind = KINDS[code]
+
+    def say(given: str, message: str) -> str:
+        return given or (Message.filled(message, params) if message else "")
+
+    return Problem(
+        code,
+        file,
+        where,
+        say(expected, kind.expected),
+        say(found, kind.found),
+        say(lost, kind.lost),
+        say(action, kind.action),
+        times,
+        severity or kind.severity,
+    )
 
 
 class ProblemLog:

@@ -24,9 +24,8 @@ from tb_npu_plugin.discovery.found import (
 from tb_npu_plugin.discovery.identity import Identity, fold, identify
 from tb_npu_plugin.discovery.looks import INFO
 from tb_npu_plugin.discovery.model import FoundFile
-from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import NO_UNREAD, Unread
-from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.problems import Problem, problem_of
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema import mindspore, mindspore_cpu
 from tb_npu_plugin.schema.formats import FORMATS, MINDSPORE, MINDSPORE_CPU, MSPROF, TORCH_NPU, Format
@@ -237,13 +236,4 @@ def _exported_database(
 
 def _renamed_result(name: str, format: Format) -> Problem:
     suffix = mindspore.SUFFIX if format is MINDSPORE else layout.RESULT_SUFFIXES[0]
-    return Problem(
-        "renamed_result",
-        "",
-        "",
-        Message("expected.folder_suffix", suffix=suffix),
-        name,
-        Message("lost.nothing_name"),
-        Message("action.keep_name"),
-        severity="info",
-    )
+    return problem_of("renamed_result", found=name, suffix=suffix)

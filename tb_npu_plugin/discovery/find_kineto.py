@@ -15,7 +15,7 @@ from tb_npu_plugin.discovery.looks import TRACE_HEAD, TraceHead
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.report import Skipped, decode_name
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.problems import Problem, problem_of
 from tb_npu_plugin.schema import kineto, scan_keys
 from tb_npu_plugin.schema.formats import FORMATS, KINETO, TORCH_NPU
 from tb_npu_plugin.schema.torch_npu_json import TRACE_VIEW
@@ -87,15 +87,10 @@ def _skipped(label: str, head: TraceHead) -> list[Skipped]:
 
 
 def _damaged_head(name: str, head: TraceHead) -> Problem:
-    return Problem(
+    return problem_of(
         "damaged_head",
         name,
-        "",
-        Message("expected.trace_head"),
-        Message("found.damaged_head"),
-        Message("lost.trace_settings") if head.rank is None else Message("lost.trace_settings_but_rank"),
-        Message("action.copy_trace"),
-        severity="warning",
+        lost=Message("lost.trace_settings") if head.rank is None else Message("lost.trace_settings_but_rank"),
     )
 
 

@@ -16,9 +16,8 @@ from tb_npu_plugin.discovery.identity import Identity, fold
 from tb_npu_plugin.discovery.looks import Look
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.rank_table import ASSUMED, CLUSTER_FOLDER, HOSTS_FILE, RankTable, read_rank_table
-from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Unread
-from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.problems import Problem, problem_of
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema.formats import MINDDATA, MINDINSIGHT, Format
 from tb_npu_plugin.schema.minddata import LEGACY_FILES, PIPELINE_PROFILING
@@ -155,7 +154,7 @@ def hosts_of(run: Path) -> list[str]:
 
 def _device(folder: Folder, table: RankTable, hosts: Sequence[str], host: str, device: int, entries: Entries) -> Found:
     rank, source = table.rank_of(host, device, hosts)
-    notes: list[Problem] = [_assumed_rank(rank)] if source == ASSUMED else []
+    notes: list[Problem] = [problem_of("assumed_rank", HOSTS_FILE, rank=rank)] if source == ASSUMED else []
     files = _files(entries, f"{CLUSTER_FOLDER}/{host}/{FOLDER}/", notes)
     parts = (*folder.parts, CLUSTER_FOLDER, host, f"device_{device}")
     identity = _identity(rank, source, f"host {report.decode_name(host)}")
@@ -164,16 +163,3 @@ def _device(folder: Folder, table: RankTable, hosts: Sequence[str], host: str, d
 
 def _has_profiler(entry: os.DirEntry[str]) -> bool:
     return is_folder(entry) and not entry.is_symlink() and Path(entry.path, FOLDER).is_dir()
-
-
-def _assumed_rank(rank: int) -> Problem:
-    return Problem(
-        "assumed_rank",
-        HOSTS_FILE,
-        "",
-        Message("expected.rank_table"),
-        Message("found.assumed_rank", rank=rank),
-        Message("lost.nothing_if_ordered"),
-        Message("action.put_rank_table"),
-        severity="warning",
-    )

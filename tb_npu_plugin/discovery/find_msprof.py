@@ -14,7 +14,7 @@ from tb_npu_plugin.discovery.identity import Identity, fold
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.report import decode_name
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.problems import Problem, list_places
+from tb_npu_plugin.problems import Problem, list_places, problem_of
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema import msprof
 from tb_npu_plugin.schema.formats import MSPROF, TORCH_NPU
@@ -100,7 +100,7 @@ def newest(files: list[FoundFile], notes: list[Problem]) -> list[FoundFile]:
         pieces = [
             file for file in own if file is last or _name_without_piece(file) == _name_without_piece(last) is not None
         ]
-        notes += [_exported_twice(file) for file in own if file not in pieces]
+        notes += [problem_of("older_export", file.relative) for file in own if file not in pieces]
         notes += _gaps(pieces)
         kept += sorted(pieces, key=lambda file: _piece_number(file) or 0)
     return kept
@@ -150,25 +150,10 @@ def _identity(folder: Folder, parts: tuple[str, ...]) -> Identity:
 def _missing_piece(file: FoundFile, lost: list[int], there: int) -> Problem:
     """file: one of the pieces. lost: numbers of the missing ones."""
     begin, _, end = file.name.rpartition(f"{msprof.PIECE_MARK}{_piece_number(file)}")
-    return Problem(
+    return problem_of(
         "missing_piece",
         file.relative,
         list_places([f"{begin}{msprof.PIECE_MARK}{number}{end}" for number in lost]),
-        Message("expected.pieces", count=len(lost) + there),
-        Message("found.pieces", count=there),
-        Message("lost.other_rows"),
-        Message("action.copy_pieces"),
-    )
-
-
-def _exported_twice(file: FoundFile) -> Problem:
-    return Problem(
-        "older_export",
-        file.relative,
-        "",
-        Message("expected.one_export"),
-        Message("found.newer_export"),
-        Message("lost.nothing_newer"),
-        Message("action.remove_older"),
-        severity="info",
+        found=Message("found.pieces", count=there),
+        count=len(lost) + there,
     )

@@ -11,8 +11,7 @@ from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, found_fil
 from tb_npu_plugin.discovery.identity import fold, identify
 from tb_npu_plugin.discovery.looks import CSV_HEADER
 from tb_npu_plugin.discovery.model import FoundFile
-from tb_npu_plugin.messages import Message
-from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.problems import Problem, problem_of
 from tb_npu_plugin.schema.core import ResultFile, normalise_header
 from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU
 from tb_npu_plugin.schema.torch_npu_csv import CSV_FILES
@@ -87,13 +86,4 @@ def _spec_of(header: Sequence[str]) -> ResultFile | None:
 
 def known_by_header(file: FoundFile) -> Problem:
     """The note of such a file."""
-    return Problem(
-        "known_by_header",
-        file.relative,
-        "",
-        Message("expected.file_name", file=file.name),
-        Message("found.its_columns"),
-        Message("lost.nothing_read"),
-        Message("action.keep_file_name"),
-        severity="info",
-    )
+    return problem_of("known_by_header", file.relative, file=file.name)

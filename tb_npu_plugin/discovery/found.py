@@ -18,7 +18,7 @@ from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import NO_UNREAD, Unread
 from tb_npu_plugin.printable import printable
-from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.problems import Problem, problem_of
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import Format
@@ -157,7 +157,7 @@ def files_of(entries: Sequence[os.DirEntry[str]], prefix: str, format: Format, n
                 found_file(entry, relative, (), notes)
             continue
         if entry.name.endswith(".gz") and entry.name[:-3] in names:
-            notes.append(_duplicate_file(relative))
+            notes.append(problem_of("duplicate_file", relative))
             continue
         found = found_file(entry, relative, spec.stages, notes, spec.fallback)
         if found is not None:
@@ -227,26 +227,12 @@ def display_path(name: str, parts: Sequence[str]) -> str:
     return report.decode_name("/".join((*((name,) if name else ()), *parts)))
 
 
-def _duplicate_file(relative: str) -> Problem:
-    return Problem(
-        "duplicate_file",
-        relative,
-        "",
-        Message("expected.one_compression"),
-        Message("found.both"),
-        Message("lost.nothing_plain"),
-        Message("action.remove_one"),
-        severity="info",
-    )
-
-
 def _unreadable_file(relative: str, found: str) -> Problem:
-    return Problem(
+    return problem_of(
         "unreadable_file",
         relative,
-        "",
-        Message("expected.readable_file"),
-        found,
-        Message("lost.file_content"),
-        Message("action.restore_file"),
+        expected=Message("expected.readable_file"),
+        found=found,
+        lost=Message("lost.file_content"),
+        action=Message("action.restore_file"),
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tb_npu_plugin.discovery.model import FoundSpan
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.problems import Problem, problem_of
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.formats import FORMATS
 
@@ -70,13 +70,4 @@ def _lost_of_ranks(own: _Kinds, common: _Kinds) -> Iterator[Problem]:
 
 
 def _lost(spec: ResultFile, expected: Message, severity: str) -> Problem:
-    return Problem(
-        "lost_file",
-        spec.name,
-        "",
-        expected,
-        Message("found.no_file"),
-        Message("lost.file_content"),
-        Message("action.copy_again_if_lost"),
-        severity=severity,
-    )
+    return problem_of("lost_file", spec.name, expected=expected, severity=severity)

@@ -21,7 +21,7 @@ from tb_npu_plugin.discovery.looks import Job
 from tb_npu_plugin.discovery.lost_files import with_lost_files
 from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, RunFolder, Scan, token
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.problems import problem_of
 
 T = TypeVar("T")
 #: The job of a folder; None: not told.
@@ -270,20 +270,7 @@ def _origin(identity: Identity) -> str:
 
 
 def _with_shared_rank(span: FoundSpan, rank: int, processes: int) -> FoundSpan:
-    return replace(span, notes=(*span.notes, _shared_rank(rank, processes)))
-
-
-def _shared_rank(rank: int, processes: int) -> Problem:
-    return Problem(
-        "shared_rank",
-        "",
-        "",
-        Message("expected.one_process"),
-        Message("found.processes", count=processes, rank=rank),
-        Message("lost.rank"),
-        Message("action.set_rank"),
-        severity="warning",
-    )
+    return replace(span, notes=(*span.notes, problem_of("shared_rank", count=processes, rank=rank)))
 
 
 def _split_by_process(spans: list[FoundSpan]) -> list[list[FoundSpan]]:

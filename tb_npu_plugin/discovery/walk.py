@@ -29,7 +29,7 @@ from tb_npu_plugin.discovery.timeouts import FILE_LIMIT, FOLDER_LIMIT, run_with_
 from tb_npu_plugin.discovery.unpack import ARCHIVE, ARCHIVE_END
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.printable import package_logger, printable
-from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.problems import Problem, problem_of
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema import kineto, msprof
 from tb_npu_plugin.schema.formats import FORMATS
@@ -331,9 +331,7 @@ def report_failures(folder: Folder, taken: Sequence[FinderResult]) -> list[Skipp
 
 def _failed_look(file: str, failure: Failure) -> Problem:
     found, lost = failure.reason, Message("lost.look")
-    return Problem(
-        "failed_look", file, "", Message("expected.readable_file"), found, lost, failure.action, severity="warning"
-    )
+    return problem_of("failed_look", file, found=found, lost=lost, action=failure.action)
 
 
 def unusable_entries(folder: Folder, taken: Sequence[FinderResult]) -> list[Skipped]:

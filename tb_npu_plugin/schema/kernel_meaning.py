@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Optional, get_args
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.problems import Problem, problem_of
 from tb_npu_plugin.schema.pattern_cost import why_expensive
 
 Where = Literal["kernel_name", "kernel_type", "gpu_kernel", "task_type", "host_op", "api"]
@@ -169,15 +169,13 @@ def _why_refused(pattern: str) -> Optional[str]:
 
 
 def _problem(path: str, line: str, found: str, is_whole: bool = False) -> Problem:
-    return Problem(
+    return problem_of(
         "kernel_table",
         Path(path).name,
         line,
-        Message("expected.kernel_table", columns=", ".join(_COLUMNS)),
-        found[:200],
-        Message("lost.whole_kernel_table" if is_whole else "lost.kernel_table"),
-        Message("action.kernel_table"),
-        severity="warning",
+        found=found[:200],
+        lost=Message("lost.whole_kernel_table" if is_whole else "lost.kernel_table"),
+        columns=", ".join(_COLUMNS),
     )
 
 

@@ -12,7 +12,7 @@ from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, NpuPluginError, Stale, check_choice
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.printable import package_logger
-from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.problems import Problem, problem_of
 from tb_npu_plugin.refusal import raise_if_refused
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import FORMATS
@@ -316,12 +316,4 @@ def _defect(view: View, error: Exception) -> Problem:
     """The problem of a view that could not be built. The text of an OSError holds a path, which must not leak."""
     text = error.strerror if isinstance(error, OSError) else error
     found = f"{type(error).__name__}: {text}"[:200]
-    return Problem(
-        "view_defect",
-        "",
-        "",
-        Message("expected.view_data"),
-        found,
-        Message("lost.view"),
-        Message("action.report_log"),
-    )
+    return problem_of("view_defect", found=found)

@@ -19,7 +19,7 @@ from tb_npu_plugin.discovery.runs import Choice, regroup
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.problems import Problem, problem_of
 from tb_npu_plugin.scan import check_settings
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.store.archives import Archives
@@ -410,15 +410,4 @@ def _problems(span: FoundSpan, status: StageStatus) -> Sequence[Problem]:
     if not status.growing:
         return ()
     names = ", ".join(file.relative for file in files_of(span, status.stage) if not is_settled((file,)))
-    return (
-        Problem(
-            "still_written",
-            names,
-            "",
-            Message("expected.settled_files"),
-            Message("found.just_changed"),
-            Message("lost.later_writes"),
-            Message("action.wait_settled"),
-            severity="info",
-        ),
-    )
+    return (problem_of("still_written", names),)

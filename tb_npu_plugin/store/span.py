@@ -13,10 +13,9 @@ import msgspec
 from tb_npu_plugin.analysis.kernels.meaning import with_meaning
 from tb_npu_plugin.analysis.steps.marks import with_steps_of
 from tb_npu_plugin.discovery.model import FoundSpan, Place, label_of
-from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture, StageCost
 from tb_npu_plugin.printable import package_logger
-from tb_npu_plugin.problems import Problem, list_places, merge_problems
+from tb_npu_plugin.problems import Problem, list_places, merge_problems, problem_of
 from tb_npu_plugin.refusal import raise_if_refused
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import FORMATS
@@ -205,7 +204,7 @@ class Span:
 
     def _note_damage(self, folder: Path, table: str, error: Exception) -> None:
         logger.warning("cache entry %s: %s", folder, error)
-        self._damage.append(_damaged_cache(table, str(error)))
+        self._damage.append(problem_of("damaged_cache", "", table, found=str(error)[:200]))
 
     def _capture(self) -> Capture:
         """Capture settings of the files; folder names supply what the files lack."""
@@ -238,45 +237,7 @@ def problems_between(span: FoundSpan, tables: Entry | None, trace: Entry | None)
     file, capture = span.trace_files[0].relative, tables.meta["capture"]
     if not trace.meta["has_device"] and tables.meta["tables"].keys().isdisjoint(("kernels", "step_trace")):
         is_off = "NPU" not in (capture["activities"] or ("NPU",)) or (capture["level"] or "").lower().endswith("none")
-        return [] if is_off else [_no_device_rows(file)]
+        return [] if is_off else [problem_of("no_device_rows", file)]
     steps = tables.meta["steps"] or trace.meta["steps"]
     lost = [step for step in trace.meta["marks"] if step not in steps]
-    return [_no_device_steps(file, lost)] if steps and lost else []
-
-
-def _no_device_rows(trace: str) -> Problem:
-    return Problem(
-        "no_device_rows",
-        trace,
-        "",
-        Message("expected.device_rows"),
-        Message("found.host_only"),
-        Message("lost.device_side"),
-        Message("action.parse_device"),
-    )
-
-
-def _no_device_steps(trace: str, steps: Sequence[str]) -> Problem:
-    return Problem(
-        "no_device_steps",
-        trace,
-        "",
-        Message("expected.device_steps"),
-        Message("found.no_device_steps", steps=list_places(steps)),
-        Message("lost.device_steps"),
-        Message("action.device_steps"),
-        count=len(steps),
-        severity="warning",
-    )
-
-
-def _damaged_cache(table: str, found: str) -> Problem:
-    return Problem(
-        "damaged_cache",
-        "",
-        table,
-        Message("expected.cache_entry"),
-        found[:200],
-        Message("lost.cached_table"),
-        Message("action.reload_entry"),
-    )
+    return [problem_of("no_device_steps", file, steps=list_places(lost), times=len(lost))] if steps and lost else []

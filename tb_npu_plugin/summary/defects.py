@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.problems import Problem, problem_of
 from tb_npu_plugin.summary.records import Record
 
 #: Problems of one kind that are listed for a file; further ones are counted.
@@ -23,53 +23,26 @@ def add_problem(problems: list[Problem], problem: Problem) -> None:
 
 def damaged(file: str, record: Record) -> Problem:
     """A record that is no event."""
-    return Problem(
-        "summary_record",
-        file,
-        f"byte {record.start}",
-        Message("expected.summary_record"),
-        Message("found.damaged_record"),
-        Message("lost.summary_bytes", count=record.end - record.start),
-        Message("action.copy_again"),
-    )
+    return problem_of("summary_record", file, f"byte {record.start}", count=record.end - record.start)
 
 
 def unsupported(file: str, record: Record, kind: str) -> Problem:
     """A value that TensorBoard cannot show."""
-    return Problem(
-        "summary_kind",
-        file,
-        f"byte {record.start}",
-        Message("expected.summary_kind"),
-        kind,
-        Message("lost.summary_value"),
-        Message("action.nothing"),
-        severity="info",
-    )
+    return problem_of("summary_kind", file, f"byte {record.start}", found=kind)
 
 
 def incomplete(file: str, end: int, size: int) -> Problem:
     """The last record, which begins at byte `end` of `size`."""
-    return Problem(
-        "summary_tail",
-        file,
-        f"byte {end}",
-        Message("expected.summary_record"),
-        Message("found.incomplete_record"),
-        Message("lost.summary_bytes", count=size - end),
-        Message("action.wait_if_written"),
-        severity="info",
-    )
+    return problem_of("summary_tail", file, f"byte {end}", count=size - end)
 
 
 def unreadable(file: str, error: OSError) -> Problem:
     """A source that cannot be read at present."""
-    return Problem(
+    return problem_of(
         "unreadable_file",
         file,
-        "",
-        Message("expected.readable_file"),
-        error.strerror or str(error),
-        Message("lost.file_content"),
-        Message("action.restore_file"),
+        expected=Message("expected.readable_file"),
+        found=error.strerror or str(error),
+        lost=Message("lost.file_content"),
+        action=Message("action.restore_file"),
     )

@@ -10,10 +10,11 @@ import tokenize
 from collections.abc import Iterator
 
 from tb_npu_plugin.capture.simulation.faults import FAULTS
+from tb_npu_plugin.problems import KINDS
 from tb_npu_plugin.views.registry import VIEWS
 from tests.conftest import ROOT
 
-#: Calls and the place of the code among their arguments; readers/shared/report.py has its messages under the code.
+#: Calls and the place of the code among their arguments; the codes of most problems stand in problems.csv.
 CALLS = {"Problem": 0, "problem": 0, "report_damage": 0, "unreadable": 0, "problem_of": 0, "StopReason": 0}
 CODE = re.compile(r"[a-z_]+")
 #: A file or folder of the sources as docs/architecture.md names it.
@@ -32,17 +33,17 @@ DATA = re.compile(r"fixtures/(?!generator/).*/|tb_npu_plugin/static/")
 
 def used() -> set[str]:
     """Codes in the sources."""
-    texts = (path.read_text(encoding="utf-8") for path in (ROOT / "tb_npu_plugin").rglob("*.py"))
-    calls = re.compile("|".join((*CALLS, "MessageCodes")))
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "tb_npu_plugin").rglob("*.py")]
+    assert [code for code in KINDS if not any(f'"{code}"' in text for text in texts)] == []
+    calls = re.compile("|".join(CALLS))
     trees = (ast.parse(text) for text in texts if calls.search(text))  # parsing all takes seconds
     nodes = (code for tree in trees for node in ast.walk(tree) for code in codes(node))
-    return {str(node.value) for node in nodes if isinstance(node, ast.Constant) and CODE.fullmatch(str(node.value))}
+    named = {str(node.value) for node in nodes if isinstance(node, ast.Constant)}
+    return {*KINDS, *filter(CODE.fullmatch, named)}
 
 
 def codes(node: ast.AST) -> Iterator[ast.expr | None]:
-    if isinstance(node, ast.Dict):
-        yield from (key for key, value in zip(node.keys, node.values) if name(value) == "MessageCodes")
-    elif isinstance(node, ast.Call) and name(node) in CALLS:
+    if isinstance(node, ast.Call) and name(node) in CALLS:
         yield from node.args[CALLS[name(node)] :][:1]
         yield from (keyword.value for keyword in node.keywords if keyword.arg == "code")
 

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.operators.tree import enclosing, with_children
-from tb_npu_plugin.messages import Message
-from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.problems import Problem, problem_of
 from tb_npu_plugin.schema.mindspore_files import STEP_MARKS_COLUMNS
 from tb_npu_plugin.schema.serving import GRAPH_LAUNCH, ITERATIONS_COLUMNS, Engine, Mark, mark_of
 from tb_npu_plugin.tables import IntArray, StringColumn, Table, from_lists, known
@@ -131,7 +130,7 @@ def with_steps_of(tasks: Table, others: Table) -> Table:
 def unsure_marks(steps: Steps) -> list[Problem]:
     """Name the engines whose marks are known from source code alone."""
     engines = {mark.engine.name for mark in steps.engine if mark.engine.from_code}
-    return [_from_code(", ".join(sorted(engines)))] if engines else []
+    return [problem_of("marks_from_code", engines=", ".join(sorted(engines)))] if engines else []
 
 
 def _joined(ranges: Steps) -> Steps:
@@ -191,16 +190,3 @@ def _merged(marks: Sequence[Mark]) -> Mark:
 def _numbers(count: int) -> StringColumn:
     """The texts "1", "2", …, each with its place as code."""
     return StringColumn(np.arange(count, dtype=np.int32), [str(number + 1) for number in range(count)])
-
-
-def _from_code(engines: str) -> Problem:
-    return Problem(
-        "marks_from_code",
-        "",
-        "",
-        Message("expected.known_marks"),
-        Message("found.marks_from_code", engines=engines),
-        Message("lost.iterations_unsure"),
-        Message("action.compare_marks"),
-        severity="info",
-    )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_npu_plugin.analysis.steps.marks import iterations_table, unsure_marks
-from tb_npu_plugin.messages import Message
-from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.problems import ProblemLog, problem_of
 from tb_npu_plugin.readers.kineto.communication import read_communication
 from tb_npu_plugin.readers.kineto.iterations import in_graphs, iterations_of
 from tb_npu_plugin.readers.kineto.kernels import read_kernels
@@ -27,7 +26,7 @@ def derive_tables(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -
     selected = SelectedEvents.of(events, args)
     operators = Operators(selected)
     if any(category.startswith(kineto.MTIA) for category in events.categories):
-        log.add(_of_mtia())
+        log.add(problem_of("other_device"))
     out: dict[str, Table] = {}
     owner = np.zeros(0, dtype=np.int64)
     device_ns = np.zeros(0, dtype=np.int64)
@@ -48,7 +47,7 @@ def derive_tables(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -
         owner, device_ns = _owners(selected, operators), events.dur[selected.device]
         lost = int(np.count_nonzero((owner < 0) & ~in_graphs(selected, selected.correlations(selected.device))))
         if lost and len(operators.rows):
-            log.add(_not_owned(lost))
+            log.add(problem_of("no_operator", count=lost, times=lost))
     if len(operators.rows):
         out["operators"] = operators.table(owner, device_ns)
     return out | read_memory(selected, operators, log)
@@ -84,30 +83,3 @@ def _report_lost_ids(selected: SelectedEvents, log: ProblemLog) -> None:
         (kineto.CORRELATION, selected.runtime, selected.integers(selected.runtime, kineto.CORRELATION)[0]),
     ):
         report_lost_args({key: values}, np.zeros(len(rows), dtype=np.int32), rows, log)
-
-
-def _not_owned(count: int) -> Problem:
-    return Problem(
-        "no_operator",
-        "",
-        "",
-        Message("expected.launched_kernels"),
-        Message("found.unlaunched", count=count),
-        Message("lost.device_time"),
-        Message("action.nothing_graphs"),
-        count=count,
-        severity="info",
-    )
-
-
-def _of_mtia() -> Problem:
-    return Problem(
-        "other_device",
-        "",
-        "",
-        Message("expected.gpu_events"),
-        Message("found.mtia"),
-        Message("lost.mtia_kernels"),
-        Message("action.nothing_gpus"),
-        severity="warning",
-    )

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Optional
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.problems import ProblemLog, problem_of
 from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.readers.shared.json_shapes import lost_of_most
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
@@ -139,20 +139,7 @@ def with_checked_clock(tables: Tables, log: ProblemLog) -> Tables:
     ends, starts = (values[known(values)] for values in (steps.ints("end_ns"), kernels.ints("start_ns")))
     if not len(ends) or not len(starts) or (ends.max() > starts.min() - _NEAR and ends.min() < starts.max() + _NEAR):
         return tables
-    log.add(_other_clock())
+    log.add(problem_of("other_clock", "", names.ITERATIONS.name))
     unknown = {key: steps.ints(key) * 0 + NULL_INT for key in _TIMES}
     kept = {name: table for name, table in tables.items() if name != "iteration_reduces"}
     return {**kept, "iterations": Table(steps.columns, {**steps.data, **unknown})}
-
-
-def _other_clock() -> Problem:
-    return Problem(
-        "other_clock",
-        "",
-        names.ITERATIONS.name,
-        Message("expected.kernel_clock"),
-        Message("found.other_clock"),
-        Message("lost.iteration_times"),
-        Message("action.nothing"),
-        severity="info",
-    )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.printable import Lines, package_logger
-from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.problems import Problem, problem_of
 from tb_npu_plugin.refusal import DISK_FULL
 from tb_npu_plugin.store.pool.budget import unpacked_bytes
 from tb_npu_plugin.store.pool.job import Job
@@ -58,12 +58,4 @@ def _disk_full(job: Job, cache: Path) -> Problem:
         free = Message("found.free_space", mb=shutil.disk_usage(cache).free >> 20)
     except OSError:
         free = Message("found.disk_full")
-    return Problem(
-        "disk_full",
-        "",
-        "",
-        Message("expected.cache_space", mb=needs, cache=str(cache)),
-        free,
-        job.lost,
-        Message("action.free_space"),
-    )
+    return problem_of("disk_full", found=free, lost=job.lost, mb=needs, cache=str(cache))

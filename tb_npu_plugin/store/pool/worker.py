@@ -31,7 +31,7 @@ from tb_npu_plugin.errors import BadFile, BadSetting, NoEvents
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.printable import printable_lines
-from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.problems import Problem, ProblemLog, problem_of
 from tb_npu_plugin.readers.database.origins import count_dropped
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.readers.shared.lost_columns import report_lost_columns
@@ -155,7 +155,7 @@ def run(request: Request, send: Send) -> dict[str, Any]:
     facts = read(request, log, progress, ledger)
     changed = [file.relative for file in request.files if _has_changed(request.folder / file.relative, file.mtime_ns)]
     reported = {problem.file for problem in log.list() if problem.code == "file_changed"}
-    log.extend([_file_changed(relative) for relative in changed if relative not in reported])
+    log.extend([problem_of("file_changed", relative) for relative in changed if relative not in reported])
     return {
         **facts,
         "problems": [problem.as_json() for problem in log.list()],
@@ -359,7 +359,7 @@ def _trace(request: Request, log: ProblemLog, progress: Progress, ledger: Ledger
     processes = {track["process"] for track in timeline.tracks if track["kind"] == "slices"}
     has_device = not processes.isdisjoint(DEVICE_SIDE)
     if has_device and not processes.isdisjoint(HOST_SIDE) and LAUNCHES.isdisjoint(timeline.flow_kinds):
-        log.add(_no_launches(file.relative))
+        log.add(problem_of("no_launches", file.relative))
     return {
         "timeline": True,
         "tables": index,
@@ -390,44 +390,9 @@ def _read_or_report(relative: str, log: ProblemLog, read: Callable[[str], None])
     return False
 
 
-def _no_launches(trace: str) -> Problem:
-    return Problem(
-        "no_launches",
-        trace,
-        "",
-        Message("expected.launches"),
-        Message("found.no_launches"),
-        Message("lost.launches"),
-        Message("action.launches"),
-        severity="warning",
-    )
-
-
 def _trace_alone(trace: str, format: Format) -> Problem:
     kernels = format.file_of("kernels")
-    return Problem(
-        "trace_alone",
-        trace,
-        "",
-        Message("expected.whole_result"),
-        Message("found.trace_alone", file=kernels.name if kernels is not None else ""),
-        Message("lost.beside_trace"),
-        Message("action.copy_whole_result"),
-        severity="info",
-    )
-
-
-def _file_changed(relative: str) -> Problem:
-    return Problem(
-        "file_changed",
-        relative,
-        "",
-        Message("expected.settled_files"),
-        Message("found.just_changed"),
-        Message("lost.later_writes"),
-        Message("action.wait_settled"),
-        severity="info",
-    )
+    return problem_of("trace_alone", trace, file=kernels.name if kernels is not None else "")
 
 
 def _unreadable(code: str, relative: str, found: str, action: str) -> Problem:

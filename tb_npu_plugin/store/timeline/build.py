@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis import packing
 from tb_npu_plugin.errors import NoEvents
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.problems import Problem, ProblemLog, problem_of
 from tb_npu_plugin.readers.shared.repeated_events import hide_repeated_events
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.stray_events import drop_stray_events
@@ -222,7 +222,7 @@ class _Builder:
         rows, deep = write_slices(self._out, events, slices, track, len(tracks), base, shown)
         shown[slices.end] = shown[slices.begin]
         if len(deep):
-            self._log.add(_too_deep(file, len(deep)))
+            self._log.add(problem_of("too_deep", file, count=packing.MAX_DEPTH, times=len(deep)))
             self._tell(len(deep) + int(np.isin(slices.begin, deep).sum()))
         del slices, track
         made(0.55)
@@ -285,7 +285,7 @@ class _Builder:
         self, shown: NDArray[np.bool_], tracks: Sequence[Track], track_of: Callable[[Index], Index]
     ) -> None:
         """Report the tracks that the page does not list, and take their events out of `shown`."""
-        self._log.add(_too_many_tracks(self._origin.name, len(tracks)))
+        self._log.add(problem_of("too_many_tracks", self._origin.name, found=str(len(tracks)), count=MAX_TRACKS))
         events, rows = self._events, np.flatnonzero(shown)
         listed = {(track.pid, track.name) for track in tracks[:MAX_TRACKS] if track.kind == "counter"}
         points = rows[events.phase[rows] == ord("C")]
@@ -317,37 +317,11 @@ class _Builder:
 
 
 def _no_args(file: str, error: OSError) -> Problem:
-    return Problem(
-        code="unreadable_file",
-        file=file,
-        where="",
+    return problem_of(
+        "unreadable_file",
+        file,
         expected=Message("expected.same_file"),
         found=error.strerror or str(error),
         lost=Message("lost.args"),
         action=Message("action.reopen_trace"),
-    )
-
-
-def _too_deep(file: str, count: int) -> Problem:
-    return Problem(
-        code="too_deep",
-        file=file,
-        where="",
-        expected=Message("expected.nesting", count=packing.MAX_DEPTH),
-        found=Message("found.more"),
-        lost=Message("lost.deep_slices"),
-        action=Message("action.shared_thread_ids"),
-        count=count,
-    )
-
-
-def _too_many_tracks(file: str, count: int) -> Problem:
-    return Problem(
-        code="too_many_tracks",
-        file=file,
-        where="",
-        expected=Message("expected.tracks", count=MAX_TRACKS),
-        found=str(count),
-        lost=Message("lost.tracks"),
-        action=Message("action.check_thread_ids"),
     )

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.recording import is_plausible
-from tb_npu_plugin.messages import Message
-from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.problems import ProblemLog, problem_of
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile, read_object
@@ -81,7 +80,7 @@ def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: Pr
     else:  # the file cannot be opened again, which is reported
         log.seen.add(file, "events", told=len(rows))
     if bad:
-        log.add(_no_number(events.file_of(min(bad), file), min(bad), len(bad)))
+        log.add(problem_of("bad_counter", events.file_of(min(bad), file), f"event {min(bad)}", times=len(bad)))
         log.seen.add(file, "events", told=len(bad))
     if not file.endswith(DATABASE_SUFFIX):  # NULL in a database is no key
         _report_lost_keys(events, kinds, file, log)
@@ -138,19 +137,6 @@ def _values(data: bytes) -> _Values | None:
             return None
         out.append((key + suffix, figure))
     return _Values(tuple(found), out) if out else None
-
-
-def _no_number(file: str, row: int, count: int) -> Problem:
-    return Problem(
-        code="bad_counter",
-        file=file,
-        where=f"event {row}",
-        expected=Message("expected.counter_events"),
-        found=Message("found.something_else"),
-        lost=Message("lost.points"),
-        action=Message("action.export_trace"),
-        count=count,
-    )
 
 
 def counter_unit(key: str) -> str:

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.recording import MAX_TIME, is_plausible
-from tb_npu_plugin.messages import Message
-from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.problems import ProblemLog, problem_of
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.events import LEFT_OUT
@@ -101,7 +100,7 @@ def _pairs(
             lost += 1
     unfinished = [row for stack in stacks.values() for row in stack]
     if lost or unfinished:
-        log.add(_unpaired_events(file, lost, len(unfinished)))
+        log.add(problem_of("unpaired_event", file, ends=lost, begins=len(unfinished)))
         log.seen.add(file, "events", told=lost)
     begins += unfinished
     durations += [last - int(events.ts[row]) for row in unfinished]
@@ -110,19 +109,6 @@ def _pairs(
     keep = named[out]
     _report_lost(events, np.concatenate([out[~keep], end[~keep & (end >= 0)]]), file, log)
     return out[keep], dur[keep], end[keep]
-
-
-def _unpaired_events(file: str, ends: int, begins: int) -> Problem:
-    return Problem(
-        code="unpaired_event",
-        file=file,
-        where="",
-        expected=Message("expected.paired_events"),
-        found=Message("found.unpaired", ends=ends, begins=begins),
-        lost=Message("lost.unpaired_slices"),
-        action=Message("action.export_trace"),
-        severity="warning",
-    )
 
 
 def _report_lost(events: TraceEvents, rows: NDArray[np.int64], file: str, log: ProblemLog) -> None:
@@ -140,15 +126,8 @@ def _report_lost(events: TraceEvents, rows: NDArray[np.int64], file: str, log: P
         if gone
     ]
     log.add(
-        Problem(
-            code="incomplete_event",
-            file=events.file_of(row, file),
-            where=f"event {row}",
-            expected=Message("expected.complete_event"),
-            found=Message("found.invalid", names=", ".join(missing)),
-            lost=Message("lost.event_hidden"),
-            action=Message("action.export_trace"),
-            count=len(rows),
+        problem_of(
+            "incomplete_event", events.file_of(row, file), f"event {row}", names=", ".join(missing), times=len(rows)
         )
     )
     log.seen.add(file, "events", told=len(rows))
@@ -168,16 +147,12 @@ def _report_other_phases(events: TraceEvents, file: str, log: ProblemLog) -> Non
     row = int(np.flatnonzero(other)[0])
     letters = sorted({chr(code) if code else "?" for code in np.unique(events.phase[other]).tolist()})
     log.add(
-        Problem(
-            code="unknown_phase",
-            file=events.file_of(row, file),
-            where=f"event {row}",
-            expected=Message("expected.known_phase"),
-            found=Message("found.phases", phases=", ".join(letters)),
-            lost=Message("lost.events_hidden"),
-            action=Message("action.no_events_needed"),
-            count=int(other.sum()),
-            severity="warning",
+        problem_of(
+            "unknown_phase",
+            events.file_of(row, file),
+            f"event {row}",
+            phases=", ".join(letters),
+            times=int(other.sum()),
         )
     )
     log.seen.add(file, "events", told=int(other.sum()))
