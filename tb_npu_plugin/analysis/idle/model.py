@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Optional
+from typing import Literal, Optional, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,11 @@ from tb_npu_plugin.tables import IntArray
 
 #: Whether the host began to launch the next task after the gap began. "unknown": no launch is recorded.
 Launch = Literal["late", "before", "unknown"]
-LAUNCHES: tuple[Launch, ...] = ("late", "before", "unknown")
+LAUNCHES: tuple[Launch, ...] = get_args(Launch)
 LATE, BEFORE, UNKNOWN_LAUNCH = range(len(LAUNCHES))
 
+#: In order of priority: where several apply, the first one counts. Synchronization comes behind what other threads do
+#: meanwhile: it waits for them.
 Cause = Literal[
     "garbage_collection",
     "data_loading",
@@ -31,21 +33,7 @@ Cause = Literal[
     "launch_overhead",
     "unknown",
 ]
-#: In order of priority: where several apply, the first one counts. Synchronization comes behind what other threads do
-#: meanwhile: it waits for them.
-CAUSES: tuple[Cause, ...] = (
-    "garbage_collection",
-    "data_loading",
-    "communication",
-    "allocator",
-    "compile",
-    "synchronization",
-    "launch_call",
-    "host_late",
-    "dependency",
-    "launch_overhead",
-    "unknown",
-)
+CAUSES: tuple[Cause, ...] = get_args(Cause)
 
 
 def code_of(cause: Cause) -> int:
