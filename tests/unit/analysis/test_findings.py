@@ -170,7 +170,7 @@ def test_a_severity_begins_at_its_share_of_the_step(cost_ns: int, expected: str)
 
 def test_idle_time_of_short_steps_is_low() -> None:
     ranks = [replace(COST, part=part) for part in ("free", "computing")]
-    assert [severity_of(one, step * MS) for step in (4, 6, 200) for one in ranks] == [
+    assert [severity_of(one, round(step * MS)) for step in (4.999_999, 5, 200) for one in ranks] == [
         "low",
         "high",
         "high",
@@ -240,6 +240,36 @@ def test_slow_links(links: list[Link], expected: list[tuple[int, int]]) -> None:
     found = slow_link.find(run_of([], links=links))
     assert [one.subject.link for one in found] == expected
     assert all(one.cost_ns == round(one.cost_ns) > 0 for one in found)
+
+
+def sent(name: str, group: str, milliseconds: int) -> dict[str, Any]:
+    """An operator that moves 100 MB in a group."""
+    return {
+        "name": name,
+        "group": group,
+        "transport": "HCCS",
+        "rollup": 0,
+        "size_bytes": 100 * MS,
+        "time_ns": milliseconds * MS,
+    }
+
+
+@pytest.mark.parametrize(
+    ("table", "row", "expected"),
+    [
+        ("comm_packets", {"transport": "HCCS", "packet_bytes": 1000, "count": 1}, 0),
+        ("comm_packets", {"transport": "HCCS", "packet_bytes": 1024, "count": 1}, 1),
+        ("comm_bandwidth", sent("hcom_allReduce__1_0_1", "g", 11), 0),  # 9.1 GB/s, of 18 that are usual
+        ("comm_bandwidth", sent("hcom_allReduce__1_0_1", "g", 12), 1),
+        ("comm_bandwidth", sent("hcom_allReduce__1_0_1", "other", 11), 1),
+    ],
+)
+def test_a_link_alone_is_not_slow_where_its_packets_or_its_group_say_why(
+    table: str, row: dict[str, Any], expected: int
+) -> None:
+    span = TestSpan({table: table_of(table, [row])})
+    found = slow_link.find(run_of([], links=[replace(LINK, time_ns=25 * MS)], spans=[span]))
+    assert len(found) == expected
 
 
 def test_two_ranks_without_links_lack_them() -> None:
@@ -320,5 +350,8 @@ def test_a_rank_without_a_profile_is_named_by_those_that_wait_for_it() -> None:
         ("trace", "s0", 7, 7 + 30 * MS, "1"),
         ("trace", "s1", None, None, None),
     ]
+    assert "Of it, 42.00 ms could be saved" in found[0].message
+    (hidden,) = unprofiled_rank.find(run_of([(30, {})], late_peers=[peer(0, 30, recoverable=31 * MS)]))
+    assert "Up to 31.00 ms could be saved" in hidden.message
     (local,) = unprofiled_rank.find(run_of([(30, {})], late_peers=[peer(0, 30, peer_rank=None)]))
     assert local.message.startswith("Rank 5 of group g (not profiled)")
