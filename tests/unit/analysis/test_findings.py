@@ -276,6 +276,12 @@ def test_two_ranks_without_links_lack_them() -> None:
     assert slow_link.missing(run_of([(30, {}), (55, {})])) is not None
 
 
+def test_a_link_is_compared_with_so_many_that_move_smaller_pieces() -> None:
+    """Each of two links of large pieces with the twelve of the mesh."""
+    found = slow_link.find(run_of([], links=[*small_pieces(), *large_pieces(3.0)]))
+    assert [one.message.params["count"] for one in found] == [12]
+
+
 def test_the_surest_slow_link_between_two_ranks_is_named() -> None:
     sent = ((2, 1, 1.0), (0, 3, 10.0))  # slower yet, but known only by the usual bandwidth
     sends = [
