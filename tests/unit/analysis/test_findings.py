@@ -216,6 +216,7 @@ def large_pieces(speed: float) -> list[Link]:
         (mesh((2, 1, 8.5)), []),
         ([replace(link, transport="LOCAL") for link in mesh((2, 1, 2.5))], []),
         ([replace(link, size_bytes=90_000, time_ns=link.time_ns) for link in mesh((2, 1, 2.5))], []),
+        ([replace(link, size_bytes=90_000, step=step) for link in mesh((2, 1, 2.5)) for step in ("1", "2")], []),
         (mesh((2, 1, 2.5))[:2], []),
         ([replace(LINK, time_ns=25 * MS)], [(0, 1)]),
         ([replace(LINK, time_ns=11 * MS)], []),
@@ -230,6 +231,7 @@ def large_pieces(speed: float) -> list[Link]:
         "a little",
         "in the device",
         "small",
+        "small in each step",
         "few",
         "alone, far below the usual",
         "alone, nearly as usual",
@@ -328,6 +330,21 @@ def test_of_two_ranks_the_straggler_is_held_up_while_the_other_communicates_long
     (found,) = straggler.find(run(12, 22))
     assert (found.message.code, found.subject.rank, found.cost_ns) == (f"finding.straggler.{code}", 0, 9 * MS)
     assert straggler.find(run(12, 13)) == straggler.find(run(1, 22)) == []
+
+
+def test_without_a_trace_the_loader_costs_what_the_host_waits_for_it_per_step() -> None:
+    """Two steps of 100 ms, with waits of 20 and 40 ms."""
+    loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+    rows = {
+        "operators": [{"name": loader, "host_total_ns": time * MS} for time in (20, 40)],
+        "step_trace": [
+            {**{key: value if key == "step" else value * MS for key, value in STEP.items()}, "step": step}
+            for step in "12"
+        ],
+    }
+    span = TestSpan({name: table_of(name, found) for name, found in rows.items()}, Capture(rank=0))
+    (found,) = input_bound.find(RunData([span]))
+    assert (found.cost_ns, found.costs, found.subject.rank) == (30 * MS, {"data_loading": 30 * MS}, 0)
 
 
 def peer(rank: int, total: int, peer_rank: int | None = 5, **more: Any) -> LatePeer:
