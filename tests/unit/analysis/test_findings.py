@@ -319,8 +319,8 @@ def test_of_two_ranks_the_straggler_is_held_up_while_the_other_communicates_long
     def exact(entry: EntryKind, time: int) -> Entry:
         return Entry(entry, "", time * MS, time * MS, time * MS, None, "")
 
-    def run(held_up: int, transfer: int) -> RunData:
-        found = run_of([(30, {}), (30, {})])
+    def run(held_up: int, transfer: int, stages: Sequence[int] = ()) -> RunData:
+        found = run_of([(30, {}), (30, {})], stages)
         parts = ((held_up, 13), (1, transfer))
         entries = [(exact(kind, one), exact("transfer", other)) for one, other in parts]
         ledgers = [RankLedger(line.span, None, 100 * MS, 0, 0, 0, 0, one) for line, one in zip(found.lines, entries)]
@@ -330,6 +330,7 @@ def test_of_two_ranks_the_straggler_is_held_up_while_the_other_communicates_long
     (found,) = straggler.find(run(12, 22))
     assert (found.message.code, found.subject.rank, found.cost_ns) == (f"finding.straggler.{code}", 0, 9 * MS)
     assert straggler.find(run(12, 13)) == straggler.find(run(1, 22)) == []
+    assert len(straggler.find(run(12, 22, (1, 2)))) == (kind != "computing"), "another stage computes something else"
 
 
 def test_without_a_trace_the_loader_costs_what_the_host_waits_for_it_per_step() -> None:
