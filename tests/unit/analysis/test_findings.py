@@ -13,6 +13,7 @@ from tb_npu_plugin.analysis.findings import diagnose as diagnosis
 from tb_npu_plugin.analysis.findings import input_bound, slow_link, stage_imbalance, straggler, unprofiled_rank
 from tb_npu_plugin.analysis.findings.diagnose import at_stake, diagnose
 from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Rule, Subject, severity_of
+from tb_npu_plugin.analysis.findings.pipeline import StageTimes, stage_times
 from tb_npu_plugin.analysis.findings.rank_totals import RankTotals
 from tb_npu_plugin.analysis.findings.registry import RULES
 from tb_npu_plugin.analysis.findings.run_data import RunData
@@ -310,6 +311,10 @@ def test_the_slowest_stage_is_named_with_what_an_even_split_would_save() -> None
     (found,) = stage_imbalance.find(run_of(ranks, (1, 1, 2, 2)))
     assert (found.subject.stage, found.cost_ns) == (2, 20 * MS)
     assert stage_imbalance.find(run_of([(10, {}), (10, {"computing": 62})], (1, 2))) == []
+
+
+def test_a_stage_without_a_ledger_works_while_it_is_not_in_the_bubble() -> None:
+    assert stage_times(run_of([(30, {"bubble": 20})], (1,))) == {1: StageTimes(60 * MS, (60 + 30 - 20) * MS, 20 * MS)}
 
 
 @pytest.mark.parametrize(("kind", "code"), [("unexplained", "idles"), ("computing", "computes")])
