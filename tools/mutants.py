@@ -33,7 +33,7 @@ EQUIVALENT = ROOT / "tools" / "equivalent_mutants.txt"
 #: Share of the mutants that are not equivalent which the tests must kill.
 GOAL = 0.9
 JOBS = 2
-#: s of test time: the quickest tests of the line first; what survives them meets the test files of the line.
+#: s of test time: the first tests of the line, see Measures.covering; what survives them meets the test files of the line.
 FEW_S, MORE_S = 6.0, 30.0
 TIMEOUT_S = 240
 #: Environment variable: the folder where the plugin of pytest writes lines and durations.
@@ -88,14 +88,18 @@ class Measures(NamedTuple):
     durations: dict[str, float]
 
     def covering(self, mutant: Mutant) -> list[str]:
-        """Tests that run the mutant's line, the quickest first. For a line that runs at import: those that run a line with a
-        name that it defines, else those of the whole file."""
+        """Tests that run the mutant's line: those in a file with the name of its module first, then the quickest. For a line
+        that runs at import: those that run a line with a name that it defines, else those of the whole file."""
         lines = self.lines.get(mutant.path, {})
         found = set(lines.get(mutant.line, ()))
         if found == {""}:
             found = self._using(defined(ROOT / mutant.path, mutant.line)) - {""}
             found = found or {name for names in lines.values() for name in names}
-        return sorted(found - {""}, key=lambda name: (self.durations.get(name, 0.0), name))
+        module = Path(mutant.path).stem
+        return sorted(
+            found - {""},
+            key=lambda name: (module not in name.partition("::")[0], self.durations.get(name, 0.0), name),
+        )
 
     def _using(self, names: list[str]) -> set[str]:
         """Tests that run a line with one of these names."""
