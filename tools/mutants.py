@@ -14,6 +14,7 @@ import ast
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,7 +33,7 @@ EQUIVALENT = ROOT / "tools" / "equivalent_mutants.txt"
 #: Share of the mutants that are not equivalent which the tests must kill.
 GOAL = 0.9
 JOBS = 2
-#: s of test time: the quickest tests of the line first; what survives them meets the test files of the line.
+#: s of test time: the first tests of the line, see Measures.covering; what survives them meets the test files of the line.
 FEW_S, MORE_S = 6.0, 30.0
 TIMEOUT_S = 240
 #: Environment variable: the folder where the plugin of pytest writes lines and durations.
@@ -87,12 +88,27 @@ class Measures(NamedTuple):
     durations: dict[str, float]
 
     def covering(self, mutant: Mutant) -> list[str]:
-        """Tests that run the mutant's line, the quickest first; those of its whole file for a line that runs at import."""
+        """Tests that run the mutant's line: those in a file with the name of its module first, then the quickest. For a line
+        that runs at import: those that run a line with a name that it defines, else those of the whole file."""
         lines = self.lines.get(mutant.path, {})
         found = set(lines.get(mutant.line, ()))
         if found == {""}:
-            found = {name for names in lines.values() for name in names}
-        return sorted(found - {""}, key=lambda name: (self.durations.get(name, 0.0), name))
+            found = self._using(defined(ROOT / mutant.path, mutant.line)) - {""}
+            found = found or {name for names in lines.values() for name in names}
+        module = Path(mutant.path).stem
+        return sorted(
+            found - {""},
+            key=lambda name: (module not in name.partition("::")[0], self.durations.get(name, 0.0), name),
+        )
+
+    def _using(self, names: list[str]) -> set[str]:
+        """Tests that run a line with one of these names."""
+        uses = re.compile(rf"\b({'|'.join(names)})\b") if names else re.compile("(?!)")
+        found = set[str]()
+        for path, lines in self.lines.items():
+            text = (ROOT / path).read_text(encoding="utf-8").splitlines()
+            found.update(name for line, names in lines.items() if uses.search(text[line - 1]) for name in names)
+        return found
 
     def within(self, names: list[str], seconds: float) -> list[str]:
         """The first tests or files of tests, until they take so long; at least one."""
@@ -124,14 +140,30 @@ def changed(node: ast.AST) -> Optional[ast.expr]:
     return None
 
 
+def defined(path: Path, line: int) -> list[str]:
+    """Names that the innermost statement at this line of a file of Python defines; none if it is an expression or a class."""
+    around = [
+        node
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or line)
+    ]
+    own = max(around, key=lambda node: (node.lineno, node.col_offset))
+    if isinstance(own, ast.FunctionDef):
+        return [own.name]
+    targets = own.targets if isinstance(own, ast.Assign) else [own.target] if isinstance(own, ast.AnnAssign) else []
+    return [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
+
+
 def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
 def _expressions(tree: ast.AST) -> Iterator[ast.expr]:
-    """Expressions that run: neither annotations and decorators nor what only type checkers read."""
+    """Expressions that run: neither annotations, decorators and options of classes nor what only type checkers read."""
     for name, value in ast.iter_fields(tree):
-        if name in ("annotation", "returns", "decorator_list"):
+        if name in ("annotation", "returns", "decorator_list") or (
+            name == "keywords" and isinstance(tree, ast.ClassDef)
+        ):
             continue
         for child in value if isinstance(value, list) else [value]:
             if not isinstance(child, ast.AST) or (

@@ -301,6 +301,7 @@ def test_a_browser_keeps_a_static_file_until_it_changes(browser: Browser) -> Non
     first = browser.ask("/static/index.js", headers={"Accept-Encoding": "gzip"})
     assert "no-cache" in first.headers["Cache-Control"]
     assert gzip.decompress(first.data) == browser.ask("/static/index.js").data
+    assert first.headers["ETag"].startswith("W/"), "of all encodings"
     again = browser.ask("/static/index.js", headers={"Accept-Encoding": "gzip", "If-None-Match": first.headers["ETag"]})
     assert (again.status_code, again.data) == (304, b"")
     assert again.headers["Content-Type"] == first.headers["Content-Type"], "TensorBoard warns of each answer without"

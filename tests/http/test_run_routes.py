@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.discovery.model import Place
-from tb_npu_plugin.server import app
 from tb_npu_plugin.server.timeline import rows as rows_module
 from tb_npu_plugin.service import ranks
 from tb_npu_plugin.store.library import Library, StageStatus
@@ -308,4 +307,4 @@ def test_each_user_sees_the_runs_that_he_chose(fresh: Browser, logs: Path) -> No
     assert len(fresh.json("/api/catalog", **join, split=runs[0]["id"])["runs"]) == 1, "join comes after split"
     for number in range(20):
         fresh.json("/api/catalog", split=f"r{number}")
-    assert len(fresh.plugin.app()._chosen) == app.MAX_CHOICES
+    assert len(fresh.plugin.app()._chosen) == 8

@@ -71,16 +71,3 @@ def test_an_answer_is_bounded(points: list[tuple[int, int, str]], most: int, tmp
         wanted = brute(own, -5, 4000, 1 << shift)
         assert list(zip(curve.time, curve.low, curve.high, curve.last)) == wanted
         assert len(curve.time) <= most
-
-
-def test_series_share_no_bin(tmp_path: Path) -> None:
-    points = [(n, n, "a") for n in range(300)] + [(n, 1000 + n, "b") for n in range(299, 600)]
-    timeline, _ = open_trace([point(*one) for one in sorted(points)], tmp_path)
-    low, high = timeline.curves.curves(timeline.tracks[0]["series"], -5, 4000, 0, 4)[0]
-    assert max(low.high) == 299 and min(high.low) == 1299
-
-
-def test_levels_are_kept_where_they_save_points(tmp_path: Path) -> None:
-    dense = open_trace([point(n, n, "a") for n in range(300)], tmp_path)[0]
-    sparse = open_trace([point(n * 1000, n, "a") for n in range(30)], tmp_path)[0]
-    assert [list(timeline.curves._levels) for timeline in (dense, sparse)] == [[2, 3, 5, 8], []]

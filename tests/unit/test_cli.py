@@ -45,6 +45,17 @@ def test_overview_has_the_steps_at_the_top_in_integer_ns(logs: Path) -> None:
     assert [item["state"] for item in shown("distributed", logs)["ranks"]] == ["ready", "ready"]
 
 
+def test_a_rank_without_tables_lacks_them_and_not_its_trace(tmp_path: Path) -> None:
+    """The command leaves the traces unread, so that they say nothing about a rank."""
+    write_logs(tmp_path)
+    without = write_result(tmp_path / "run" / NAME, rank=2)
+    for table in without.rglob("*.csv"):
+        table.unlink()
+    settle(tmp_path)
+    ranks = {one["rank"]: one for one in shown("distributed", tmp_path, "--no-trace")["data"]["ranks"]}
+    assert (ranks[2]["state"], ranks[2]["reason"]) == ("missing", "It has no tables for this view.")
+
+
 def test_show_accepts_a_folder_of_any_level_and_a_file_of_a_result(logs: Path, tmp_path: Path) -> None:
     file = logs / "run" / NAME.replace("4242", "1") / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv"
     for folder in (logs, logs / "run", file.parent):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import selectors
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +22,7 @@ from tb_npu_plugin.store.stages import Request
 
 #: A worker process is killed if it does not exit this long after its input ends, in seconds.
 EXIT_TIMEOUT = 5.0
-#: How often a silent worker is checked for its deadline, in seconds.
+#: How often it is seen whether a silent worker was killed, in seconds.
 CHECK_INTERVAL = 1.0
 #: Added to the niceness of this process: the server and the browser come first.
 NICENESS = 10
@@ -81,7 +79,7 @@ class WorkerProcess:
         )
         with suppress(OSError):  # not by itself: loading its modules takes longer than a browser should wait
             os.setpriority(os.PRIO_PROCESS, self._child.pid, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
-        self._deadline = math.inf  # of a killed process, by time.monotonic
+        self._is_killed = False
 
     def run(self, request: Request, on_message: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
         """Do one request and return its meta. `on_message` gets the messages before it. Raises RequestFailed,
@@ -130,7 +128,7 @@ class WorkerProcess:
         partial, file = b"", self._child.stdout.fileno()
         with selectors.DefaultSelector() as selector:
             selector.register(file, selectors.EVENT_READ)
-            while time.monotonic() < self._deadline:
+            while not self._is_killed:
                 if not selector.select(CHECK_INTERVAL):
                     continue
                 piece = os.read(file, 1 << 16)
@@ -142,9 +140,9 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """Kill the process."""
-        self._deadline = min(self._deadline, time.monotonic() + EXIT_TIMEOUT)
         with suppress(OSError):
             self._child.kill()
+        self._is_killed = True
 
     def close(self) -> None:
         """Close its input, which makes it exit, and wait for it."""

@@ -216,7 +216,7 @@ class _Builder:
         keys, code = distinct_tracks(events, slices.event)
         names = read_names(events, self._args, file, self._log)
         tracks, number = self._tracks(keys, counters, names)
-        track = number[code].astype(np.uint16 if len(tracks) < 2**16 else np.uint32)
+        track = number[code].astype(np.min_scalar_type(len(tracks)))
         del code
         made(0.15)
         rows, deep = write_slices(self._out, events, slices, track, len(tracks), base, shown)

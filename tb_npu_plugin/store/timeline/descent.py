@@ -208,7 +208,7 @@ def _inside(timeline: Timeline, row: int, slice_id: int) -> Index:
     end = start + max(int(rows.dur[slice_id]), 1)
     first, last = rows.bounds(row)
     low, high = (first + int(rows.start[first:last].searchsorted(time)) for time in (start, end))
-    if low < high and rows.start[high - 1] + max(int(rows.dur[high - 1]), 1) > end:
+    if low < high and rows.start[high - 1] + int(rows.dur[high - 1]) > end:
         high -= 1
     return np.arange(low, high)
 

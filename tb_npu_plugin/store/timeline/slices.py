@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.recording import MAX_TIME, is_plausible
+from tb_npu_plugin.analysis.recording import is_plausible
 from tb_npu_plugin.problems import ProblemLog, problem_of
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.scan import TraceEvents
@@ -47,9 +47,7 @@ def make_slices(events: TraceEvents, file: str, log: ProblemLog) -> Slices:
     """All slices of a trace. Events that cannot be drawn are reported as Problems."""
     named = (events.name >= 0) & is_plausible(events.ts)
     complete = events.of_phase("X")
-    # An event whose end overflows int64 is as invalid as one without an end.
     good = named[complete] & (events.dur[complete] >= 0)
-    good &= events.dur[complete] < MAX_TIME - np.maximum(events.ts[complete], 0)
     _report_lost(events, complete[~good], file, log)
     complete = complete[good]
     instants = events.of_phase("iI")

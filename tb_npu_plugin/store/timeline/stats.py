@@ -347,7 +347,8 @@ def _joined(parts: Sequence[Index]) -> Index:
 def _parents(timeline: Timeline, ids: Index, order: Index) -> NDArray[np.int32]:
     """Index in `ids[order]` of the parent of each of these slices; -1 without one. ids: ascending."""
     parent = timeline.parent[ids]
-    found = np.minimum(np.searchsorted(ids, parent), max(len(ids) - 1, 0))  # quick: `parent` ascends, too, in each row
+    # Within `ids`, as the id of a parent is the lower one; quick, as `parent` ascends, too, in each row.
+    found = np.searchsorted(ids, parent)
     place = np.empty(len(order), dtype=np.int32)
     place[order] = np.arange(len(order))
     return np.where((parent >= 0) & (ids[found] == parent), place[found], np.int32(-1))[order]

@@ -13,6 +13,7 @@ from tb_npu_plugin.analysis.findings import diagnose as diagnosis
 from tb_npu_plugin.analysis.findings import input_bound, slow_link, stage_imbalance, straggler, unprofiled_rank
 from tb_npu_plugin.analysis.findings.diagnose import at_stake, diagnose
 from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Rule, Subject, severity_of
+from tb_npu_plugin.analysis.findings.pipeline import StageTimes, stage_times
 from tb_npu_plugin.analysis.findings.rank_totals import RankTotals
 from tb_npu_plugin.analysis.findings.registry import RULES
 from tb_npu_plugin.analysis.findings.run_data import RunData
@@ -170,7 +171,7 @@ def test_a_severity_begins_at_its_share_of_the_step(cost_ns: int, expected: str)
 
 def test_idle_time_of_short_steps_is_low() -> None:
     ranks = [replace(COST, part=part) for part in ("free", "computing")]
-    assert [severity_of(one, step * MS) for step in (4, 6, 200) for one in ranks] == [
+    assert [severity_of(one, round(step * MS)) for step in (4.999_999, 5, 200) for one in ranks] == [
         "low",
         "high",
         "high",
@@ -216,6 +217,7 @@ def large_pieces(speed: float) -> list[Link]:
         (mesh((2, 1, 8.5)), []),
         ([replace(link, transport="LOCAL") for link in mesh((2, 1, 2.5))], []),
         ([replace(link, size_bytes=90_000, time_ns=link.time_ns) for link in mesh((2, 1, 2.5))], []),
+        ([replace(link, size_bytes=90_000, step=step) for link in mesh((2, 1, 2.5)) for step in ("1", "2")], []),
         (mesh((2, 1, 2.5))[:2], []),
         ([replace(LINK, time_ns=25 * MS)], [(0, 1)]),
         ([replace(LINK, time_ns=11 * MS)], []),
@@ -230,6 +232,7 @@ def large_pieces(speed: float) -> list[Link]:
         "a little",
         "in the device",
         "small",
+        "small in each step",
         "few",
         "alone, far below the usual",
         "alone, nearly as usual",
@@ -242,8 +245,44 @@ def test_slow_links(links: list[Link], expected: list[tuple[int, int]]) -> None:
     assert all(one.cost_ns == round(one.cost_ns) > 0 for one in found)
 
 
+def sent(name: str, group: str, milliseconds: int) -> dict[str, Any]:
+    """An operator that moves 100 MB in a group."""
+    return {
+        "name": name,
+        "group": group,
+        "transport": "HCCS",
+        "rollup": 0,
+        "size_bytes": 100 * MS,
+        "time_ns": milliseconds * MS,
+    }
+
+
+@pytest.mark.parametrize(
+    ("table", "row", "expected"),
+    [
+        ("comm_packets", {"transport": "HCCS", "packet_bytes": 1000, "count": 1}, 0),
+        ("comm_packets", {"transport": "HCCS", "packet_bytes": 1024, "count": 1}, 1),
+        ("comm_bandwidth", sent("hcom_allReduce__1_0_1", "g", 11), 0),  # 9.1 GB/s, of 18 that are usual
+        ("comm_bandwidth", sent("hcom_allReduce__1_0_1", "g", 12), 1),
+        ("comm_bandwidth", sent("hcom_allReduce__1_0_1", "other", 11), 1),
+    ],
+)
+def test_a_link_alone_is_not_slow_where_its_packets_or_its_group_say_why(
+    table: str, row: dict[str, Any], expected: int
+) -> None:
+    span = TestSpan({table: table_of(table, [row])})
+    found = slow_link.find(run_of([], links=[replace(LINK, time_ns=25 * MS)], spans=[span]))
+    assert len(found) == expected
+
+
 def test_two_ranks_without_links_lack_them() -> None:
     assert slow_link.missing(run_of([(30, {}), (55, {})])) is not None
+
+
+def test_a_link_is_compared_with_so_many_that_move_smaller_pieces() -> None:
+    """Each of two links of large pieces with the twelve of the mesh."""
+    found = slow_link.find(run_of([], links=[*small_pieces(), *large_pieces(3.0)]))
+    assert [one.message.params["count"] for one in found] == [12]
 
 
 def test_the_surest_slow_link_between_two_ranks_is_named() -> None:
@@ -274,6 +313,10 @@ def test_the_slowest_stage_is_named_with_what_an_even_split_would_save() -> None
     assert stage_imbalance.find(run_of([(10, {}), (10, {"computing": 62})], (1, 2))) == []
 
 
+def test_a_stage_without_a_ledger_works_while_it_is_not_in_the_bubble() -> None:
+    assert stage_times(run_of([(30, {"bubble": 20})], (1,))) == {1: StageTimes(60 * MS, (60 + 30 - 20) * MS, 20 * MS)}
+
+
 @pytest.mark.parametrize(("kind", "code"), [("unexplained", "idles"), ("computing", "computes")])
 def test_of_two_ranks_the_straggler_is_held_up_while_the_other_communicates_longer(kind: EntryKind, code: str) -> None:
     """Also where computing hides the waits of the other one, which delay its transfers."""
@@ -281,8 +324,8 @@ def test_of_two_ranks_the_straggler_is_held_up_while_the_other_communicates_long
     def exact(entry: EntryKind, time: int) -> Entry:
         return Entry(entry, "", time * MS, time * MS, time * MS, None, "")
 
-    def run(held_up: int, transfer: int) -> RunData:
-        found = run_of([(30, {}), (30, {})])
+    def run(held_up: int, transfer: int, stages: Sequence[int] = ()) -> RunData:
+        found = run_of([(30, {}), (30, {})], stages)
         parts = ((held_up, 13), (1, transfer))
         entries = [(exact(kind, one), exact("transfer", other)) for one, other in parts]
         ledgers = [RankLedger(line.span, None, 100 * MS, 0, 0, 0, 0, one) for line, one in zip(found.lines, entries)]
@@ -292,6 +335,22 @@ def test_of_two_ranks_the_straggler_is_held_up_while_the_other_communicates_long
     (found,) = straggler.find(run(12, 22))
     assert (found.message.code, found.subject.rank, found.cost_ns) == (f"finding.straggler.{code}", 0, 9 * MS)
     assert straggler.find(run(12, 13)) == straggler.find(run(1, 22)) == []
+    assert len(straggler.find(run(12, 22, (1, 2)))) == (kind != "computing"), "another stage computes something else"
+
+
+def test_without_a_trace_the_loader_costs_what_the_host_waits_for_it_per_step() -> None:
+    """Two steps of 100 ms, with waits of 20 and 40 ms."""
+    loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+    rows = {
+        "operators": [{"name": loader, "host_total_ns": time * MS} for time in (20, 40)],
+        "step_trace": [
+            {**{key: value if key == "step" else value * MS for key, value in STEP.items()}, "step": step}
+            for step in "12"
+        ],
+    }
+    span = TestSpan({name: table_of(name, found) for name, found in rows.items()}, Capture(rank=0))
+    (found,) = input_bound.find(RunData([span]))
+    assert (found.cost_ns, found.costs, found.subject.rank) == (30 * MS, {"data_loading": 30 * MS}, 0)
 
 
 def peer(rank: int, total: int, peer_rank: int | None = 5, **more: Any) -> LatePeer:
@@ -320,5 +379,8 @@ def test_a_rank_without_a_profile_is_named_by_those_that_wait_for_it() -> None:
         ("trace", "s0", 7, 7 + 30 * MS, "1"),
         ("trace", "s1", None, None, None),
     ]
+    assert "Of it, 42.00 ms could be saved" in found[0].message
+    (hidden,) = unprofiled_rank.find(run_of([(30, {})], late_peers=[peer(0, 30, recoverable=31 * MS)]))
+    assert "Up to 31.00 ms could be saved" in hidden.message
     (local,) = unprofiled_rank.find(run_of([(30, {})], late_peers=[peer(0, 30, peer_rank=None)]))
     assert local.message.startswith("Rank 5 of group g (not profiled)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -74,6 +75,17 @@ def test_a_finding_names_the_rank_with_the_highest_cost_and_its_longest_interval
     trace = [(place.span, place.start_ns, place.end_ns) for place in one.evidence if place.view == "trace"]
     assert trace == [("s1", base + 200 * US, base + 600 * US)]
     assert found(run_of(*spans, step_us=50_000)).keys() == {"host_bound"}, "below 1 % of the step"
+
+
+def test_a_rank_also_loses_what_it_waits_for_another_one_in_averaged_steps() -> None:
+    """Rank 1 collects garbage for 200 us, and waits for 150 us of the 300 us of rank 0; in step 2, which is cut, for 250 us."""
+    run = run_of(idle_span(GC, launch=890), idle_span((*GC[:4], 200), launch=890))
+    waits = [
+        SimpleNamespace(span=span, step=step, waiting_for=[SimpleNamespace(rank=0, exposed=time * US)], preparing=0)
+        for span, step, time in (("s1", "1", 150), ("s1", "2", 250), ("s0", "1", 250))
+    ]
+    vars(run).update(lines=run.lines, ledgers=run.ledgers, averaged=frozenset({"1"}), budgets=waits)
+    assert found(run)["garbage_collection"].cost_ns == 350 * US
 
 
 def test_without_launches_or_a_trace_nothing_is_guessed() -> None:

@@ -25,6 +25,7 @@ from tb_npu_plugin.analysis.findings import (
 )
 from tb_npu_plugin.analysis.findings.causes import with_causes
 from tb_npu_plugin.analysis.findings.diagnose import at_stake, diagnose
+from tb_npu_plugin.analysis.findings.kernel_costs import Costs
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Subject, severity_of
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.kernels.bound import with_bound
@@ -384,6 +385,13 @@ def test_healthy_runs_have_no_costly_finding(recipe: Recipe, costly: set[str]) -
 def test_faults_are_found(fault: str, rule: str) -> None:
     folder, _ = written(replace(GPT2, ranks=1, steps=4, faults=(fault,)))
     assert rule in {one.rule for one in diagnose(found_spans(folder)).findings}
+
+
+@pytest.mark.parametrize(("types", "expected"), [("abc", "1 × c 1.00 ms"), ("abcd", "1 × c 1.00 ms, …")])
+def test_three_types_are_listed_and_more_are_hinted_at(types: str, expected: str) -> None:
+    (rank,) = run_of([kernel("Cast", 1)]).kernels
+    costs = Costs(rank, dict.fromkeys(types, MS), dict.fromkeys(types, 1.0), 1)
+    assert costs.listed() == f"1 × a 1.00 ms, 1 × b 1.00 ms, {expected}"
 
 
 def test_recorded_runs_convert_formats_and_do_not_fuse_their_optimizer() -> None:

@@ -84,6 +84,19 @@ def test_a_launch_call_that_stands_still_is_preempted() -> None:
     assert [one.cost_ns for one in core_binding.RULE.find(run)] == [800 * US]
 
 
+@pytest.mark.parametrize(("averaged", "expected"), [("1", 800), ("2", 0)])
+def test_idle_time_counts_in_averaged_steps(averaged: str, expected: int) -> None:
+    """The gap lies in the first of two steps."""
+    step = {"stage": 1000 * US, "computing": 1000 * US, "free": 0}
+    span = idle_span(
+        launch=890, steps=[{"step": "1", "start_ns": 0, **step}, {"step": "2", "start_ns": 1000 * US, **step}]
+    )
+    run = RunData([span])
+    vars(run).update(averaged=frozenset({averaged}))
+    (found,) = run.idle_items
+    assert found.cost_of(SILENT) == expected * US
+
+
 def test_a_lead_that_synchronizations_cost_counts_in_later_gaps() -> None:
     """Each alone waited for less than the gap behind it: the host was called late, although it waited for longer altogether."""
     late, sync, other = (code_of(cause) for cause in ("host_late", "synchronization", "dependency"))

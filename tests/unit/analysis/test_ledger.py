@@ -153,6 +153,15 @@ def test_a_finding_of_a_healthy_run_is_no_loss_of_its_step() -> None:
     assert verdict_of([finding, inside], run).rule == "optimizer"
 
 
+@pytest.mark.parametrize(("cost_ns", "rule"), [(15 * MS, "host_bound"), (15 * MS - 1, "unexplained")])
+def test_a_finding_explains_a_loss_from_half_of_it_on(cost_ns: int, rule: str) -> None:
+    """The run is idle for 30 ms."""
+    run = RunData(ranks_of((70, 0, 30)))
+    text, confidence = Message("verdict.unknown"), Confidence("measured")
+    finding = Finding("host_bound", "host", Subject(0), text, cost_ns, "upper bound", "free", confidence)
+    assert verdict_of([finding], run).rule == rule
+
+
 def ranks_of(*parts: tuple[int, int, int]) -> list[TestSpan]:
     """Ranks with a step of (computing, exposed communication, idle) ms, filled with one kernel."""
     out = []

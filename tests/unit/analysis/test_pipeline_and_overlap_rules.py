@@ -111,30 +111,38 @@ def test_the_bubble_is_split_into_unequal_stages_few_micro_batches_and_the_rest(
     assert split_bubble(1_000, works[1], works, 2) == BubbleParts(0, 1_000, 0)
 
 
-def rank(number: int, kernels: tuple[tuple[int, int], ...], role: str = "dp", megabytes: int = 0) -> TestSpan:
-    """Three collectives of 10 ms at 10, 30 and 50 ms. kernels: start and duration, ms; megabytes: that each sends."""
+def rank(
+    number: int, kernels: tuple[tuple[int, int], ...], role: str = "dp", megabytes: int = 0, steps: int = 1
+) -> TestSpan:
+    """Three collectives of 10 ms at 10, 30 and 50 ms, in equal steps each second. kernels: start and duration, ms; megabytes:
+    that each sends."""
     spent = {"elapse_ns": 10 * MS, "transit_ns": 10 * MS, "wait_ns": 0, "sync_ns": 0, "group": group_hash(GROUP)}
-    ops = [
-        {"step": "1", "kind": "collective", "name": f"hcom_allReduce__1_{at}_1", "start_ns": start * MS, **spent}
-        for at, start in enumerate((10, 30, 50))
-    ]
-    busy = [
-        {"step": "1", "type": "MatMul", "name": "MatMul", "core": "AI_CORE", "start_ns": at * MS, "dur_ns": dur * MS}
-        for at, dur in kernels
-    ]
-    step = {
+    times = {
         "computing": sum(took for _, took in kernels),
         "communication_not_overlapped": 30,
         "overlapped": 0,
         "free": 0,
         "bubble": 0,
     }
-    budget = {"step": "1", "device_id": 0} | {key: time * MS for key, time in step.items()}
-    sent = [{key: one[key] for key in ("step", "kind", "name", "group")} for one in ops if megabytes]
-    sent = [
-        {**one, "transport": "HCCS", "size_bytes": megabytes << 20, "time_ns": 10 * MS, "rollup": 0} for one in sent
-    ]
-    rows = {"comm_ops": ops, "kernels": busy, "step_trace": [budget], "comm_bandwidth": sent}
+    rows: dict[str, list[dict[str, Any]]] = {
+        name: [] for name in ("comm_ops", "kernels", "step_trace", "comm_bandwidth")
+    }
+    for second in range(steps):
+        step, begin = str(second + 1), 1000 * second
+        ops = [
+            {"step": step, "kind": "collective", "name": f"hcom_allReduce__1_{at}_1", "start_ns": (begin + start) * MS}
+            for at, start in enumerate((10, 30, 50))
+        ]
+        rows["comm_ops"] += [{**one, **spent} for one in ops]
+        matmul = {"step": step, "type": "MatMul", "name": "MatMul", "core": "AI_CORE"}
+        rows["kernels"] += [{**matmul, "start_ns": (begin + at) * MS, "dur_ns": dur * MS} for at, dur in kernels]
+        rows["step_trace"].append({"step": step, "device_id": 0, **{key: time * MS for key, time in times.items()}})
+        sent = {"group": spent["group"], "transport": "HCCS", "time_ns": 10 * MS, "rollup": 0}
+        rows["comm_bandwidth"] += [
+            {"step": step, "kind": one["kind"], "name": one["name"], "size_bytes": megabytes << 20, **sent}
+            for one in ops
+            if megabytes
+        ]
     groups = {GROUP: {"group_name": role, "global_ranks": [0, 1]}, "other": {"group_name": "tp"}}
     tables = {name: table_of(name, found) for name, found in rows.items()}
     return TestSpan(tables, Capture(rank=number, groups=groups), token=f"s{number}")
@@ -168,6 +176,12 @@ def test_large_collectives_at_the_end_could_have_begun_before() -> None:
     found = [exposed_communication.find(RunData([rank(n, one, "dp", 500) for n in (0, 1)])) for one in (after, short)]
     assert [one.cost_ns / MS for (one,) in found] == [3 * 9.5, 20]
     assert exposed_communication.find(RunData([rank(n, after, "dp", 300) for n in (0, 1)])) == []
+
+
+def test_time_saved_is_that_of_a_mean_step() -> None:
+    """Two equal steps, in each of which the collectives could begin 20 ms earlier: what it computes."""
+    run = RunData([rank(number, ((0, 10), (60, 10)), "dp", 500, steps=2) for number in (0, 1)])
+    assert [one.cost_ns / MS for one in exposed_communication.find(run)] == [20]
 
 
 def test_one_rank_that_computes_beside_its_collectives_is_enough() -> None:

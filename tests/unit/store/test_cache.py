@@ -141,6 +141,23 @@ def test_an_entry_with_a_message_that_changed_is_dropped(text: dict[str, Any], t
     assert Cache(tmp_path).commit("k", Cache(tmp_path).new_folder(), {"problems": [problem]}) is None
 
 
+def test_an_entry_that_is_committed_while_it_is_looked_for_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its file was not there, and its folder was a moment later: it was dropped as damaged."""
+    cache = Cache(tmp_path)
+    folder = fill(cache, "a")
+    read, absent = Path.read_bytes, [True]
+
+    def read_bytes(path: Path) -> bytes:
+        if path.parent == folder and absent and absent.pop():
+            raise FileNotFoundError(path)
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    assert cache.get("a") is not None
+
+
 def test_of_two_builds_the_first_stays(tmp_path: Path) -> None:
     one, two = Cache(tmp_path), Cache(tmp_path)
     first, second = one.new_folder(), two.new_folder()

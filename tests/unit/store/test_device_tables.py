@@ -107,3 +107,16 @@ def test_a_task_outside_computing_is_no_kernel(tmp_path: Path) -> None:
     (tmp_path / "run" / "trace_view.json").write_text(json.dumps([*events, {**task, "ts": free["ts"], "dur": 0.001}]))
     (span,) = open_spans(tmp_path / "run", tmp_path / "read")
     assert span.rows("kernels") == alone(result, tmp_path / "plain").rows("kernels")
+
+
+def test_a_copy_is_known_by_its_type_or_by_its_name(tmp_path: Path) -> None:
+    result = mock.rank_folder(mock.run("cluster")[0], 3)
+    trace = result / OUTPUT / "trace_view.json"
+    events = json.loads(trace.read_text())
+    task = next(event for event in events if event.get("args", {}).get("Task Type") == "AI_CORE")
+    typed = {**task, "name": "a", "args": {**task["args"], "Task Type": "MEMCPY_ASYNC"}}
+    named = {**task, "name": "MEMCPY_ASYNC", "args": {**task["args"], "Task Type": "a"}}
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "trace_view.json").write_text(json.dumps([*events, typed, named]))
+    (span,) = open_spans(tmp_path / "run", tmp_path / "read")
+    assert span.rows("kernels") == alone(result, tmp_path / "plain").rows("kernels")

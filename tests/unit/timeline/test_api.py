@@ -15,6 +15,7 @@ from tb_npu_plugin.errors import BadRequest, NotFound, NotReady
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.server.kernel_facts import kernel_facts
+from tb_npu_plugin.store.timeline import quantiles
 from tb_npu_plugin.store.timeline.levels import EVERYTHING
 from tb_npu_plugin.store.timeline.members import Members
 from tb_npu_plugin.store.timeline.open import Timeline
@@ -23,7 +24,7 @@ from tb_npu_plugin.tables import from_lists
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.trace import VIEW
 from tests.support.ask import ask, bars
-from tests.support.trace import event, metadata, open_trace
+from tests.support.trace import event, flow, metadata, open_trace
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +71,13 @@ def test_what_began_long_before_the_window_does_not_cost_its_precision(tmp_path:
     assert (int(found["start"][1]) + base, found["dur"][1]) == (t0 + 1, 3)
     assert (found["start"][0], found["end"][0]) == (0, 2**32 - 1)
     assert header["far"] == [[0, 0, 100_000_000_000]], "its own times are told apart"
+
+
+def test_times_of_a_long_window_are_multiples_of_their_unit(tmp_path: Path) -> None:
+    """Twice 8 s are 2^32 units of 4 ns, less a margin."""
+    timeline, _ = open_trace([event("a", 0, 8_000_000)], tmp_path)
+    header, found = bars(timeline, t0=0, t1=8_000_000_000, px=1)
+    assert (header["unit"], found["dur"].tolist()) == (4, [2_000_000_000])
 
 
 def test_bars_have_the_category_of_their_longest_slice(tmp_path: Path) -> None:
@@ -315,6 +323,40 @@ def test_statistics_are_the_same_tile_by_tile(tmp_path: Path, monkeypatch: pytes
     assert whole["table"]["data"]["self"] == [500_000, 500_000]
     monkeypatch.setattr("tb_npu_plugin.store.timeline.stats.TILE", 8)
     assert ask(found, "stats", **range_) == whole
+
+
+def test_percentiles_are_durations_that_so_many_slices_do_not_exceed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few bins count the slices: of 1 to 100 us, 50 us and 95 us."""
+    monkeypatch.setattr(quantiles, "COUNTERS", 8)
+    found, _ = open_trace([event("a", 200 * dur, dur) for dur in range(1, 101)], tmp_path)
+    data = ask(found, "stats", t0=0, t1=30_000_000)["table"]["data"]
+    assert (data["p50"], data["p95"]) == ([50_000], [95_000])
+
+
+def test_a_call_leads_to_the_slices_inside_it_and_to_the_tasks_they_launch(tmp_path: Path) -> None:
+    """A slice that ends with the call is inside it. One that ends later is not, nor what it launches."""
+    found, _ = open_trace(
+        [
+            *(metadata("process_name", pid, name=name) for pid, name in ((1, "Python"), (3, "Ascend Hardware"))),
+            event("call", 0, 100),
+            event("first", 10, 20),
+            event("last", 99.999, 0.001),
+            event("after", 200, 10),
+            *(event("task", start, 5, 1, 3) for start in (300, 310, 320)),
+            *(flow("s", number, start, cat="HostToDevice") for number, start in enumerate((12, 15, 205))),
+            *({**flow("f", number, 300 + 10 * number, cat="HostToDevice", bp="e"), "pid": 3} for number in range(3)),
+        ],
+        tmp_path,
+    )
+    call = ask(found, "find", name="call")["id"]
+    led = ask(found, "descent", id=call)
+    nested, tasks = led["nested"]["data"], led["tasks"]["data"]
+    assert (nested["name"], nested["tasks"]) == (["first", "last"], [2, 0])
+    assert tasks["start"] == [300_000, 310_000] and (led["device_ns"], led["last"]) == (10_000, 315_000)
+    none = ask(found, "descent", id=ask(found, "find", name="after")["id"])
+    assert none["nested"]["data"]["name"] == [] and none["tasks"]["data"]["start"] == [320_000]
 
 
 def test_each_level_is_coarser_than_the_one_before(tmp_path: Path) -> None:

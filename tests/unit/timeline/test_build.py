@@ -114,6 +114,15 @@ def test_an_event_without_what_a_slice_needs_is_skipped(tmp_path: Path) -> None:
     assert [(p.code, p.count) for p in problems] == [("incomplete_event", 4), ("unknown_phase", 1)]
 
 
+@pytest.mark.parametrize(
+    ("phase", "lost", "names"), [("X", "dur", "dur"), ("i", "name", "name"), ("B", "ts", "ts"), ("s", "id", "id")]
+)
+def test_an_incomplete_event_is_told_with_what_it_lacks(phase: str, lost: str, names: str, tmp_path: Path) -> None:
+    whole = {**event("a", 1, 1), "ph": phase, "id": 7}
+    _, problems = open_trace([event("good", 1, 1), {key: whole[key] for key in whole if key != lost}], tmp_path)
+    assert [(p.code, p.found) for p in problems] == [("incomplete_event", f"no valid {names}")]
+
+
 def flows_of(timeline: Timeline, name: str) -> list[tuple[str, str, str]]:
     (one,) = (s["id"] for s in slices_of(timeline) if s["name"] == name)
     return [(f["kind"], f["from"]["name"], f["to"]["name"]) for f in timeline.flows(one)]
@@ -164,6 +173,16 @@ def test_flows_join_the_slices_they_start_and_end_in(tmp_path: Path) -> None:
     assert flows_of(timeline, "outer") == []
     assert [(one.code, one.found, one.count) for one in problems] == [("unmatched_flow", "k, other", 3)]
     assert timeline.flow_kinds == ["k"]
+
+
+def test_a_flow_without_bp_ends_in_the_open_slice_else_in_the_next(tmp_path: Path) -> None:
+    events = [event("next", 10, 5), event("later", 20, 5), event("launch", 0, 5, 2)]
+    ends = ((1, 7), (2, 12))
+    timeline, _ = open_trace(
+        [*events, *(one for n, at in ends for one in (flow("s", n, 1, 2), flow("f", n, at)))], tmp_path
+    )
+    assert timeline.brief(0)["name"] == "next"
+    assert flows_of(timeline, "launch") == [("k", "launch", "next")] * 2
 
 
 def test_flow_steps_make_a_chain_and_reused_ids_new_arrows(tmp_path: Path) -> None:
