@@ -2,7 +2,7 @@
 
 import { levelOf, PieceCache, type Window, windowOf } from "./cache";
 import { type ArrowSet, decodeArrows } from "./decode";
-import { isDerivedRow } from "./derived";
+import { isDerivedRow } from "./lanes";
 import { type RowAnswer, RowLoader, type RowQuery, type RowRequest } from "./row_loader";
 import type { Caches } from "./scene";
 import type { Limits, View } from "./viewport";

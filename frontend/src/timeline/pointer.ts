@@ -2,13 +2,12 @@
 
 import { toggled } from "./arrangement";
 import type { TimelineEvents } from "./data";
-import { tracksBetween } from "./hit";
+import { tracksBetween, type Under } from "./hit";
 import { PIN_WIDTH } from "./paint/gutter";
 import { MINIMAP_HEIGHT, minimapView } from "./paint/top";
 import { type Item, type TrackItem, togglePinned } from "./rows";
 import type { Area, Range, Scene } from "./scene";
 import type { Surface } from "./surface";
-import type { Under } from "./under";
 import { pan, timeAt, type View, xAt, zoom } from "./viewport";
 
 /** Largest movement (px) of a click. */

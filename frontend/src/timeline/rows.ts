@@ -2,8 +2,7 @@
 
 import type { ProcessJson, ThreadJson } from "../api/types.gen";
 import { type Arrangement, inOrder } from "./arrangement";
-import { DERIVED, isDerivedProcess } from "./derived";
-import { ROWS_PER_TRACK } from "./lanes";
+import { DERIVED, isDerivedProcess, ROWS_PER_TRACK } from "./lanes";
 
 export const HEADER_HEIGHT = 22;
 export const PITCH = 14;

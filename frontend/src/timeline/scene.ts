@@ -2,10 +2,8 @@
 
 import type { PieceCache } from "./cache";
 import type { ArrowSet, CounterSeries, SliceRow } from "./decode";
-import { isDerivedTrack, type SliceLabels } from "./derived";
 import type { ColourMode } from "./display";
-import { laneOfTrack } from "./lanes";
-import type { MarkColour } from "./mark_colours";
+import { isDerivedTrack, laneOfTrack, type SliceLabels } from "./lanes";
 import {
   HEADER_HEIGHT,
   type Item,
@@ -18,6 +16,7 @@ import {
   type TrackItem,
 } from "./rows";
 import type { Theme } from "./theme";
+import type { MarkColour } from "./tokens";
 import type { Limits, View } from "./viewport";
 
 const MINIMAP_LANES = 4;

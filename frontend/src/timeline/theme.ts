@@ -1,8 +1,7 @@
 /** Colours of the canvas, read from the page's tokens. */
 
 import { cssColour, mix, palette, parseColour, type Rgb, textOn } from "./colours";
-import { flowToken } from "./flow_kinds";
-import { type MarkColour, markToken } from "./mark_colours";
+import { flowToken, type MarkColour, markToken } from "./tokens";
 
 export interface Theme {
   surface: Rgb;

@@ -1,5 +1,8 @@
 import { type ComponentChildren, createContext } from "preact";
-import { type ChartFile, ChartMenu } from "./chart_menu";
+import { useRef } from "preact/hooks";
+import { saveCsv, savePng } from "../base/save";
+import { t } from "../i18n";
+import { Popover } from "./popover";
 import { Help } from "./tooltip";
 
 /** Title of the enclosing card; its table uses it as name for screen readers. */
@@ -38,5 +41,47 @@ export function Card({ title, subtitle, help, actions, chart, class: more = "", 
       )}
       <CardTitle.Provider value={title ?? ""}>{children}</CardTitle.Provider>
     </section>
+  );
+}
+
+interface ChartFile {
+  /** Name of the saved files, without extension. */
+  name: string;
+  /** The data of the chart; see csvText. */
+  csv: () => string;
+}
+
+/** Menu that saves the chart of its card. */
+function ChartMenu({ name, csv }: ChartFile) {
+  const place = useRef<HTMLSpanElement>(null);
+  return (
+    <span ref={place} class="chart-menu">
+      <Popover label="⋯" tip={t("chart.menu")} class="plain">
+        {(close) => (
+          <>
+            <button
+              type="button"
+              class="option"
+              onClick={() => {
+                close();
+                void savePng(place.current?.closest<HTMLElement>(".card") ?? null, name);
+              }}
+            >
+              {t("chart.png")}
+            </button>
+            <button
+              type="button"
+              class="option"
+              onClick={() => {
+                close();
+                saveCsv(csv(), name);
+              }}
+            >
+              {t("chart.csv")}
+            </button>
+          </>
+        )}
+      </Popover>
+    </span>
   );
 }

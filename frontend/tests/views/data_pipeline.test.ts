@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { PipelineOp, TableJson } from "../../src/api/types.gen";
-import { queueSeries } from "../../src/views/data_pipeline/batches";
-import { columnsOf, nameOf } from "../../src/views/data_pipeline/names";
+import { columnsOf, nameOf } from "../../src/views/data_pipeline/graph";
+import { queueSeries } from "../../src/views/data_pipeline/queue";
 import { findingText } from "../../src/views/data_pipeline/verdict";
 
 const UNKNOWN = { children: [], workers: null, capacity: null, average: null, usage: null, input_usage: null };

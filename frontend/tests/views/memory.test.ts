@@ -3,7 +3,7 @@ import type { CurveJson, MemoryJson, MemoryPeakJson } from "../../src/api/types.
 import { BYTE_UNITS, TIME_UNITS } from "../../src/base/format";
 import { heldOf, momentOf, sumOf } from "../../src/views/memory/live";
 import * as series from "../../src/views/memory/series";
-import { limitOf, parseSize, sizeText, sizeWhere } from "../../src/views/memory/size";
+import { limitOf, parseSize, sizeText, sizeWhere } from "../../src/views/memory/size_filter";
 import { formatRange, parseRange, rangeWithin } from "../../src/views/memory/zoom";
 import { linear, roundStep, roundTop, stepPath, ticks } from "../../src/widgets/scale";
 

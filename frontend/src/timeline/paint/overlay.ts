@@ -1,13 +1,12 @@
 /** Everything that changes with the pointer and the selection: outlines, area, marks, flows. */
 
 import { duration, fixedDecimals } from "../../base/format";
-import type { TrackItem } from "../rows";
-import { itemsIn, tracksOf } from "../rows";
+import { itemsIn, type TrackItem, tracksOf } from "../rows";
 import { type Range, rowPlaces, type Scene, type SliceMark, sections, timeWidth } from "../scene";
 import { LABEL_FONT } from "../theme";
 import { timeAt, xAt } from "../viewport";
+import { paintFlow } from "./arrows";
 import { counterColour, counterSeries, valueAt } from "./counter";
-import { paintFlow } from "./flow";
 
 export class OverlayPainter {
   private isClear = false;

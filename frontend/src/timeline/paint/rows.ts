@@ -2,9 +2,8 @@
 
 import { levelOf, type PieceCache, partsOf } from "../cache";
 import { mix, pixelOf } from "../colours";
-import type { SliceRow } from "../decode";
-import { endOf, startOf } from "../decode";
-import { isDerivedTrack } from "../derived";
+import { endOf, type SliceRow, startOf } from "../decode";
+import { isDerivedTrack } from "../lanes";
 import { type Lookup, Lookups, labelColour } from "../lookup";
 import { clearLine, drawRow, type Line, newLine, Picture } from "../raster";
 import { BAR, type Bar, barsIn, itemsIn } from "../rows";

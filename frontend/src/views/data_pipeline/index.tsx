@@ -1,8 +1,60 @@
+import type { DataPipelineJson, ViewJson } from "../../api/types.gen";
 import { addStyle } from "../../base/style";
-import type { ViewModule } from "../view";
+import { t, viewTitle } from "../../i18n";
+import { useView } from "../../state/use_view";
+import { Card, DataTable, Empty, MissingList, ViewFrame } from "../../widgets";
+import type { ViewModule, ViewProps } from "../view";
 import css from "./data_pipeline.css?inline";
-import { DataPipelineView } from "./view";
+import { Graph } from "./graph";
+import { BatchesCard, QueueCard } from "./queue";
+import { LoaderCard, Verdict } from "./verdict";
 
 addStyle(css);
+
+/** Shows whether the data pipeline keeps up with the device, and which operator is the bottleneck. */
+function DataPipelineView({ selection }: ViewProps) {
+  const view = useView<DataPipelineJson>("data_pipeline", { span: selection.span });
+  return (
+    <ViewFrame view={view}>{(data, answer) => <Parts data={data} answer={answer} span={selection.span} />}</ViewFrame>
+  );
+}
+
+function Parts({ data, answer, span }: { data: DataPipelineJson; answer: ViewJson; span: string }) {
+  const { batches, dataset, preprocess } = answer.tables;
+  const hasPipeline = data.operators.length > 0 || data.queues.length > 0;
+  const query = { span };
+  return (
+    <div class="grid">
+      {hasPipeline && <Verdict data={data} hasBatches={(batches?.total ?? 0) > 0} />}
+      {data.operators.length > 0 && (
+        <Card title={t("data.graph")} subtitle={t("data.graph.sub")} help={t("data.graph.help")}>
+          <Graph operators={data.operators} bottleneck={data.bottleneck} />
+          <QueueCard operators={data.operators} bottleneck={data.bottleneck} query={query} />
+        </Card>
+      )}
+      {data.loader && <LoaderCard loader={data.loader} />}
+      {batches && <BatchesCard table={batches} query={query} baseNs={answer.base_ns} />}
+      {dataset && (
+        <Card title={t("data.dataset")}>
+          <DataTable table={dataset} query={query} baseNs={answer.base_ns} />
+        </Card>
+      )}
+      {preprocess && (
+        <Card title={t("data.preprocess")}>
+          <DataTable table={preprocess} query={query} baseNs={answer.base_ns} />
+        </Card>
+      )}
+      {!hasPipeline && !data.loader && (
+        <Card title={answer.missing.length > 0 ? viewTitle("data_pipeline") : t("data.loader")}>
+          {answer.missing.length > 0 ? (
+            <MissingList missing={answer.missing} />
+          ) : (
+            <Empty text={t("data.loader.none")} />
+          )}
+        </Card>
+      )}
+    </div>
+  );
+}
 
 export const view: ViewModule = { Component: DataPipelineView };

@@ -1,9 +1,9 @@
-import type { DataPipelineJson, PipelineFinding, PipelineOp } from "../../api/types.gen";
+import type { DataPipelineJson, LoaderJson, PipelineFinding, PipelineOp } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { type Key, TEXTS } from "../../i18n/dictionary";
 import { Card } from "../../widgets";
-import { nameOf } from "./names";
+import { nameOf } from "./graph";
 
 /** The verdict in a sentence, its figures, and what to do. */
 export function Verdict({ data, hasBatches }: { data: DataPipelineJson; hasBatches: boolean }) {
@@ -73,4 +73,32 @@ export function findingText(finding: PipelineFinding, operators: readonly Pipeli
     value: format.percent(finding.value * scale),
     limit: format.percent(finding.limit * scale),
   });
+}
+
+/** Shows how long the host waited for batches of PyTorch's DataLoader. */
+export function LoaderCard({ loader }: { loader: LoaderJson }) {
+  const mean = format.duration(loader.total_ns / loader.calls);
+  const part = loader.steps_ns ? loader.total_ns / loader.steps_ns : null;
+  const facts: [string, string][] = [
+    [t("data.loader.calls"), format.integer(loader.calls)],
+    [t("data.loader.total"), format.duration(loader.total_ns)],
+    [t("data.loader.mean"), mean],
+    [t("data.loader.longest"), format.duration(loader.longest_ns)],
+    [t("data.loader.share"), part === null ? t("core.unknown") : format.percentOfRatio(part)],
+  ];
+  return (
+    <Card title={t("data.loader")} subtitle={t("data.source", { file: loader.source })}>
+      {part !== null && (
+        <p class="data-verdict">{t("data.loader.head", { mean, share: format.percentOfRatio(part) })}</p>
+      )}
+      <dl class="facts">
+        {facts.map(([name, value]) => [
+          <dt key={name}>{name}</dt>,
+          <dd key={`${name} value`} class="mono">
+            {value}
+          </dd>,
+        ])}
+      </dl>
+    </Card>
+  );
 }

@@ -1,8 +1,133 @@
+import type { Query } from "../../api/client";
+import type { DiffJson, DiffStepJson, ViewJson } from "../../api/types.gen";
+import * as format from "../../base/format";
 import { addStyle } from "../../base/style";
-import type { ViewModule } from "../view";
+import { type Period, t, tOf } from "../../i18n";
+import { places, workerName } from "../../state/catalog";
+import { param, setParams } from "../../state/params";
+import type { Selection } from "../../state/selection";
+import { useAccepted, useView } from "../../state/use_view";
+import { Button, Card, Empty, Select, SimulatedMark, ViewFrame } from "../../widgets";
+import type { ViewModule, ViewProps } from "../view";
+import { ClassChart } from "./class_chart";
+import { MEAN, shownPair, stepName } from "./classes";
 import css from "./diff.css?inline";
-import { DiffView } from "./view";
+import { Headline } from "./headline";
+import { Tables } from "./tables";
 
 addStyle(css);
 
+/** Two captures side by side. */
+function DiffView({ selection }: ViewProps) {
+  const { baseline, experimental } = selection;
+  if (places.value.size < 2) {
+    return (
+      <section class="card panel">
+        <h2>{t("diff.none.title")}</h2>
+        <p>{t("diff.none.one")}</p>
+      </section>
+    );
+  }
+  return (
+    <div class="grid">
+      <Card>
+        <Sides selection={selection} />
+        {(!baseline || !experimental) && <Empty text={t("diff.none.chosen")} />}
+        {baseline !== "" && baseline === experimental && <Empty text={t("diff.none.same")} />}
+      </Card>
+      <div>{baseline && experimental && baseline !== experimental && <Comparison selection={selection} />}</div>
+    </div>
+  );
+}
+
+function Comparison({ selection }: { selection: Selection }) {
+  const { baseline, experimental } = selection;
+  const query = { baseline, experimental, step: param("x.step") };
+  const view = useView<DiffJson>("diff", query);
+  useAccepted(view, "x.step");
+  return <ViewFrame view={view}>{(data, answer) => <Diff data={data} answer={answer} query={query} />}</ViewFrame>;
+}
+
+interface Props {
+  data: DiffJson;
+  answer: ViewJson;
+  query: Query;
+}
+
+function Diff({ data, answer, query }: Props) {
+  const pair = shownPair(data);
+  const chosen = param("x.class");
+  const onChoose = (id: string) =>
+    setParams({ "x.class": id === chosen ? null : id, "x.tab": id === chosen ? param("x.tab") : "kernels" });
+  return (
+    <div class="grid">
+      <div class="row">
+        {data.steps.length > 1 && (
+          <Select
+            label={tOf(data.period, "diff.step")}
+            prefix
+            options={data.steps.map((item) => ({
+              id: item.id,
+              label: pairName(item, data.period),
+              ...pairTip(item, data.period),
+            }))}
+            value={data.shown}
+            onChange={(id) => setParams({ "x.step": id })}
+          />
+        )}
+      </div>
+      {pair && <Headline data={data} pair={pair} />}
+      {pair ? (
+        <ClassChart pair={pair} period={data.period} chosen={chosen} onChoose={onChoose} />
+      ) : (
+        <Card title={t("diff.classes")}>
+          <Empty text={t("diff.none.steps")} />
+        </Card>
+      )}
+      <Tables answer={answer} query={query} chosen={chosen} shown={data.shown} period={data.period} />
+    </div>
+  );
+}
+
+/** "step 50", or "step 50 → step 51" if the sides differ. */
+function pairName({ id, baseline_step: before, experimental_step: after }: DiffStepJson, period: Period): string {
+  if (before === null || after === null) return tOf(period, id === MEAN ? "diff.step.mean" : "diff.step.whole");
+  return before === after ? stepName(before, period) : `${before} → ${after}`;
+}
+
+function pairTip({ id }: DiffStepJson, period: Period): { tip?: string } {
+  return id === MEAN ? { tip: tOf(period, "diff.step.mean.tip") } : {};
+}
+
 export const view: ViewModule = { Component: DiffView };
+
+/** Names both sides, with a button that swaps them; the sidebar chooses them. */
+export function Sides({ selection }: { selection: Selection }) {
+  const { baseline, experimental } = selection;
+  return (
+    <div class="diff-sides">
+      <Side name={t("diff.baseline")} token={baseline} />
+      <Side name={t("diff.experimental")} token={experimental} />
+      <Button
+        tip={t("diff.swap.tip")}
+        // The other side may number its steps differently: reset the chosen step.
+        onClick={() => setParams({ baseline: experimental, experimental: baseline, "x.step": null }, true)}
+      >
+        ⇄ {t("diff.swap")}
+      </Button>
+    </div>
+  );
+}
+
+function Side({ name, token }: { name: string; token: string }) {
+  const place = places.value.get(token);
+  const label = place ? [place.run.label, workerName(place.worker), place.span.label].filter(Boolean).join(" · ") : "";
+  return (
+    <span class="diff-side">
+      <span class="ellipsis" data-tip-cut>
+        <span class="muted">{name}</span> <span class="mono">{label || format.UNKNOWN}</span>
+      </span>
+      <SimulatedMark span={place?.span} />
+    </span>
+  );
+}

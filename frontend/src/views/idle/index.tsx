@@ -1,5 +1,5 @@
 import type { Query } from "../../api/client";
-import type { IdleJson, ViewJson } from "../../api/types.gen";
+import { type CauseTime, type IdleJson, PARTS, type StreamQueue, type ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { addStyle } from "../../base/style";
 import { t, tOf } from "../../i18n";
@@ -7,6 +7,7 @@ import { param, setParams } from "../../state/params";
 import { openView } from "../../state/selection";
 import { useAccepted, useView } from "../../state/use_view";
 import {
+  type BarPart,
   Card,
   DataTable,
   Empty,
@@ -20,10 +21,9 @@ import {
   StackedBar,
   ViewFrame,
 } from "../../widgets";
+import { partColor, partTitle } from "../../widgets/parts";
 import type { ViewModule, ViewProps } from "../view";
-import { causeColor, causeName, launchSum, partsOf } from "./causes";
 import css from "./idle.css?inline";
-import { QueueTable } from "./queues";
 
 addStyle(css);
 
@@ -181,3 +181,55 @@ function Tables({ answer, query }: { answer: ViewJson; query: Query }) {
 }
 
 export const view: ViewModule = { Component: IdleView };
+
+type Cause = CauseTime["cause"];
+
+const causeColor = (cause: unknown): string => partColor("idle", isCause(cause) ? cause : "unknown");
+
+const isCause = (cause: unknown): cause is Cause => typeof cause === "string" && cause in PARTS.idle;
+
+/** Name of a cause; the id of one that this page does not know. */
+export function causeName(cause: unknown): string {
+  return isCause(cause) ? partTitle("idle", cause) : String(cause ?? "");
+}
+
+/** Idle time by cause, of all launches. */
+export function partsOf(times: readonly CauseTime[]): BarPart[] {
+  const sums = new Map<Cause, number>();
+  for (const { cause, time_ns: time } of times) sums.set(cause, (sums.get(cause) ?? 0) + time);
+  return [...sums].map(([cause, value]) => ({
+    id: cause,
+    label: causeName(cause),
+    help: t(`idle.cause.${cause}.help`),
+    value,
+    color: causeColor(cause),
+  }));
+}
+
+/** Idle time whose launch was late, in time or unknown, ns. */
+export function launchSum(times: readonly CauseTime[], launch: CauseTime["launch"]): number {
+  return times.reduce((sum, one) => sum + (one.launch === launch ? one.time_ns : 0), 0);
+}
+
+/** Launches of each stream: how far the host is ahead of the device. */
+function QueueTable({ queues }: { queues: readonly StreamQueue[] }) {
+  return (
+    <Card title={t("idle.queues")} help={t("idle.queues.help")}>
+      <dl class="facts">
+        {queues.map((queue) => [
+          <dt key={queue.stream}>{queue.stream}</dt>,
+          <dd key={`${queue.stream} value`}>
+            {t("idle.queue", {
+              tasks: format.integer(queue.tasks),
+              empty: format.percentOfRatio(queue.empty_share),
+              p50: format.duration(queue.latency_p50_ns),
+              max: format.duration(queue.latency_max_ns),
+              length: format.integer(queue.queue_p50),
+              most: format.integer(queue.queue_max),
+            })}
+          </dd>,
+        ])}
+      </dl>
+    </Card>
+  );
+}

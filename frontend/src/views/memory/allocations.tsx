@@ -6,10 +6,8 @@ import { t, textOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { openSlice } from "../../state/selection";
 import { Button, Card, DataTable, type Row, Select, type Where } from "../../widgets";
-import { heldOf, sumOf, useLive } from "./live";
-import { momentParam, setMoment } from "./place";
-import { limitOf, limitsText, sizeWhere } from "./size";
-import { SizeFilter } from "./size_filter";
+import { heldOf, momentParam, setMoment, sumOf, useLive } from "./live";
+import { limitOf, limitsText, SizeFilter, sizeWhere } from "./size_filter";
 
 interface Props {
   data: MemoryJson;

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError, getTable, type Query } from "../../api/client";
 import type { TableJson } from "../../api/types.gen";
 import { Latest } from "../../base/async";
+import { param, setParams } from "../../state/params";
 import { filterRows, type Where } from "../../widgets/table/columnar";
 
 /** Allocations live at a time. `bytes` null: not all sizes are loaded. */
@@ -54,4 +55,18 @@ export function heldOf(table: TableJson, where: readonly Where[]): { count: numb
 export function momentOf(text: string, peakAt: number | null): number | null {
   if (text === "peak") return peakAt;
   return /^-?\d+$/.test(text) ? Number(text) : null;
+}
+
+/** Parameters that hold times of one capture and are void in another. */
+type Moment = "m.range" | "m.live";
+
+/** A time of this span from the URL; "" if absent or chosen in another span. */
+export function momentParam(name: Moment, span: string): string {
+  return param("m.of") === span ? param(name) : "";
+}
+
+/** Writes times of this span to the URL; removes those of another span. */
+export function setMoment(span: string, changes: Partial<Record<Moment | "m.tab", string | null>>): void {
+  const kept = param("m.of") === span ? {} : { "m.range": null, "m.live": null };
+  setParams({ ...kept, ...changes, "m.of": span });
 }

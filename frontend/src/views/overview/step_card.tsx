@@ -3,6 +3,7 @@ import type { DeviceWork, InputBoundSteps, StepJson } from "../../api/types.gen"
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { type Period, t, tOf } from "../../i18n";
+import { param, setParams } from "../../state/params";
 import { openView } from "../../state/selection";
 import {
   type BarPart,
@@ -15,7 +16,6 @@ import {
   StackedBar,
   stepTotal,
 } from "../../widgets";
-import { chooseStep, chosenStep, hasDevices, stepName } from "./step_choice";
 
 interface Props {
   steps: readonly StepJson[];
@@ -155,4 +155,41 @@ function StepLine({ step, name, hasDevices, longest, isChosen, onChoose }: LineP
       <span class="mono">{format.duration(stepTotal(step), 2)}</span>
     </div>
   );
+}
+
+type Which = Pick<StepJson, "step" | "device_id">;
+
+/** The step of this name on this device; without the device, the first step of the name. */
+export function findStep<T extends Which>(steps: readonly T[], step: string | null, device: number | null) {
+  const named = steps.filter((one) => one.step === step);
+  return named.find((one) => one.device_id === device) ?? named[0];
+}
+
+/** The chosen step: the step in the URL, else the first. */
+export function chosenStep(steps: readonly StepJson[]): StepJson | undefined {
+  const device = param("overview.device");
+  const found = findStep(steps, param("overview.step") || null, device === "" ? null : Number(device));
+  return found ?? steps[0];
+}
+
+/** Chooses a step. The URL names its device only if there are several. */
+export function chooseStep(steps: readonly StepJson[], { step, device_id }: Which): void {
+  const isOne = !hasDevices(steps) || device_id === null;
+  setParams({ "overview.step": step, "overview.device": isOne ? null : String(device_id) });
+}
+
+/** "Step 11", or "Step 11 · NPU 1" with several devices; `kind`: the kind of device. */
+export function stepName(
+  steps: readonly StepJson[],
+  { step, device_id }: Which,
+  kind: string,
+  period: Period = "step",
+): string {
+  const name = step === null ? t("overview.step.none") : tOf(period, "overview.step", { step });
+  return hasDevices(steps) && device_id !== null ? `${name} · ${kind} ${device_id}` : name;
+}
+
+/** True if step names need the device. */
+function hasDevices(steps: readonly StepJson[]): boolean {
+  return new Set(steps.map((one) => one.device_id)).size > 1;
 }

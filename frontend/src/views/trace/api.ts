@@ -20,8 +20,7 @@ import type {
 import { t } from "../../i18n";
 import type { Window } from "../../timeline/cache";
 import type { SourceState } from "../../timeline/decode";
-import { DERIVED } from "../../timeline/derived";
-import { type LaneOffset, laneOffset, laneOfSlice, laneOfTrack, layerOfSlice } from "../../timeline/lanes";
+import { DERIVED, type LaneOffset, laneOffset, laneOfSlice, laneOfTrack, layerOfSlice } from "../../timeline/lanes";
 import type { TimelineSource } from "../../timeline/loader";
 import type { Area, Range } from "../../timeline/scene";
 import { type Asked, askOf, type SourceRef } from "./ask";
@@ -29,8 +28,16 @@ import { type AreaRank, type MembersOf, placeStats, rowsOf } from "./range/area_
 import type { Lanes } from "./ranks/lanes";
 import { placeChain, placeDescent, placeDetail, placeFlow } from "./ranks/placement";
 import { type LaneTimeline, requestRows, zeroOf } from "./ranks/row_source";
-import { MAX_RANKS, placeHits, placeSearch, type SearchAnswer, type SearchedRank, sourcesOf } from "./search/rank_hits";
-import { type CollectiveTasks, placeCollective } from "./selection/collective";
+import {
+  type CollectiveTasks,
+  MAX_RANKS,
+  placeCollective,
+  placeHits,
+  placeSearch,
+  type SearchAnswer,
+  type SearchedRank,
+  sourcesOf,
+} from "./search/rank_hits";
 
 /** What the statistics of a range are grouped by. */
 export type Grouping = "name_row" | "name" | "row" | "rank";

@@ -3,7 +3,9 @@
 import { useMemo } from "preact/hooks";
 import type { Query } from "../../api/client";
 import type { ColumnJson, TableJson } from "../../api/types.gen";
+import { csvHeader, csvText, type Field } from "../../base/csv";
 import { absoluteNs, integer } from "../../base/format";
+import { saveCsv } from "../../base/save";
 import { lang, t } from "../../i18n";
 import { laneOfTrack } from "../../timeline/lanes";
 import { findTrack, processLabel, trackLabel } from "../../timeline/rows";
@@ -88,4 +90,33 @@ export function rowNames(session: TraceSession, tracks: readonly unknown[]): str
     );
   }
   return tracks.map((track) => names.get(track) ?? "");
+}
+
+/** Saves the rows of a complete table. */
+export function CsvLink({ table, name }: { table: TableJson; name: string }) {
+  return (
+    <button type="button" class="link" data-tip={t("trace.csv")} onClick={() => saveCsv(tableCsv(table), name)}>
+      CSV ↓
+    </button>
+  );
+}
+
+/** A complete table as CSV: the header with keys and units, then the rows. */
+export function tableCsv(table: TableJson): string {
+  const rows = Array.from({ length: table.rows }, (_, row) =>
+    table.columns.map((column) => table.data[column.key]?.[row] as Field),
+  );
+  return csvText(table.columns.map(csvHeader), rows);
+}
+
+/** Label of a button that opens a menu. */
+export function MenuLabel({ text }: { text: string }) {
+  return (
+    <>
+      <span class="caption ellipsis trace-face">{text}</span>
+      <span class="arrow" aria-hidden="true">
+        ▾
+      </span>
+    </>
+  );
 }

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from "preact";
-import type { FindingJson, LedgerJson } from "../../api/types.gen";
+import type { FindingJson, LedgerJson, ViewId } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { type Key, type Period, t, textAt, textOf, tOf, viewTitle } from "../../i18n";
-import { ViewLink } from "../view_link";
+import { addressOf } from "../../state/params";
+import { openView } from "../../state/selection";
 import { evidenceLinks } from "./evidence";
 import { timeText } from "./ledger";
 
@@ -70,4 +71,25 @@ export function EvidenceLinks({ finding, ledgers }: { finding: FindingJson; ledg
 /** Text with the parts between backticks as code. */
 export function withCode(text: string): ComponentChildren[] {
   return text.split("`").map((part, at) => (at % 2 === 1 ? <code key={part}>{part}</code> : part));
+}
+
+interface LinkProps {
+  view: ViewId;
+  /** Parameters of the view. */
+  state?: Readonly<Record<string, string | null>>;
+  children: ComponentChildren;
+}
+
+/** A link to a view. The address carries the whole state, for another tab. */
+function ViewLink({ view, state = {}, children }: LinkProps) {
+  const open = (event: MouseEvent) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    openView(view, state);
+  };
+  return (
+    <a class="link" href={addressOf({ view, ...state })} onClick={open}>
+      {children}
+    </a>
+  );
 }

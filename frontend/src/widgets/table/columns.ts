@@ -1,4 +1,4 @@
-import type { ColumnJson } from "../../api/types.gen";
+import type { ColumnJson, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t, textOf } from "../../i18n";
 import type { Cell } from "./columnar";
@@ -111,4 +111,14 @@ function figures(
     text: (value) => text(asNumber(value)),
     full: (value) => (asNumber(value) === null ? t("table.unknown") : full(asNumber(value))),
   };
+}
+
+/** A column that the page computes; title and doc are in its language. */
+export function pageColumn(key: string, kind: ColumnJson["kind"], title: string, doc = ""): ColumnJson {
+  return { key, kind, title, doc, group: "", texts: {} };
+}
+
+/** A table that the page computes, with all its rows. */
+export function pageTable(id: string, columns: ColumnJson[], data: TableJson["data"], rows: number): TableJson {
+  return { id, columns, data, offset: 0, rows, total: rows, sort: "", desc: false };
 }

@@ -2,7 +2,7 @@ import { useContext, useRef } from "preact/hooks";
 import { t, textOf, viewTitle } from "../../i18n";
 import { CardTitle } from "../card";
 import { Empty } from "../states";
-import { useWidth } from "../use_width";
+import { useMoreRight, useWidth } from "../use_width";
 import { rowId, TableBody } from "./body";
 import { nextOrder, type Where } from "./columnar";
 import { TableHeader } from "./header";
@@ -13,7 +13,6 @@ import { isWhole, type RowQuery, type Rows, useInlineRows, useRemoteRows } from 
 import { type TableState, useTableState } from "./state";
 import { Tools } from "./tools";
 import { barsOf, shownKeys, useColumns } from "./use_columns";
-import { useMoreRight } from "./use_more_right";
 import { useRowChoice } from "./use_row_choice";
 
 export type { DataTableProps } from "./props";

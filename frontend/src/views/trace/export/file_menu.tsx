@@ -11,7 +11,7 @@ import { ShellCommand, shellWord } from "../../../widgets/shell_command";
 import { downloadUrl } from "../api";
 import { duration, messageOf } from "../format";
 import type { TraceSession } from "../session";
-import { MenuLabel } from "../toolbar/menu_label";
+import { MenuLabel } from "../slice_list";
 import { openInPerfetto, PerfettoError } from "./perfetto";
 
 export function FileMenu({ session }: { session: TraceSession }) {

@@ -3,14 +3,13 @@
 import { type Signal, signal } from "@preact/signals";
 import { saveJson } from "../../../base/save";
 import { t } from "../../../i18n";
-import type { MarkColour } from "../../../timeline/mark_colours";
 import type { Mark } from "../../../timeline/scene";
+import type { MarkColour } from "../../../timeline/tokens";
 import { formatMarks, KEYS } from "../link/link";
 import type { AreaStats } from "../range/area_stats";
 import type { Selection } from "../selection/selection";
 import type { TimelinePort } from "../timeline_port";
-import { shortenName } from "./mark_name";
-import { marksFromJson, marksToJson } from "./marks_file";
+import { marksFromJson, marksToJson, shortenName } from "./marks_file";
 
 export class Marks {
   readonly all: Signal<readonly Mark[]>;

@@ -1,9 +1,8 @@
 /** Marks as a JSON file: times in ns since 1970, so that they fit any reading of the trace, and other ranks. */
 
 import { originOf } from "../../../timeline/decode";
-import { isMarkColour } from "../../../timeline/mark_colours";
 import type { Mark } from "../../../timeline/scene";
-import { shortenName } from "./mark_name";
+import { isMarkColour } from "../../../timeline/tokens";
 
 /** `base`: epoch time (ns) of time 0. */
 export function marksToJson(marks: readonly Mark[], base: string): string {
@@ -37,4 +36,13 @@ function markOf(found: unknown, base: string): Mark | null {
   if (!Number.isSafeInteger(start + took)) return null;
   const text = shortenName(typeof name === "string" ? name.replace(/\p{Surrogate}/gu, "�") : "");
   return { start, end: start + took, name: text, ...(isMarkColour(colour) ? { colour } : {}) };
+}
+
+/** Longest name of a mark, in letters: it is part of the link. */
+const NAME = 60;
+
+/** Cuts between code points: half of a surrogate pair is not valid in a link. */
+export function shortenName(name: string): string {
+  const letters = [...name];
+  return letters.length > NAME ? `${letters.slice(0, NAME - 1).join("")}…` : name;
 }

@@ -1,8 +1,8 @@
 /** The marks: named, in order, with the time from one to the next. */
 
 import { t } from "../../../i18n";
-import { MARK_COLOURS, type MarkColour, markToken } from "../../../timeline/mark_colours";
 import type { Mark } from "../../../timeline/scene";
+import { MARK_COLOURS, type MarkColour, markToken } from "../../../timeline/tokens";
 import { Pages } from "../../../widgets";
 import { duration, exactDuration } from "../format";
 import type { TraceSession } from "../session";

@@ -6,10 +6,9 @@ import { t } from "../../../i18n";
 import { findTrack } from "../../../timeline/rows";
 import type { Area } from "../../../timeline/scene";
 import { DataTable, Empty, pageColumn, pageTable } from "../../../widgets";
-import { CsvLink } from "../csv_link";
 import { messageOf } from "../format";
 import type { TraceSession } from "../session";
-import { rowNames } from "../slice_list";
+import { CsvLink, rowNames } from "../slice_list";
 
 export function CountersList({ session, area }: { session: TraceSession; area: Area }) {
   const [table, setTable] = useState<TableJson | null>(null);

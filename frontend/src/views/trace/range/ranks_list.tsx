@@ -8,9 +8,9 @@ import type { Area } from "../../../timeline/scene";
 import { DataTable, Empty, pageColumn, pageTable } from "../../../widgets";
 import { partTitle } from "../../../widgets/parts";
 import { askOf } from "../ask";
-import { CsvLink } from "../csv_link";
 import { messageOf } from "../format";
 import type { TraceSession } from "../session";
+import { CsvLink } from "../slice_list";
 
 /** Ranks of one request. */
 const AT_ONCE = 64;

@@ -7,7 +7,7 @@ import { useRowWindow } from "../../../widgets/use_row_window";
 import type { TraceSession } from "../session";
 import type { RankPlace } from "./choice";
 import { toggleRank } from "./rank_rows";
-import { shiftText } from "./shift_text";
+import { shiftText } from "./ranks_state";
 import { StripCanvas } from "./strip_canvas";
 import { STRIP_HEIGHT } from "./strip_paint";
 import { OtherRun, useRanks } from "./use_ranks";

@@ -3,7 +3,7 @@
 import { t } from "../../../i18n";
 import { Pages, Popover, Select } from "../../../widgets";
 import type { TraceSession } from "../session";
-import { MenuLabel } from "../toolbar/menu_label";
+import { MenuLabel } from "../slice_list";
 import { type RankSet, rankSets } from "./choice";
 import type { RanksState } from "./ranks_state";
 import { useRanks } from "./use_ranks";

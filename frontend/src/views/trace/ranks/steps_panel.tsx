@@ -5,8 +5,8 @@ import type { PARTS, TableJson } from "../../../api/types.gen";
 import { t, tOf } from "../../../i18n";
 import { DataTable, pageColumn, pageTable } from "../../../widgets";
 import { partTitle } from "../../../widgets/parts";
-import { CsvLink } from "../csv_link";
 import type { TraceSession } from "../session";
+import { CsvLink } from "../slice_list";
 import type { RanksState } from "./ranks_state";
 import { changeOf, placeOf, stepTime } from "./step_differences";
 

@@ -8,7 +8,7 @@ import { resizeCanvas } from "../../../timeline/surface";
 import { partTitle } from "../../../widgets/parts";
 import type { TraceSession } from "../session";
 import type { RankPlace } from "./choice";
-import { shiftText } from "./shift_text";
+import { shiftText } from "./ranks_state";
 import { stepsOf } from "./step_differences";
 import { type Strip, type StripAnswer, timesIn } from "./strip_data";
 import { StripLoader } from "./strip_loader";

@@ -4,8 +4,7 @@ import { getBinary } from "../../../api/client";
 import { Latest } from "../../../base/async";
 import type { View } from "../../../timeline/viewport";
 import { askOf } from "../ask";
-import { decodeStrips, type StripAnswer } from "./strip_data";
-import { covers, windowAround } from "./strip_window";
+import { covers, decodeStrips, type StripAnswer, windowAround } from "./strip_data";
 
 /** Least time (ms) between two requests, until ranks that are being read are requested again, and after an error. */
 const PAUSE_MS = 60;

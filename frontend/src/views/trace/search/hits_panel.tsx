@@ -8,7 +8,7 @@ import { Empty } from "../../../widgets";
 import { messageOf } from "../format";
 import type { TraceSession } from "../session";
 import { SliceList } from "../slice_list";
-import { inRanks, unsearchedTip } from "./searched_text";
+import { inRanks, unsearchedTip } from "./rank_hits";
 
 const COLUMNS = ["name", "start", "dur", "self", "row"];
 const FIRST = { sort: "start", limit: 200 };

@@ -1,6 +1,7 @@
 /** The ranks of a search, and its answers in numbers and times of the page. */
 
-import type { SearchJson, TableJson } from "../../../api/types.gen";
+import type { CollectiveJson, SearchJson, TableJson } from "../../../api/types.gen";
+import { t } from "../../../i18n";
 import { laneOffset } from "../../../timeline/lanes";
 import type { SourceRef } from "../ask";
 
@@ -42,7 +43,7 @@ export interface SearchAnswer {
 }
 
 /** Those that the server is asked for. */
-export function askedRanks(ranks: readonly SearchedRank[]): SearchedRank[] {
+function askedRanks(ranks: readonly SearchedRank[]): SearchedRank[] {
   return ranks.filter(({ zero }) => zero !== null).slice(0, MAX_RANKS);
 }
 
@@ -78,4 +79,49 @@ export function placeHits(table: TableJson, ranks: readonly SearchedRank[]): Tab
   const id = (table.data.id ?? []).map((value, row) => Number(value) + (lanes[row]?.slice ?? 0));
   const track = (table.data.track ?? []).map((value, row) => Number(value) + (lanes[row]?.track ?? 0));
   return { ...table, data: { ...table.data, id, track } };
+}
+
+/** "486 found in 8 ranks · 3 not searched"; of one rank, what was found. */
+export function inRanks(found: string, ranks: readonly RankHits[]): string {
+  const missing = unsearched(ranks);
+  const searched = ranks.length - missing;
+  const text = searched > 1 ? t("trace.search.in_ranks", { found, ranks: searched }) : found;
+  return missing > 0 ? `${text} · ${t("trace.search.left_out", { count: missing })}` : text;
+}
+
+/** Why ranks are not searched; "" if all are. */
+export function unsearchedTip(ranks: readonly RankHits[]): string {
+  const count = unsearched(ranks);
+  return count > 0 ? t("trace.search.unsearched", { count, most: MAX_RANKS }) : "";
+}
+
+/** What the page says of the ranks that a search covers. */
+function unsearched(ranks: readonly RankHits[]): number {
+  return ranks.filter(({ total }) => total === null).length;
+}
+
+/** A rank of the run. `unasked`: more ranks than one request may name. */
+export interface CollectiveRank {
+  lane: number;
+  state: CollectiveJson["ranks"][number]["state"] | "unasked";
+  /** The collective on this rank. */
+  slice: number | null;
+}
+
+export interface CollectiveTasks {
+  ranks: readonly CollectiveRank[];
+  isMatched: boolean;
+  tasks: TableJson;
+}
+
+/** The tasks of a collective on all ranks of a run, in numbers and times of the page. */
+export function placeCollective(answer: CollectiveJson, ranks: readonly SearchedRank[]): CollectiveTasks {
+  const asked = askedRanks(ranks);
+  const found = ranks.map((rank): CollectiveRank => {
+    const one = answer.ranks[asked.indexOf(rank)];
+    const slice = one?.slice ?? null;
+    const placed = slice === null ? null : slice + laneOffset(rank.lane, 0).slice;
+    return { lane: rank.lane, state: one?.state ?? "unasked", slice: placed };
+  });
+  return { ranks: found, isMatched: answer.is_matched, tasks: placeHits(answer.tasks, ranks) };
 }

@@ -6,7 +6,7 @@ import { debounce } from "../../../base/async";
 import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
 import type { TraceSession } from "../session";
-import { inRanks, unsearchedTip } from "./searched_text";
+import { inRanks, unsearchedTip } from "./rank_hits";
 
 const TYPING_MS = 250;
 

@@ -1,16 +1,14 @@
 /** The call chain of the slice, and its flows as links. */
 
 import { useEffect, useState } from "preact/hooks";
-import type { ChainJson, FlowJson, SliceDetailJson } from "../../../api/types.gen";
+import type { ChainJson, ChainLinkJson, FlowJson, SliceDetailJson } from "../../../api/types.gen";
 import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
-import { flowToken } from "../../../timeline/flow_kinds";
+import { flowToken } from "../../../timeline/tokens";
 import { Pages } from "../../../widgets";
 import { duration, exactDuration } from "../format";
 import type { TraceSession } from "../session";
-import { causeOf, hiddenLinks } from "./chain";
 import type { Selected } from "./selection";
-import { SliceLink } from "./slice_link";
 
 interface Props {
   session: TraceSession;
@@ -131,4 +129,33 @@ function useChain(session: TraceSession, detail: SliceDetailJson): ChainJson | n
     return () => abort.abort();
   }, [detail]);
   return found?.of === detail ? found.chain : null;
+}
+
+/** The visible links of a chain: the frames nearest to the operator, then all links to the device. */
+
+/** Kinds of flow that lead to a device task, the nearest cause first. Backward links are not causes. */
+const CAUSES = ["HostToDevice", "async_task_queue", "async_mindspore", "async_npu"];
+/** Number of callers shown before the first flow. */
+const CALLERS = 4;
+
+/** The incoming flow that launched slice `id`. */
+export function causeOf(id: number, flows: readonly FlowJson[]): FlowJson | null {
+  const incoming = flows.filter((flow) => flow.to.id === id && CAUSES.includes(flow.kind));
+  return incoming.sort((a, b) => CAUSES.indexOf(a.kind) - CAUSES.indexOf(b.kind))[0] ?? null;
+}
+
+/** Number of outermost links that are hidden at first. */
+export function hiddenLinks(links: readonly ChainLinkJson[]): number {
+  const flow = links.findIndex((link) => link.via !== "");
+  const last = flow < 0 ? links.length - 1 : flow;
+  return Math.max(0, last - CALLERS);
+}
+
+/** Selects a slice and shows it. */
+export function SliceLink({ session, id, name }: { session: TraceSession; id: number; name: string }) {
+  return (
+    <button type="button" class="link" onClick={() => void session.selection.select(id, "sight")}>
+      {name}
+    </button>
+  );
 }

@@ -7,9 +7,9 @@ import { t } from "../../../i18n";
 import { Empty } from "../../../widgets";
 import { messageOf } from "../format";
 import { useRanks } from "../ranks/use_ranks";
+import type { CollectiveRank, CollectiveTasks } from "../search/rank_hits";
 import type { TraceSession } from "../session";
 import { SliceList, SomeRows } from "../slice_list";
-import type { CollectiveRank, CollectiveTasks } from "./collective";
 
 const COLUMNS = ["rank", "name", "plane", "source", "target", "start", "dur", "size_bytes", "transport"];
 

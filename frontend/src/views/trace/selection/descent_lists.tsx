@@ -4,10 +4,9 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { DescentJson, SliceDetailJson, TableJson } from "../../../api/types.gen";
 import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
-import { CsvLink } from "../csv_link";
 import { duration, exactDuration, messageOf } from "../format";
 import type { TraceSession } from "../session";
-import { SliceList, SomeRows } from "../slice_list";
+import { CsvLink, SliceList, SomeRows } from "../slice_list";
 import { CollectiveList } from "./collective_tasks";
 import { idsOf } from "./walk";
 

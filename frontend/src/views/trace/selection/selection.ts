@@ -5,16 +5,14 @@ import type { DescentJson, FlowJson, SliceDetailJson, SliceJson } from "../../..
 import { Latest } from "../../../base/async";
 import { AnswerCache } from "../../../base/lru";
 import { t } from "../../../i18n";
-import { isDerivedSlice } from "../../../timeline/derived";
 import { FRAME } from "../../../timeline/display";
-import { laneOfSlice } from "../../../timeline/lanes";
+import { isDerivedSlice, laneOfSlice } from "../../../timeline/lanes";
 import { findTrack, foldKey, layOut, processKey } from "../../../timeline/rows";
 import type { FlowCurve, HoverBar, SliceMark } from "../../../timeline/scene";
 import type { TimelineApi } from "../api";
 import { messageOf } from "../format";
 import { KEYS } from "../link/link";
-import { showRank } from "../ranks/rank_rows";
-import { openDerived } from "../show_derived";
+import { openDerived, showRank } from "../ranks/rank_rows";
 import type { TimelinePort } from "../timeline_port";
 import type { SelectionMigration } from "./migrate_selection";
 import { Walk } from "./walk";

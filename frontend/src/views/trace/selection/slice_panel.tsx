@@ -2,20 +2,21 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { DescentJson, KernelFactsJson, SliceDetailJson } from "../../../api/types.gen";
+import type { DerivedFactsJson, DescentJson, KernelFactsJson, SliceDetailJson, ViewId } from "../../../api/types.gen";
 import { copyText } from "../../../base/clipboard";
 import { dateAndTime, integer } from "../../../base/format";
-import { t, textOf } from "../../../i18n";
+import { lang, t, textOf, viewTitle } from "../../../i18n";
+import { sayMessage } from "../../../i18n/messages";
+import { openView } from "../../../state/selection";
 import { findTrack, processLabel } from "../../../timeline/rows";
 import { Empty, Pages } from "../../../widgets";
 import { argument, duration, exactDuration, tensors } from "../format";
 import { focus } from "../help/keyboard";
+import { unfoldRank } from "../ranks/rank_rows";
 import type { TraceSession } from "../session";
-import { ChainColumn, FlowList } from "./chain_column";
-import { DerivedFacts } from "./derived_facts";
+import { ChainColumn, FlowList, SliceLink } from "./chain_column";
 import { DescentLists, useDescent } from "./descent_lists";
 import type { Selected } from "./selection";
-import { SliceLink } from "./slice_link";
 
 const COPIED_MS = 1200;
 /** Tasks that wait for an event of another stream. */
@@ -320,5 +321,44 @@ function Stack({ detail }: { detail: SliceDetailJson }) {
         )}
       </Pages>
     </>
+  );
+}
+
+/** What is known of a slice of a derived row. */
+function DerivedFacts({ session, facts }: { session: TraceSession; facts: DerivedFactsJson }) {
+  const { ranks } = session;
+  const late = ranks.all.value.find(
+    ({ span, rank }) => rank !== null && rank === facts.late_rank && !ranks.isOther(span),
+  );
+  return (
+    <div>
+      {facts.lines.map((line) => (
+        <p key={line.code}>{sayMessage(line, lang.value)}</p>
+      ))}
+      <Pages items={facts.related}>
+        {(shown) => (
+          <dl class="facts">
+            {shown.map((one) => (
+              <>
+                <dt>{textOf(one, "role")}</dt>
+                <dd>
+                  <SliceLink session={session} id={one.slice.id} name={one.slice.name} />
+                </dd>
+              </>
+            ))}
+          </dl>
+        )}
+      </Pages>
+      {late && (
+        <button type="button" class="link" onClick={() => void unfoldRank(session, late.span)}>
+          {t("trace.derived.late", { rank: facts.late_rank ?? "" })}
+        </button>
+      )}{" "}
+      {facts.view && (
+        <button type="button" class="link" onClick={() => openView(facts.view as ViewId)}>
+          {t("trace.derived.open", { view: viewTitle(facts.view) })}
+        </button>
+      )}
+    </div>
   );
 }

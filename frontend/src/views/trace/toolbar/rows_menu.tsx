@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import type { ProcessJson } from "../../../api/types.gen";
 import { t } from "../../../i18n";
 import { AS_RECORDED, inOrder, isArranged, moved, toggled } from "../../../timeline/arrangement";
 import {
@@ -18,7 +19,6 @@ import { Pages } from "../../../widgets";
 import { pinOnAllRanks } from "../ranks/rank_rows";
 import type { TraceSession } from "../session";
 import { DisplayFields } from "./display_fields";
-import { kindOf, PROCESS_KINDS, type ProcessKind } from "./process_kinds";
 
 export function RowsMenu({ session }: { session: TraceSession }) {
   const state = session.layout.value;
@@ -200,4 +200,17 @@ function RowTools({ name, isHidden, onHide, onMove, children }: RowToolsProps) {
       </button>
     </div>
   );
+}
+
+const PROCESS_KINDS = ["host", "device", "communication", "counters"] as const;
+type ProcessKind = (typeof PROCESS_KINDS)[number];
+
+/** Names of the communication processes of all versions. */
+const COMMUNICATION = new Set(["Communication", "HCCL"]);
+
+/** Kinds of processes, which the menu of rows hides and shows together. */
+function kindOf({ name, label, threads }: ProcessJson): ProcessKind {
+  if (threads.length > 0 && threads.every((thread) => thread.kind === "counter")) return "counters";
+  if (COMMUNICATION.has(name)) return "communication";
+  return label.startsWith("CPU") ? "host" : "device";
 }
