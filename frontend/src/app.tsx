@@ -11,6 +11,7 @@ import { TopBar } from "./shell/top_bar";
 import { ViewHost } from "./shell/view_host";
 import { catalog, catalogError, loadCatalog } from "./state/catalog";
 import { missing, openView, pinSelection, selection } from "./state/selection";
+import { Button } from "./widgets/button";
 import { GlossaryDialog } from "./widgets/glossary";
 import { ErrorPanel } from "./widgets/states";
 import { TooltipLayer } from "./widgets/tooltip";
@@ -61,9 +62,9 @@ export function App() {
   const shape = hasSide ? (isNarrow ? "narrow open" : "") : "narrow";
   return (
     <div id="shell" class={shape} data-ready={catalog.value !== null} data-view={view}>
-      <button type="button" class="control skip" onClick={() => main.current?.focus()}>
+      <Button look="control skip" onClick={() => main.current?.focus()}>
         {t("top.skip")}
-      </button>
+      </Button>
       <Boundary of={view}>
         <TopBar onToggleSide={() => setSideOpen(!hasSide)} onHelp={() => setHelpOpen(true)} />
       </Boundary>

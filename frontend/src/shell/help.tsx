@@ -1,5 +1,6 @@
 import { type Key, t } from "../i18n";
 import { catalog } from "../state/catalog";
+import { TextButton } from "../widgets/button";
 import { Dialog } from "../widgets/dialog";
 import { openGlossary } from "../widgets/glossary";
 
@@ -31,9 +32,7 @@ export function HelpDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () =
       <p>{t("help.unknown")}</p>
       <p>{t("help.units")}</p>
       <p>
-        <button type="button" class="link" onClick={() => openGlossary()}>
-          {t("glossary.title")}
-        </button>
+        <TextButton onClick={() => openGlossary()}>{t("glossary.title")}</TextButton>
       </p>
       <p class="muted dialog-part">{t("help.version", { version: catalog.value?.version ?? "–" })}</p>
     </Dialog>

@@ -20,7 +20,7 @@ interface Props {
 export function TopBar({ onToggleSide, onHelp }: Props) {
   return (
     <header class="top">
-      <Button plain onClick={onToggleSide} tip={t("side.toggle")}>
+      <Button look="control plain" onClick={onToggleSide} name={t("side.toggle")}>
         ☰
       </Button>
       <h1>{t("app.name")}</h1>
@@ -29,17 +29,15 @@ export function TopBar({ onToggleSide, onHelp }: Props) {
       {selection.value.view !== "diff" && <SimulatedMark span={place.value?.span} />}
       <ReadingChip />
       <Search />
-      <button
-        type="button"
-        class="control plain"
-        data-tip={t("top.lang.tip")}
-        aria-label={t("top.lang.tip")}
+      <Button
+        look="control plain"
+        name={t("top.lang.tip")}
         onClick={() => chooseLang(lang.value === "en" ? "zh-CN" : "en")}
       >
         {t("top.lang")}
-      </button>
+      </Button>
       <ThemeButton />
-      <Button plain onClick={onHelp} tip={t("top.help")}>
+      <Button look="control plain" onClick={onHelp} name={t("top.help")}>
         ?
       </Button>
     </header>
@@ -64,7 +62,7 @@ function ThemeButton() {
   const choice = themeChoice.value;
   const tip = t("top.theme", { mode: t(choice === "" ? "top.theme.auto" : `top.theme.${choice}`) });
   return (
-    <Button plain onClick={() => chooseTheme(NEXT_THEME[choice])} tip={tip}>
+    <Button look="control plain" onClick={() => chooseTheme(NEXT_THEME[choice])} name={tip}>
       {THEME_SIGN[choice]}
     </Button>
   );

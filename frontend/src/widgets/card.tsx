@@ -2,6 +2,7 @@ import { type ComponentChildren, createContext } from "preact";
 import { useRef } from "preact/hooks";
 import { saveCsv, savePng } from "../base/save";
 import { t } from "../i18n";
+import { Button } from "./button";
 import { Popover } from "./popover";
 import { Help } from "./tooltip";
 
@@ -59,26 +60,24 @@ function ChartMenu({ name, csv }: ChartFile) {
       <Popover label="⋯" tip={t("chart.menu")} class="plain">
         {(close) => (
           <>
-            <button
-              type="button"
-              class="option"
+            <Button
+              look="option"
               onClick={() => {
                 close();
                 void savePng(place.current?.closest<HTMLElement>(".card") ?? null, name);
               }}
             >
               {t("chart.png")}
-            </button>
-            <button
-              type="button"
-              class="option"
+            </Button>
+            <Button
+              look="option"
               onClick={() => {
                 close();
                 saveCsv(csv(), name);
               }}
             >
               {t("chart.csv")}
-            </button>
+            </Button>
           </>
         )}
       </Popover>

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import * as format from "../base/format";
 import { t } from "../i18n";
+import { Button } from "./button";
 import { arcPath, type DrawnPart, largestParts, type Part } from "./donut_parts";
 import { HBar } from "./hbar";
 import { MiddleCut } from "./middle_cut";
@@ -161,11 +162,11 @@ export function PartBars({ parts, unlisted, most, selected, onSelect }: PartBars
       {drawn.map((part) => {
         const name = part.count > 0 ? t("chart.other", { count: part.count }) : part.label;
         return (
-          <button
-            type="button"
+          <Button
             key={part.id}
+            look=""
             disabled={part.isFixed}
-            aria-pressed={part.id === selected}
+            pressed={part.id === selected}
             onClick={() => onSelect(part.id === selected ? null : part.id)}
           >
             <span class="ellipsis" data-tip-cut>
@@ -178,7 +179,7 @@ export function PartBars({ parts, unlisted, most, selected, onSelect }: PartBars
               {format.fixedDecimals(part.value / unit.scale, unit.scale === 1 ? 0 : 3)} {unit.name}
             </span>
             <span class="mono">{format.percentOfRatio(part.share)}</span>
-          </button>
+          </Button>
         );
       })}
     </div>

@@ -1,5 +1,6 @@
 import { useRef } from "preact/hooks";
 import * as format from "../base/format";
+import { Button } from "./button";
 import { useRowWindow } from "./use_row_window";
 
 export interface HeatCell {
@@ -94,9 +95,9 @@ export function HeatMap({
                   return (
                     <td key={column.id} class={onSelect ? "can" : ""} style={style} data-tip={cell.tip}>
                       {onSelect ? (
-                        <button type="button" class="plain-button" onClick={() => onSelect(row.id, column.id)}>
+                        <Button look="plain-button" onClick={() => onSelect(row.id, column.id)}>
                           {isSmall ? "" : text(value)}
-                        </button>
+                        </Button>
                       ) : isSmall ? (
                         ""
                       ) : (

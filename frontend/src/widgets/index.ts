@@ -1,7 +1,7 @@
 /** Widgets for the views. */
 
 export { budgetParts, lateRankName, namedBudgetParts, stepTotal, waitingHelp } from "./budget";
-export { Button } from "./button";
+export { Button, TextButton } from "./button";
 export { Card } from "./card";
 export { ALL_FINDINGS, DiagnosisCard, LedgerCard } from "./diagnosis/card";
 export { ExcessCard } from "./diagnosis/excess";

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { ProblemJson } from "../api/types.gen";
 import { placesOf, t, textOf } from "../i18n";
+import { TextButton } from "./button";
 import { Pages } from "./pages";
 
 /** A list of problems: file and place, expected and found, what is lost, what to do. */
@@ -57,9 +58,9 @@ function Places({ items }: { items: readonly ProblemJson[] }) {
           ))}
           {some.length < items.length && (
             <li>
-              <button type="button" class="link" onClick={() => setAll(true)}>
+              <TextButton onClick={() => setAll(true)}>
                 {t("problem.more", { count: items.length - some.length })}
-              </button>
+              </TextButton>
             </li>
           )}
         </ul>

@@ -1,19 +1,14 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { t } from "../i18n";
+import { Button } from "./button";
 import { openGlossary } from "./glossary";
 
 /** A "?" that explains a figure on hover and focus; a click opens the glossary. */
 export function Help({ text }: { text: string }) {
   return (
-    <button
-      type="button"
-      class="help"
-      data-tip={`${text}\n\n${t("glossary.open")}`}
-      aria-label={text}
-      onClick={() => openGlossary(text)}
-    >
+    <Button look="help" tip={`${text}\n\n${t("glossary.open")}`} label={text} onClick={() => openGlossary(text)}>
       ?
-    </button>
+    </Button>
   );
 }
 

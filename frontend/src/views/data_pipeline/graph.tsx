@@ -2,6 +2,7 @@ import type { PipelineOp } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
+import { Button } from "../../widgets";
 
 interface Props {
   operators: readonly PipelineOp[];
@@ -48,17 +49,16 @@ function Operator({ op, isWorst, isChosen }: { op: PipelineOp; isWorst: boolean;
       {op.usage === null ? (
         <span class="data-link" />
       ) : (
-        <button
-          type="button"
-          class="data-queue"
-          aria-pressed={isChosen}
-          aria-label={t("data.queue.of", { name: nameOf(op) })}
-          data-tip={queueTip(op)}
+        <Button
+          look="data-queue"
+          tip={queueTip(op)}
+          label={t("data.queue.of", { name: nameOf(op) })}
+          pressed={isChosen}
           onClick={() => setParams({ "data.op": isChosen ? null : String(op.op_id) })}
         >
           <span class="fill" style={{ width: `${Math.min(1, op.usage) * 100}%` }} />
           <span class="mono small">{format.percent(100 * op.usage)}</span>
-        </button>
+        </Button>
       )}
     </div>
   );

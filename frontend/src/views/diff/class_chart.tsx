@@ -2,7 +2,7 @@ import type { DiffStepJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { type Period, t, tOf, tOr } from "../../i18n";
-import { Card, meaningName } from "../../widgets";
+import { Button, Card, meaningName } from "../../widgets";
 import { type ClassRow, classRows, direction, totals, WHOLE } from "./classes";
 
 /** Parts without kernels. */
@@ -39,11 +39,10 @@ export function ClassChart({ pair, period, chosen, onChoose }: Props) {
               <Figures row={row} text={text} signed={signed} />
             </div>
           ) : (
-            <button
-              type="button"
+            <Button
               key={row.id}
-              class={`diff-row ${row.id === chosen ? "on" : ""}`}
-              data-tip={t("diff.class.tip", {
+              look={`diff-row ${row.id === chosen ? "on" : ""}`}
+              tip={t("diff.class.tip", {
                 before: format.decimal(row.baseline_calls, 2),
                 after: format.decimal(row.experimental_calls, 2),
               })}
@@ -51,7 +50,7 @@ export function ClassChart({ pair, period, chosen, onChoose }: Props) {
             >
               <span class="link">{partName(row.id)}</span>
               <Figures row={row} text={text} signed={signed} />
-            </button>
+            </Button>
           ),
         )}
         <div class="diff-row sum">

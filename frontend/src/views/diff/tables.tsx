@@ -8,6 +8,7 @@ import { places } from "../../state/catalog";
 import { param, setParams } from "../../state/params";
 import { openView } from "../../state/selection";
 import {
+  Button,
   Card,
   DataTable,
   Empty,
@@ -17,6 +18,7 @@ import {
   RowFacts,
   Segments,
   Select,
+  TextButton,
   type Where,
 } from "../../widgets";
 import { className } from "./class_chart";
@@ -189,9 +191,9 @@ function Kernels({
           {filter}
           {shown === MEAN && <span class="chip">{tOf(period, "diff.each")}</span>}
           {chosen && !isCalls && (
-            <button type="button" class="chip" aria-label={t("diff.class.clear")} onClick={clear}>
+            <Button look="chip" label={t("diff.class.clear")} onClick={clear}>
               {className(chosen)} ✕
-            </button>
+            </Button>
           )}
         </>
       }
@@ -236,30 +238,26 @@ function Details({ table, row, answer, query }: DetailsProps) {
   return (
     <RowFacts table={{ ...table, columns: times }} row={row} baseNs={answer.base_ns}>
       {typeof name === "string" && row.get("class") === "communication" && answer.tables.calls && (
-        <button
-          type="button"
-          class="link"
+        <TextButton
           onClick={() => {
             const group = row.get("group");
             setParams({ "x.tab": "calls", "x.name": name, "x.group": typeof group === "string" ? group : null });
           }}
         >
           {t("diff.calls")} →
-        </button>
+        </TextButton>
       )}
       {(["baseline", "experimental"] as const).map((side) => {
         const place = places.value.get(String(query[side] ?? ""));
         if (!place || typeof name !== "string" || row.get(`${side}_calls`) === 0) return null;
         const { run, worker, span } = place;
         return (
-          <button
-            type="button"
+          <TextButton
             key={side}
-            class="link"
             onClick={() => openView("trace", { run: run.id, worker: worker.id, span: span.id, find: name })}
           >
             {t(`diff.trace.${side}`)} →
-          </button>
+          </TextButton>
         );
       })}
     </RowFacts>

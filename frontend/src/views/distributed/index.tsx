@@ -8,6 +8,7 @@ import { param, setParams } from "../../state/params";
 import { freshJobs } from "../../state/progress";
 import { useAccepted, useView } from "../../state/use_view";
 import {
+  Button,
   budgetParts,
   Card,
   DataTable,
@@ -303,9 +304,9 @@ function RankTable({
           {...(bar ? { bar: { column: bar } } : {})}
           tools={
             chosen && (
-              <button type="button" class="chip" onClick={clear}>
+              <Button look="chip" onClick={clear}>
                 {ranks.rankName(chosen)} ✕
-              </button>
+              </Button>
             )
           }
         />

@@ -1,7 +1,7 @@
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t, textOf } from "../../i18n";
-import { type BarPart, Card, Empty, Legend, StackedBar, waitingHelp } from "../../widgets";
+import { type BarPart, Button, Card, Empty, Legend, StackedBar, waitingHelp } from "../../widgets";
 import { partColor, partIds, partTitle } from "../../widgets/parts";
 import { BarList } from "./bar_list";
 import { type Bar, barsOf, type Figures, type RankLine, rankName } from "./ranks";
@@ -53,13 +53,12 @@ export function RankBars(props: Props) {
         bar={(place) => {
           const { line, parts, total } = bars[place] as Bar;
           return (
-            <button
-              type="button"
+            <Button
               key={line.id}
-              class="dist-bar"
-              aria-pressed={line.id === chosen}
-              onClick={() => props.onChoose(line)}
+              look="dist-bar"
               disabled={line.figures === null}
+              pressed={line.id === chosen}
+              onClick={() => props.onChoose(line)}
             >
               <span class="ellipsis" data-tip-cut>
                 {rankName(line)}
@@ -74,7 +73,7 @@ export function RankBars(props: Props) {
               <span class="mono" data-tip={format.exactDuration(total)}>
                 {figure(total, unit)}
               </span>
-            </button>
+            </Button>
           );
         }}
       />

@@ -2,7 +2,7 @@ import type { CostJson, DoctorFileJson, DoctorJson, StageCostJson, ViewId } from
 import * as format from "../../base/format";
 import { t, textOf, viewTitle } from "../../i18n";
 import { openView } from "../../state/selection";
-import { Card, Pages, ProblemList } from "../../widgets";
+import { Card, Pages, ProblemList, TextButton } from "../../widgets";
 import { balanceText, proofText, seenText, silentFiles, toldText } from "./seen";
 
 const SIGNS: Readonly<Record<DoctorFileJson["state"], string>> = {
@@ -123,9 +123,9 @@ function File({ file }: { file: DoctorFileJson }) {
         <td class="number mono">{file.cost !== null && format.bytes(file.cost.peak_bytes)}</td>
         <td class="links">
           {file.views.map((id) => (
-            <button key={id} type="button" class="link" onClick={() => openView(id as ViewId)}>
+            <TextButton key={id} onClick={() => openView(id as ViewId)}>
               {viewTitle(id)}
-            </button>
+            </TextButton>
           ))}
         </td>
       </tr>

@@ -4,7 +4,7 @@ import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { type Period, t, tOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { Card, formatPick } from "../../widgets";
+import { Button, Card, formatPick } from "../../widgets";
 import { useWidth } from "../../widgets/use_width";
 import { type Axes, axesOf, type Dot, decadesOf, dotsOf, figureOf, roofPath, round } from "./roof";
 
@@ -92,15 +92,9 @@ function Peak({ name, unit, value, scale, origin }: PeakProps) {
       />{" "}
       {unit} {origin && <span class="muted">{t(`kernel.roofline.${origin}`)}</span>}
       {param(key) !== "" && (
-        <button
-          type="button"
-          class="control plain"
-          aria-label={t("kernel.roofline.reset")}
-          data-tip={t("kernel.roofline.reset")}
-          onClick={() => setParams({ [key]: null })}
-        >
+        <Button look="control plain" name={t("kernel.roofline.reset")} onClick={() => setParams({ [key]: null })}>
           ✕
-        </button>
+        </Button>
       )}
     </label>
   );

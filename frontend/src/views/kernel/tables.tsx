@@ -17,6 +17,7 @@ import {
   RowFacts,
   Segments,
   Select,
+  TextButton,
 } from "../../widgets";
 import { callsOf, communicationCores, pickOfCalls } from "./parts";
 
@@ -174,23 +175,14 @@ function KernelDetails({ table, row, baseNs, hasCalls }: DetailsProps) {
   return (
     <RowFacts table={table} row={row} baseNs={baseNs}>
       {hasCalls && typeof calls === "number" && (
-        <button
-          type="button"
-          class="link"
-          data-tip={t("kernel.calls.tip")}
-          onClick={() => setParams({ "kernel.tab": "all", ...callsOf(row) })}
-        >
+        <TextButton tip={t("kernel.calls.tip")} onClick={() => setParams({ "kernel.tab": "all", ...callsOf(row) })}>
           {t("kernel.calls", { count: integer(calls) })} →
-        </button>
+        </TextButton>
       )}
       {typeof name === "string" && (
-        <button
-          type="button"
-          class="link"
-          onClick={() => openSlice(name, baseNs, row.get("start_ns"), row.get("dur_ns"))}
-        >
+        <TextButton onClick={() => openSlice(name, baseNs, row.get("start_ns"), row.get("dur_ns"))}>
           {t("kernel.trace")} →
-        </button>
+        </TextButton>
       )}
     </RowFacts>
   );

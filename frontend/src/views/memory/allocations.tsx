@@ -164,9 +164,9 @@ function Chip({ text, tip, onClear }: { text: string; tip: string; onClear: () =
   return (
     <span class="mem-live" data-tip={tip}>
       {text}
-      <button type="button" aria-label={t("memory.live.clear")} onClick={onClear}>
+      <Button look="" label={t("memory.live.clear")} onClick={onClear}>
         ✕
-      </button>
+      </Button>
     </span>
   );
 }

@@ -62,16 +62,16 @@ export function Curves({ title, file, tools, series, whole, range, markers, onRa
       )}
       <div class="mem-legend">
         {series.map((one) => (
-          <button
-            type="button"
+          <Button
             key={one.id}
-            aria-pressed={!hidden.has(one.id)}
-            data-tip={t("memory.legend.tip")}
+            look=""
+            tip={t("memory.legend.tip")}
+            pressed={!hidden.has(one.id)}
             onClick={() => toggle(one.id)}
           >
             <i class="swatch" style={{ background: one.color }} />
             {one.label} <b>{format.bytes(largestOf(one))}</b>
-          </button>
+          </Button>
         ))}
         {children}
       </div>
@@ -90,10 +90,10 @@ interface SavesProps {
 function Saves({ box, label, visible }: SavesProps) {
   return (
     <>
-      <Button tip={t("chart.png")} onClick={() => void savePng(box.current, label)}>
+      <Button name={t("chart.png")} onClick={() => void savePng(box.current, label)}>
         PNG ↓
       </Button>
-      <Button tip={t("memory.csv")} onClick={() => saveCsv(curvesCsv(visible), label)}>
+      <Button name={t("memory.csv")} onClick={() => saveCsv(curvesCsv(visible), label)}>
         CSV ↓
       </Button>
     </>

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { BYTE_UNITS, bytes, decimal, unitFor } from "../../base/format";
 import { t } from "../../i18n";
-import { Popover, type Where } from "../../widgets";
+import { Button, Popover, type Where } from "../../widgets";
 
 interface Props {
   limits: SizeLimits;
@@ -43,9 +43,7 @@ export function SizeFilter({ limits, bounds, onChange }: Props) {
               most: bytes(bounds?.[1]),
             })}
           </p>
-          <button type="button" class="control" onClick={() => onChange({ least: null, most: null })}>
-            {t("memory.size.clear")}
-          </button>
+          <Button onClick={() => onChange({ least: null, most: null })}>{t("memory.size.clear")}</Button>
         </div>
       )}
     </Popover>

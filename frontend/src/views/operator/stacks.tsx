@@ -3,7 +3,7 @@ import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { openView } from "../../state/selection";
 import { useTable } from "../../state/use_table";
-import { Empty, ErrorPanel, Pages, type Row } from "../../widgets";
+import { Empty, ErrorPanel, Pages, type Row, TextButton } from "../../widgets";
 import { type Cell, rowAt } from "../../widgets/table/columnar";
 import { frames } from "./parts";
 
@@ -53,9 +53,7 @@ function Stack({ row, name }: { row: Row; name: string }) {
     <div class="stack-block mono">
       <div class="muted">
         {t(calls === 1 ? "operator.stack.line.one" : "operator.stack.line", values)} ·{" "}
-        <button type="button" class="link" onClick={() => openView("trace", { find: name })}>
-          {t("operator.trace")}
-        </button>
+        <TextButton onClick={() => openView("trace", { find: name })}>{t("operator.trace")}</TextButton>
       </div>
       <div class="frames">
         {stack.length === 0 && <span class="muted">{t("operator.stack.unknown")} ▸ </span>}

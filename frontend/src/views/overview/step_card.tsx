@@ -7,6 +7,7 @@ import { param, setParams } from "../../state/params";
 import { openView } from "../../state/selection";
 import {
   type BarPart,
+  Button,
   budgetParts,
   Card,
   Empty,
@@ -15,6 +16,7 @@ import {
   Pages,
   StackedBar,
   stepTotal,
+  TextButton,
 } from "../../widgets";
 
 interface Props {
@@ -90,9 +92,7 @@ function StepBars({ steps, count, deviceKind, period, chosen }: Props & { chosen
         }
       </Pages>
       {steps.length > shown.length && (
-        <button type="button" class="link" onClick={() => setAll(true)}>
-          {moreText(steps.length, count, period)}
-        </button>
+        <TextButton onClick={() => setAll(true)}>{moreText(steps.length, count, period)}</TextButton>
       )}
       <Legend parts={inStep(namedBudgetParts(chosen))} hasValues />
     </>
@@ -113,9 +113,9 @@ function WorkLine({ inputBound, deviceWork }: Pick<Props, "inputBound" | "device
   return (
     <p>
       {inputBound && (
-        <button type="button" class="link" data-tip={t("overview.input_bound.tip")} onClick={() => openView("idle")}>
+        <TextButton tip={t("overview.input_bound.tip")} onClick={() => openView("idle")}>
           {t("overview.input_bound", { steps: count(inputBound.steps), of: count(inputBound.of) })}
-        </button>
+        </TextButton>
       )}
       {inputBound && deviceWork && " · "}
       {deviceWork && (
@@ -148,9 +148,9 @@ interface LineProps {
 function StepLine({ step, name, hasDevices, longest, isChosen, onChoose }: LineProps) {
   return (
     <div class={`step-line ${hasDevices ? "has-devices" : ""}`}>
-      <button type="button" class="link ellipsis" aria-pressed={isChosen} onClick={onChoose}>
+      <Button look="link ellipsis" pressed={isChosen} onClick={onChoose}>
         {isChosen ? <strong>{name}</strong> : name}
-      </button>
+      </Button>
       <StackedBar parts={inStep(budgetParts(step))} whole={longest} thin />
       <span class="mono">{format.duration(stepTotal(step), 2)}</span>
     </div>

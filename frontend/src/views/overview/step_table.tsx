@@ -2,7 +2,7 @@ import type { ColumnJson, StepJson, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { type Period, t, tOf } from "../../i18n";
 import { openView } from "../../state/selection";
-import { Card, DataTable, pageColumn, pageTable, stepTotal } from "../../widgets";
+import { Card, DataTable, pageColumn, pageTable, stepTotal, TextButton } from "../../widgets";
 import { partTitle } from "../../widgets/parts";
 
 interface Props {
@@ -23,12 +23,12 @@ export function StepTable({ steps, count, isComputed, period }: Props) {
       subtitle={t(isComputed ? "overview.numbers.computed" : "overview.numbers.sub")}
       actions={
         steps.length < count && (
-          <button type="button" class="link" onClick={() => openView("step_trace")}>
+          <TextButton onClick={() => openView("step_trace")}>
             {tOf(period, "overview.numbers.first", {
               shown: format.integer(steps.length),
               count: format.integer(count),
             })}
-          </button>
+          </TextButton>
         )
       }
     >

@@ -2,7 +2,7 @@ import type { TableJson } from "../../api/types.gen";
 import { coreColor } from "../../base/color";
 import { t } from "../../i18n";
 import { openView } from "../../state/selection";
-import { Card, DataTable, type Row } from "../../widgets";
+import { Card, DataTable, type Row, TextButton } from "../../widgets";
 import { formatState, parseState } from "../../widgets/table/state";
 
 /** The kernels with the most device time; a click shows that type in the Kernel view. */
@@ -81,11 +81,7 @@ function withRank(text: string, rank: string): string {
 }
 
 function OpenLink({ view }: { view: "kernel" | "operator" }) {
-  return (
-    <button type="button" class="link" onClick={() => openView(view)}>
-      {t("overview.open")}
-    </button>
-  );
+  return <TextButton onClick={() => openView(view)}>{t("overview.open")}</TextButton>;
 }
 
 function openFiltered(view: "kernel" | "operator", table: string, name: unknown, tab: string | null = null): void {

@@ -9,7 +9,7 @@ import { saveCsv } from "../../base/save";
 import { lang, t } from "../../i18n";
 import { laneOfTrack } from "../../timeline/lanes";
 import { findTrack, processLabel, trackLabel } from "../../timeline/rows";
-import { DataTable, pageColumn } from "../../widgets";
+import { DataTable, pageColumn, TextButton } from "../../widgets";
 import type { Row } from "../../widgets/table/columnar";
 import type { TraceSession } from "./session";
 
@@ -95,9 +95,9 @@ export function rowNames(session: TraceSession, tracks: readonly unknown[]): str
 /** Saves the rows of a complete table. */
 export function CsvLink({ table, name }: { table: TableJson; name: string }) {
   return (
-    <button type="button" class="link" data-tip={t("trace.csv")} onClick={() => saveCsv(tableCsv(table), name)}>
+    <TextButton tip={t("trace.csv")} onClick={() => saveCsv(tableCsv(table), name)}>
       CSV ↓
-    </button>
+    </TextButton>
   );
 }
 

@@ -9,7 +9,7 @@ import { param, params, parentDocument, setParams } from "../../state/params";
 import { freshJobs } from "../../state/progress";
 import { theme } from "../../state/theme";
 import type { HoverBar } from "../../timeline/scene";
-import { ControlError, JobControl, Pace, ProblemBanner, ProgressBar } from "../../widgets";
+import { ControlError, JobControl, Pace, ProblemBanner, ProgressBar, TextButton } from "../../widgets";
 import { duration } from "./format";
 import { KeysHelp, listenKeys } from "./help/keyboard";
 import { KEYS, parseLink, parseMoment } from "./link/link";
@@ -120,21 +120,15 @@ function NoteLine({ session }: { session: TraceSession }) {
   return (
     <div class={`trace-note ${note.action?.isError ? "error" : ""}`} role="alert">
       <span class="grow">{note.text}</span>
-      {note.action && (
-        <button type="button" class="link" onClick={note.action.run}>
-          {note.action.label}
-        </button>
-      )}
-      <button
-        type="button"
-        class="link"
-        aria-label={t("trace.note.close")}
+      {note.action && <TextButton onClick={note.action.run}>{note.action.label}</TextButton>}
+      <TextButton
+        label={t("trace.note.close")}
         onClick={() => {
           session.note.value = null;
         }}
       >
         ✕
-      </button>
+      </TextButton>
     </div>
   );
 }

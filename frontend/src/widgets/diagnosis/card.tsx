@@ -5,6 +5,7 @@ import { addStyle } from "../../base/style";
 import { t, textOf, tOf } from "../../i18n";
 import { freshJobs } from "../../state/progress";
 import type { ViewState } from "../../state/use_view";
+import { TextButton } from "../button";
 import { Card } from "../card";
 import { Pages } from "../pages";
 import { message, say } from "../parts";
@@ -97,9 +98,9 @@ function Diagnosis({ data, answer, most, hasLedger }: DiagnosisProps) {
       {ledger && !isPreliminary(data.ranks) && <Needs needs={ledger.needs} />}
       <div class="row small muted">
         {findings.length > costly.length && most !== ALL_FINDINGS && (
-          <button type="button" class="link" onClick={() => setOpen(!isOpen)}>
+          <TextButton onClick={() => setOpen(!isOpen)}>
             {isOpen ? t("diagnosis.less") : t("diagnosis.more", { count: findings.length })}
-          </button>
+          </TextButton>
         )}
         {!ledger && findings.length > 1 && <span data-tip={t("diagnosis.stake.help")}>{stakeText(data)}</span>}
       </div>

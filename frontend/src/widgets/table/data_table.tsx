@@ -1,5 +1,6 @@
 import { useContext, useRef } from "preact/hooks";
 import { t, textOf, viewTitle } from "../../i18n";
+import { TextButton } from "../button";
 import { CardTitle } from "../card";
 import { Empty } from "../states";
 import { useMoreRight, useWidth } from "../use_width";
@@ -124,9 +125,7 @@ function Failed({ message, retry }: { message: string; retry: () => void }) {
   return (
     <Empty text={t("table.failed", { message })}>
       {" "}
-      <button type="button" class="link" onClick={retry}>
-        {t("state.retry")}
-      </button>
+      <TextButton onClick={retry}>{t("state.retry")}</TextButton>
     </Empty>
   );
 }

@@ -4,6 +4,7 @@ import { csvHeader, csvText } from "../../base/csv";
 import * as text from "../../base/format";
 import { saveCsv } from "../../base/save";
 import { t } from "../../i18n";
+import { Button } from "../button";
 import { ColumnMenu } from "./column_menu";
 import type { DataTableProps } from "./props";
 import { type RowQuery, type Rows, serverQuery } from "./rows";
@@ -55,14 +56,9 @@ export function Tools({
           {countText(rows)}
         </span>
         {isLocal ? (
-          <button
-            type="button"
-            class="control"
-            data-tip={t("table.csv")}
-            onClick={() => saveCsv(localCsv(rows, columnsOf(table, shown)), table.id)}
-          >
+          <Button tip={t("table.csv")} onClick={() => saveCsv(localCsv(rows, columnsOf(table, shown)), table.id)}>
             CSV ↓
-          </button>
+          </Button>
         ) : (
           <a
             class="control"

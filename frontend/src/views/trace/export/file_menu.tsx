@@ -6,7 +6,7 @@ import { t } from "../../../i18n";
 import { catalog, places, workerName } from "../../../state/catalog";
 import { pictureOf } from "../../../timeline/picture";
 import type { Range } from "../../../timeline/scene";
-import { Popover } from "../../../widgets";
+import { Button, Popover } from "../../../widgets";
 import { ShellCommand, shellWord } from "../../../widgets/shell_command";
 import { downloadUrl } from "../api";
 import { duration, messageOf } from "../format";
@@ -58,14 +58,14 @@ function Entries({ session, close }: { session: TraceSession; close: () => void 
           <span class="muted small">{t("trace.file.ranks.about")}</span>
         </a>
       )}
-      <button type="button" class="option" onClick={open}>
+      <Button look="option" onClick={open}>
         <span>{t("trace.file.perfetto", { time })}</span>
         <span class="muted small">{t("trace.file.perfetto.about")}</span>
-      </button>
+      </Button>
       {command && <ShellCommand command={command} />}
-      <button type="button" class="option" onClick={savePicture}>
+      <Button look="option" onClick={savePicture}>
         <span>{t("trace.file.picture")}</span>
-      </button>
+      </Button>
       <label class="option">
         <span>{t("trace.file.marks")}</span>
         <input

@@ -6,7 +6,7 @@ import { absoluteNs, integer } from "../../../base/format";
 import { lang, t, viewTitle } from "../../../i18n";
 import { openView } from "../../../state/selection";
 import type { Area } from "../../../timeline/scene";
-import { DataTable, Empty, Help, Segments, WITHIN } from "../../../widgets";
+import { DataTable, Empty, Help, Segments, TextButton, WITHIN } from "../../../widgets";
 import type { Grouping } from "../api";
 import { duration, exactDuration } from "../format";
 import { zoomToArea } from "../help/keyboard";
@@ -66,30 +66,22 @@ export function AreaPanel({ session }: { session: TraceSession }) {
         />
         <div class="trace-actions">
           {VIEWS.map((view) => (
-            <button
-              type="button"
-              class="link"
+            <TextButton
               key={view}
-              data-tip={t("trace.area.use.tip")}
+              tip={t("trace.area.use.tip")}
               onClick={() => openView(view, { [WITHIN]: epochRange(session, area) })}
             >
               {t("trace.area.use", { view: viewTitle(view) })}
-            </button>
+            </TextButton>
           ))}
           {area.tracks && (
-            <button type="button" class="link" onClick={() => void session.setArea({ ...area, tracks: null })}>
+            <TextButton onClick={() => void session.setArea({ ...area, tracks: null })}>
               {t("trace.area.whole")}
-            </button>
+            </TextButton>
           )}
-          <button type="button" class="link" onClick={() => zoomToArea(session)}>
-            {t("trace.area.zoom")}
-          </button>
-          <button type="button" class="link" onClick={() => session.marks.markHere()}>
-            {t("trace.area.mark")}
-          </button>
-          <button type="button" class="link" onClick={() => void session.setArea(null)}>
-            {t("trace.area.clear")}
-          </button>
+          <TextButton onClick={() => zoomToArea(session)}>{t("trace.area.zoom")}</TextButton>
+          <TextButton onClick={() => session.marks.markHere()}>{t("trace.area.mark")}</TextButton>
+          <TextButton onClick={() => void session.setArea(null)}>{t("trace.area.clear")}</TextButton>
           {list === "slices" && (
             <a class="link" href={session.api.csvUrl(area, by)} download data-tip={t("trace.area.csv")}>
               CSV ↓

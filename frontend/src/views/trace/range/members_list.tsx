@@ -5,7 +5,7 @@ import type { TableJson } from "../../../api/types.gen";
 import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
 import type { Area } from "../../../timeline/scene";
-import { Empty } from "../../../widgets";
+import { Empty, TextButton } from "../../../widgets";
 import { messageOf } from "../format";
 import type { TraceSession } from "../session";
 import { rowNames, SliceList } from "../slice_list";
@@ -34,9 +34,7 @@ export function MembersList({ session, area, of }: { session: TraceSession; area
   return (
     <section>
       <h3 class="trace-sub trace-list-title">
-        <button type="button" class="link" onClick={back}>
-          ‹ {t("trace.area.back")}
-        </button>
+        <TextButton onClick={back}>‹ {t("trace.area.back")}</TextButton>
         {name}
         {found && typeof found !== "string" && (
           <span class="muted">
@@ -46,9 +44,7 @@ export function MembersList({ session, area, of }: { session: TraceSession; area
           </span>
         )}
         {of.name && (
-          <button type="button" class="link" onClick={() => void session.finder.find(of.name, true)}>
-            {t("trace.slice.same")}
-          </button>
+          <TextButton onClick={() => void session.finder.find(of.name, true)}>{t("trace.slice.same")}</TextButton>
         )}
         <a class="link" href={session.api.membersCsvUrl(area, of)} download data-tip={t("trace.area.members.csv")}>
           CSV ↓

@@ -4,7 +4,7 @@ import type { CollectiveEndJson, SliceDetailJson, TraceCollectiveJson, TraceRank
 import { t, tOf } from "../../../i18n";
 import { originOf } from "../../../timeline/decode";
 import { laneOfSlice } from "../../../timeline/lanes";
-import { Pages, Popover } from "../../../widgets";
+import { Pages, Popover, TextButton } from "../../../widgets";
 import { duration } from "../format";
 import type { SlicePair } from "../selection/selection";
 import type { TraceSession } from "../session";
@@ -104,9 +104,7 @@ function ByHand({ session }: { session: TraceSession }) {
     <>
       <div class="row">
         <b>{t("trace.align.by_hand")}</b>
-        <button type="button" class="link" onClick={() => ranks.clearOffsets()}>
-          {t("trace.align.clear")}
-        </button>
+        <TextButton onClick={() => ranks.clearOffsets()}>{t("trace.align.clear")}</TextButton>
       </div>
       <Pages items={ranks.shown.value}>
         {(shown) =>
@@ -186,18 +184,13 @@ export function AlignPair({ session }: { session: TraceSession }) {
         {label(pair.first)} ↔ {label(pair.second)}
       </span>
       {(["start", "end"] as const).map((by) => (
-        <button key={by} type="button" class="link" onClick={() => align(session, pair, by)}>
+        <TextButton key={by} onClick={() => align(session, pair, by)}>
           {t(`trace.pair.${by}`, { offset: duration(pairOffset(pair, by)) })}
-        </button>
+        </TextButton>
       ))}
-      <button
-        type="button"
-        class="link"
-        aria-label={t("trace.note.close")}
-        onClick={() => session.selection.closePair()}
-      >
+      <TextButton label={t("trace.note.close")} onClick={() => session.selection.closePair()}>
         ✕
-      </button>
+      </TextButton>
     </div>
   );
 }

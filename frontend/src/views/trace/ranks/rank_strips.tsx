@@ -1,3 +1,4 @@
+import { Button } from "../../../widgets";
 /** The strips of the chosen ranks, between the ruler and the rows of the open rank. */
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
@@ -66,17 +67,16 @@ function RankName({ session, place, top }: { session: TraceSession; place: RankP
   const fold = t(isUnfolded ? "trace.ranks.fold" : "trace.ranks.unfold", { name });
   return (
     <div class={`rank-strip-name ${isUnfolded ? "open" : ""} ${isSlow ? "slow" : ""}`} style={{ top: `${top}px` }}>
-      <button
-        type="button"
-        class="rank-strip-fold"
+      <Button
+        look="rank-strip-fold"
+        tip={isOpen ? tip[0] : fold}
+        label={fold}
         disabled={isOpen}
-        aria-expanded={isUnfolded}
-        aria-label={fold}
-        data-tip={isOpen ? tip[0] : fold}
+        expanded={isUnfolded}
         onClick={() => void toggleRank(session, place.span)}
       >
         {isUnfolded ? "▾" : "▸"}
-      </button>
+      </Button>
       <button
         type="button"
         class="rank-strip-open"

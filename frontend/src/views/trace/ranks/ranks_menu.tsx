@@ -1,7 +1,7 @@
 /** Chooses the ranks that are shown as strips. */
 
 import { t } from "../../../i18n";
-import { Pages, Popover, Select } from "../../../widgets";
+import { Button, Pages, Popover, Select, TextButton } from "../../../widgets";
 import type { TraceSession } from "../session";
 import { MenuLabel } from "../slice_list";
 import { type RankSet, rankSets } from "./choice";
@@ -33,12 +33,10 @@ function Choice({ session }: { session: TraceSession }) {
     <div class="trace-menu">
       <p class="muted small">{t("trace.ranks.about")}</p>
       <div class="row">
-        <button type="button" class="link" onClick={() => ranks.show(ranks.all.value.map(({ span }) => span))}>
+        <TextButton onClick={() => ranks.show(ranks.all.value.map(({ span }) => span))}>
           {t("trace.ranks.all")}
-        </button>
-        <button type="button" class="link" onClick={() => ranks.show([])}>
-          {t("trace.ranks.none")}
-        </button>
+        </TextButton>
+        <TextButton onClick={() => ranks.show([])}>{t("trace.ranks.none")}</TextButton>
       </div>
       {data && (
         <Pages items={rankSets(data)}>
@@ -68,10 +66,10 @@ function SetRow({ set, choose }: { set: RankSet; choose: () => void }) {
   const { kind, name, title } = set;
   const text = t(`trace.ranks.set.${kind}`, { name: title ? `${title} (${name.slice(-6)})` : name });
   return (
-    <button type="button" class="option" data-tip={name} onClick={choose}>
+    <Button look="option" tip={name} onClick={choose}>
       <span class="ellipsis grow">{text}</span>
       <span class="muted small">{t("trace.ranks.members", { count: set.spans.length })}</span>
-    </button>
+    </Button>
   );
 }
 

@@ -5,7 +5,7 @@ import type { ChainJson, ChainLinkJson, FlowJson, SliceDetailJson } from "../../
 import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
 import { flowToken } from "../../../timeline/tokens";
-import { Pages } from "../../../widgets";
+import { Pages, TextButton } from "../../../widgets";
 import { duration, exactDuration } from "../format";
 import type { TraceSession } from "../session";
 import type { Selected } from "./selection";
@@ -29,15 +29,9 @@ export function ChainColumn({ session, selected, detail }: Props) {
       <div class="trace-chain">
         {hidden > 0 && (
           <span>
-            <button
-              type="button"
-              class="link"
-              data-tip={t("trace.slice.chain.more", { count: integer(hidden) })}
-              aria-label={t("trace.slice.chain.more", { count: integer(hidden) })}
-              onClick={() => setWhole(true)}
-            >
+            <TextButton name={t("trace.slice.chain.more", { count: integer(hidden) })} onClick={() => setWhole(true)}>
               …
-            </button>
+            </TextButton>
             <span class="muted"> ▸ </span>
           </span>
         )}
@@ -153,9 +147,5 @@ export function hiddenLinks(links: readonly ChainLinkJson[]): number {
 
 /** Selects a slice and shows it. */
 export function SliceLink({ session, id, name }: { session: TraceSession; id: number; name: string }) {
-  return (
-    <button type="button" class="link" onClick={() => void session.selection.select(id, "sight")}>
-      {name}
-    </button>
-  );
+  return <TextButton onClick={() => void session.selection.select(id, "sight")}>{name}</TextButton>;
 }

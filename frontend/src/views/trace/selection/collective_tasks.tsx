@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { SliceDetailJson } from "../../../api/types.gen";
 import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
-import { Empty } from "../../../widgets";
+import { Empty, TextButton } from "../../../widgets";
 import { messageOf } from "../format";
 import { useRanks } from "../ranks/use_ranks";
 import type { CollectiveRank, CollectiveTasks } from "../search/rank_hits";
@@ -79,9 +79,9 @@ function OtherRanks({ session, found: { ranks, isMatched } }: { session: TraceSe
             <p key={line.text} class="muted">
               {t(line.text, { ranks: names(line.ranks) })}{" "}
               {line.ranks === waiting && (
-                <button type="button" class="link" onClick={() => void Promise.all(waiting.map(read))}>
+                <TextButton onClick={() => void Promise.all(waiting.map(read))}>
                   {t("trace.collective.read")}
-                </button>
+                </TextButton>
               )}
             </p>
           ),

@@ -9,7 +9,7 @@ import { lang, t, textOf, viewTitle } from "../../../i18n";
 import { sayMessage } from "../../../i18n/messages";
 import { openView } from "../../../state/selection";
 import { findTrack, processLabel } from "../../../timeline/rows";
-import { Empty, Pages } from "../../../widgets";
+import { Button, Empty, Pages, TextButton } from "../../../widgets";
 import { argument, duration, exactDuration, tensors } from "../format";
 import { focus } from "../help/keyboard";
 import { unfoldRank } from "../ranks/rank_rows";
@@ -100,27 +100,19 @@ function Actions({ session, detail }: { session: TraceSession; detail: SliceDeta
   };
   return (
     <div class="trace-actions">
-      <button type="button" class="link" onClick={() => void copy()}>
-        {t(isCopied ? "trace.slice.copied" : "trace.slice.copy")}
-      </button>
+      <TextButton onClick={() => void copy()}>{t(isCopied ? "trace.slice.copied" : "trace.slice.copy")}</TextButton>
       {!detail.derived && (
-        <button type="button" class="link" onClick={() => void session.finder.find(detail.name, false)}>
-          {t("trace.slice.same")}
-        </button>
+        <TextButton onClick={() => void session.finder.find(detail.name, false)}>{t("trace.slice.same")}</TextButton>
       )}
-      <button
-        type="button"
-        class="link"
-        data-tip={t("trace.slice.meanwhile.tip")}
+      <TextButton
+        tip={t("trace.slice.meanwhile.tip")}
         onClick={() =>
           void session.setArea({ start: detail.start, end: detail.start + Math.max(detail.dur, 1), tracks: null })
         }
       >
         {t("trace.slice.meanwhile")}
-      </button>
-      <button type="button" class="link" onClick={() => focus(session)}>
-        {t("trace.slice.focus")}
-      </button>
+      </TextButton>
+      <TextButton onClick={() => focus(session)}>{t("trace.slice.focus")}</TextButton>
       <Neighbour session={session} id={detail.previous} face="‹" tip={t("trace.slice.previous")} />
       <Neighbour session={session} id={detail.next} face="›" tip={t("trace.slice.next")} />
     </div>
@@ -136,16 +128,14 @@ interface NeighbourProps {
 
 function Neighbour({ session, id, face, tip }: NeighbourProps) {
   return (
-    <button
-      type="button"
-      class="trace-step"
+    <Button
+      look="trace-step"
+      name={tip}
       disabled={id === null}
-      data-tip={tip}
-      aria-label={tip}
       onClick={() => id !== null && void session.selection.select(id, "sight")}
     >
       {face}
-    </button>
+    </Button>
   );
 }
 
@@ -350,14 +340,14 @@ function DerivedFacts({ session, facts }: { session: TraceSession; facts: Derive
         )}
       </Pages>
       {late && (
-        <button type="button" class="link" onClick={() => void unfoldRank(session, late.span)}>
+        <TextButton onClick={() => void unfoldRank(session, late.span)}>
           {t("trace.derived.late", { rank: facts.late_rank ?? "" })}
-        </button>
+        </TextButton>
       )}{" "}
       {facts.view && (
-        <button type="button" class="link" onClick={() => openView(facts.view as ViewId)}>
+        <TextButton onClick={() => openView(facts.view as ViewId)}>
           {t("trace.derived.open", { view: viewTitle(facts.view) })}
-        </button>
+        </TextButton>
       )}
     </div>
   );

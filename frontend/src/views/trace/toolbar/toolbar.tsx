@@ -6,7 +6,7 @@ import { type Key, t, tOr } from "../../../i18n";
 import type { Arrangement } from "../../../timeline/arrangement";
 import { processKey } from "../../../timeline/rows";
 import { flowToken } from "../../../timeline/tokens";
-import { Popover } from "../../../widgets";
+import { Button, Popover } from "../../../widgets";
 import { FileMenu } from "../export/file_menu";
 import { AlignMenu } from "../ranks/align_menu";
 import { RanksMenu } from "../ranks/ranks_menu";
@@ -45,22 +45,20 @@ export function Toolbar({ session, field, onHelp }: Props) {
       <FlowsMenu session={session} />
       <SearchBox session={session} field={field} />
       {marks > 0 && (
-        <button
-          type="button"
-          class="control"
+        <Button
           onClick={() => {
             session.panel.value = "marks";
             session.panelOpen.value = true;
           }}
         >
           {t("trace.marks.count", { count: marks })}
-        </button>
+        </Button>
       )}
       <span class="grow" />
       {session.busy.value && <span class="muted small">{t("trace.loading")}</span>}
-      <button type="button" class="control plain muted trace-hint" data-tip={t("trace.keys.tip")} onClick={onHelp}>
+      <Button look="control plain muted trace-hint" tip={t("trace.keys.tip")} onClick={onHelp}>
         {t("trace.keys")}
-      </button>
+      </Button>
       <FileMenu session={session} />
     </div>
   );
