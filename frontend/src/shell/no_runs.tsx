@@ -2,6 +2,7 @@ import type { CatalogJson } from "../api/types.gen";
 import { t } from "../i18n";
 import { loadCatalog } from "../state/catalog";
 import { Button } from "../widgets/button";
+import { Facts } from "../widgets/facts";
 import { ShellCommand, shellWord } from "../widgets/shell_command";
 import { SkippedItems } from "../widgets/skipped";
 import { Summaries } from "../widgets/summaries";
@@ -41,14 +42,7 @@ export function NoRuns({ catalog }: { catalog: CatalogJson }) {
       {isUnparsed && notOpened}
       <h2>{t("none.title")}</h2>
       <p>{t("none.where", { logdir })}</p>
-      <dl class="facts">
-        {KINDS.map(({ name, what }) => [
-          <dt key={name}>
-            <code>{name}</code>
-          </dt>,
-          <dd key={what}>{t(what)}</dd>,
-        ])}
-      </dl>
+      <Facts facts={KINDS.map(({ name, what }) => [<code key={name}>{name}</code>, t(what)])} />
       {!isUnparsed && <p class="muted">{t("none.analyse")}</p>}
       <p class="muted">{t("none.mock")}</p>
       <ShellCommand command={`tb-npu mock --out ${shellWord(logdirs[0] ?? "")}`} />

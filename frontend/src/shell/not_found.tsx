@@ -24,7 +24,7 @@ export function NotFound({ missing, catalog }: { missing: Missing; catalog: Cata
       </p>
       {catalog.scanning && <p>{t("missing.scanning")}</p>}
       <p class="muted">{t(`missing.${kind}.choose`)}</p>
-      <p class="choices">
+      <p class="row">
         {choices.slice(0, MOST).map((choice) => (
           <Button key={choice.id} onClick={() => choose(kind, choice.id)}>
             {choice.label}

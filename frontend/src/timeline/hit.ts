@@ -1,5 +1,6 @@
 /** What is under the pointer. */
 
+import { firstIndex } from "../base/search";
 import { levelOf } from "./cache";
 import { busyOf, endOf, longestOf, type SliceRow, startOf } from "./decode";
 import { isDerivedTrack } from "./lanes";
@@ -9,16 +10,10 @@ import { timeAt } from "./viewport";
 
 /** Index of the bar at `time`, or of the nearest one within `slack` ns; -1 when there is none. */
 export function barAt(row: SliceRow, time: number, slack: number): number {
-  let low = 0;
-  let high = row.start.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (startOf(row, middle) <= time) low = middle + 1;
-    else high = middle;
-  }
+  const next = firstIndex(row.start.length, (index) => startOf(row, index) <= time);
   let best = -1;
   let distance = slack;
-  for (const index of [low - 1, low]) {
+  for (const index of [next - 1, next]) {
     if (index < 0 || index >= row.start.length) continue;
     const away = Math.max(startOf(row, index) - time, time - endOf(row, index), 0);
     if (away < distance || (away === 0 && best < 0)) {

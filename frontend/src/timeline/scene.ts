@@ -7,6 +7,7 @@ import { isDerivedTrack, laneOfTrack, type SliceLabels } from "./lanes";
 import {
   HEADER_HEIGHT,
   type Item,
+  itemsIn,
   type Layout,
   type LayoutState,
   layOut,
@@ -208,6 +209,18 @@ export function sections(scene: SectionScene): Section[] {
     { items: layout.pinned, shift: 0, top: 0, bottom: split },
     { items: layout.items, shift: split - scroll, top: split, bottom: height },
   ];
+}
+
+/** The items in sight, each with its section and its top on the canvas. */
+export function itemsInSight(scene: SectionScene): { item: Item; section: Section; y: number }[] {
+  return sections(scene).flatMap((section) =>
+    itemsOf(section).map((item) => ({ item, section, y: item.y + section.shift })),
+  );
+}
+
+/** The items of a section that are in sight. */
+export function itemsOf({ items, shift, top, bottom }: Section): Item[] {
+  return itemsIn(items, top - shift, bottom - shift);
 }
 
 /** Position of a row on the canvas; the header of its process if that is collapsed. */

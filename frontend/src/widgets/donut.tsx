@@ -70,7 +70,7 @@ export function Donut({ parts, kind, most = MOST, unlisted, under, none, selecte
               {canChoose ? (
                 <button
                   type="button"
-                  class="ellipsis plain-button"
+                  class="ellipsis"
                   data-tip-cut
                   aria-pressed={part.id === selected}
                   onClick={() => choose(part)}
@@ -158,13 +158,13 @@ export function PartBars({ parts, unlisted, most, selected, onSelect }: PartBars
   const largest = Math.max(...drawn.map((part) => part.value));
   const unit = format.columnUnit(format.TIME_UNITS, [largest]);
   return (
-    <div class="part-bars">
+    <div>
       {drawn.map((part) => {
         const name = part.count > 0 ? t("chart.other", { count: part.count }) : part.label;
         return (
           <Button
             key={part.id}
-            look=""
+            look="bar-row part-bar"
             disabled={part.isFixed}
             pressed={part.id === selected}
             onClick={() => onSelect(part.id === selected ? null : part.id)}
@@ -172,7 +172,7 @@ export function PartBars({ parts, unlisted, most, selected, onSelect }: PartBars
             <span class="ellipsis" data-tip-cut>
               {name}
             </span>
-            <span class="part-bar">
+            <span>
               <HBar ratio={part.value / largest} color={part.count > 0 ? part.color : "var(--c-compute)"} />
             </span>
             <span class="mono" data-tip={format.exactDuration(part.value)}>

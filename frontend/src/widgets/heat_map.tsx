@@ -95,7 +95,7 @@ export function HeatMap({
                   return (
                     <td key={column.id} class={onSelect ? "can" : ""} style={style} data-tip={cell.tip}>
                       {onSelect ? (
-                        <Button look="plain-button" onClick={() => onSelect(row.id, column.id)}>
+                        <Button look="" onClick={() => onSelect(row.id, column.id)}>
                           {isSmall ? "" : text(value)}
                         </Button>
                       ) : isSmall ? (

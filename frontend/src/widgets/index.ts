@@ -9,6 +9,7 @@ export { Dialog } from "./dialog";
 export { Donut, PartBars } from "./donut";
 export { type Part, partsCsv } from "./donut_parts";
 
+export { type Fact, Facts } from "./facts";
 export { type HeatCell, HeatMap } from "./heat_map";
 export { Pages } from "./pages";
 export { meaningName } from "./parts";
@@ -36,5 +37,6 @@ export type { Row, Where } from "./table/columnar";
 export { pageColumn, pageTable } from "./table/columns";
 export { DataTable, type DataTableProps } from "./table/data_table";
 export type { Filter } from "./table/no_rows";
+export { ViewSource } from "./table/props";
 export { Help } from "./tooltip";
 export { Reading, ViewFrame } from "./view_frame";

@@ -10,6 +10,7 @@ import { Button } from "./button";
 import { ProblemList } from "./problem_list";
 import { JobList } from "./progress";
 import { ErrorPanel, MissingList, ProblemBanner } from "./states";
+import { ViewSource } from "./table/props";
 
 interface Props<T> {
   /** From `useView`. */
@@ -45,10 +46,10 @@ function Content<T>({ view, children, problems = "banner" }: Props<T>) {
   if (answer.state === "missing") return <Missing answer={answer} />;
   if (answer.state === "failed" || view.data === null) return <Failed answer={answer} onRetry={view.retry} />;
   return (
-    <>
+    <ViewSource.Provider value={{ query: view.query, baseNs: answer.base_ns }}>
       {problems === "banner" && <ProblemBanner problems={answer.problems} />}
       {children(view.data, answer)}
-    </>
+    </ViewSource.Provider>
   );
 }
 

@@ -5,6 +5,7 @@ import type { ArrowSet } from "../decode";
 import { ROWS_PER_TRACK, trackOfRow } from "../lanes";
 import { type FlowCurve, rowPlaces, type Scene, type SliceMark, shownRange, timeWidth } from "../scene";
 import { timeAt, xAt } from "../viewport";
+import { clip } from "./text";
 
 /** Opacity by how many arrows were joined: 1, up to 3, up to 15, more. */
 const STRENGTHS = [0.4, 0.55, 0.7, 0.9];
@@ -32,9 +33,7 @@ export class ArrowPainter {
     if (scene.arrows.length === 0) return 0;
     const { context } = this;
     context.save();
-    context.beginPath();
-    context.rect(scene.gutter, 0, timeWidth(scene), scene.height);
-    context.clip();
+    clip(context, scene.gutter, 0, timeWidth(scene), scene.height);
     context.lineWidth = 1;
     const all = scene.arrows.map((kind) => ({ kind, curves: curvesOf(scene, kind) }));
     const shown = all.reduce((sum, { curves }) => sum + curves.length, 0);

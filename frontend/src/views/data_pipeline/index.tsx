@@ -14,34 +14,31 @@ addStyle(css);
 /** Shows whether the data pipeline keeps up with the device, and which operator is the bottleneck. */
 function DataPipelineView({ selection }: ViewProps) {
   const view = useView<DataPipelineJson>("data_pipeline", { span: selection.span });
-  return (
-    <ViewFrame view={view}>{(data, answer) => <Parts data={data} answer={answer} span={selection.span} />}</ViewFrame>
-  );
+  return <ViewFrame view={view}>{(data, answer) => <Parts data={data} answer={answer} />}</ViewFrame>;
 }
 
-function Parts({ data, answer, span }: { data: DataPipelineJson; answer: ViewJson; span: string }) {
+function Parts({ data, answer }: { data: DataPipelineJson; answer: ViewJson }) {
   const { batches, dataset, preprocess } = answer.tables;
   const hasPipeline = data.operators.length > 0 || data.queues.length > 0;
-  const query = { span };
   return (
     <div class="grid">
       {hasPipeline && <Verdict data={data} hasBatches={(batches?.total ?? 0) > 0} />}
       {data.operators.length > 0 && (
         <Card title={t("data.graph")} subtitle={t("data.graph.sub")} help={t("data.graph.help")}>
           <Graph operators={data.operators} bottleneck={data.bottleneck} />
-          <QueueCard operators={data.operators} bottleneck={data.bottleneck} query={query} />
+          <QueueCard operators={data.operators} bottleneck={data.bottleneck} />
         </Card>
       )}
       {data.loader && <LoaderCard loader={data.loader} />}
-      {batches && <BatchesCard table={batches} query={query} baseNs={answer.base_ns} />}
+      {batches && <BatchesCard table={batches} />}
       {dataset && (
         <Card title={t("data.dataset")}>
-          <DataTable table={dataset} query={query} baseNs={answer.base_ns} />
+          <DataTable table={dataset} />
         </Card>
       )}
       {preprocess && (
         <Card title={t("data.preprocess")}>
-          <DataTable table={preprocess} query={query} baseNs={answer.base_ns} />
+          <DataTable table={preprocess} />
         </Card>
       )}
       {!hasPipeline && !data.loader && (

@@ -1,11 +1,10 @@
-import { useRef } from "preact/hooks";
-import type { Query } from "../../api/client";
+import { useContext, useRef } from "preact/hooks";
 import type { PipelineOp, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { type Key, t } from "../../i18n";
 import { param } from "../../state/params";
-import { useTable } from "../../state/use_table";
-import { Card, DataTable, ErrorPanel } from "../../widgets";
+import { useTable } from "../../state/use_request";
+import { Card, DataTable, ErrorPanel, ViewSource } from "../../widgets";
 import { linear, stepPath } from "../../widgets/scale";
 import { useWidth } from "../../widgets/use_width";
 import { nameOf } from "./graph";
@@ -13,18 +12,18 @@ import { nameOf } from "./graph";
 interface Props {
   operators: readonly PipelineOp[];
   bottleneck: number | null;
-  query: Query;
 }
 
 /** Above this number of samples they are not drawn: several would share a pixel. */
 const MOST = 5000;
 
 /** The samples of the chosen queue; initially the input queue of the bottleneck. */
-export function QueueCard({ operators, bottleneck, query }: Props) {
+export function QueueCard({ operators, bottleneck }: Props) {
+  const { query } = useContext(ViewSource);
   const chosen = operators.find((op) => String(op.op_id) === param("data.op")) ?? firstShown(operators, bottleneck);
   const op = chosen?.op_id ?? null;
-  const span = String(query.span);
-  const { table, error, retry } = useTable("data_pipeline.queue", op === null ? null : { span, op, limit: MOST });
+  const asked = op === null ? null : { ...query, op, limit: MOST };
+  const { value: table, error, retry } = useTable("data_pipeline.queue", asked);
   if (!chosen) return null;
   if (error) return <ErrorPanel error={error} onRetry={retry} />;
   const sizes = (table?.data.size ?? []) as (number | null)[];
@@ -55,7 +54,7 @@ function firstShown(operators: readonly PipelineOp[], bottleneck: number | null)
 }
 
 /** The step gap by batch: queue sizes, and the time to get and push a batch. */
-export function BatchesCard({ table, query, baseNs }: { table: TableJson; query: Query; baseNs: string }) {
+export function BatchesCard({ table }: { table: TableJson }) {
   const isCut = table.rows < table.total;
   const cut = t("data.batches.cut", { rows: format.integer(table.rows), total: format.integer(table.total) });
   return (
@@ -63,7 +62,7 @@ export function BatchesCard({ table, query, baseNs }: { table: TableJson; query:
       {queueSeries(table).map((series) => (
         <QueueFigure key={series.queue} series={series} />
       ))}
-      <DataTable table={table} query={query} baseNs={baseNs} />
+      <DataTable table={table} />
     </Card>
   );
 }
@@ -170,9 +169,9 @@ function Samples({ label, at, unit = "time", sizes, top, average }: SamplesProps
   const x = linear(times[0] ?? 0, last, LEFT, Math.max(LEFT + 10, width - 8));
   const y = linear(0, most, BOTTOM, 8);
   return (
-    <div ref={box} style={{ height: `${HEIGHT}px` }} role="img" aria-label={label}>
+    <div ref={box} class="chart data-chart" style={{ height: `${HEIGHT}px` }} role="img" aria-label={label}>
       {width > 0 && (
-        <svg width={width} height={HEIGHT} aria-hidden="true" class="data-chart">
+        <svg width={width} height={HEIGHT} aria-hidden="true">
           <line x1={LEFT} x2={width - 8} y1={BOTTOM} y2={BOTTOM} />
           <line x1={LEFT} x2={width - 8} y1={y.pixel(most)} y2={y.pixel(most)} />
           <text x={LEFT - 6} y={BOTTOM + 4} text-anchor="end">

@@ -2,7 +2,7 @@ import type { DataPipelineJson, LoaderJson, PipelineFinding, PipelineOp } from "
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { type Key, TEXTS } from "../../i18n/dictionary";
-import { Card } from "../../widgets";
+import { Card, type Fact, Facts } from "../../widgets";
 import { nameOf } from "./graph";
 
 /** The verdict in a sentence, its figures, and what to do. */
@@ -11,25 +11,19 @@ export function Verdict({ data, hasBatches }: { data: DataPipelineJson; hasBatch
   const isBad = data.verdict === "processing" || data.verdict === "transfer";
   return (
     <Card title={t("data.verdict")} class="data-verdict-card">
-      <p class={`data-verdict ${isBad ? "bad" : ""}`}>
+      <p class={`lead ${isBad ? "bad" : ""}`}>
         {t(data.queues.length === 0 && !hasBatches ? "data.verdict.none" : `data.verdict.${data.verdict}`)}
       </p>
-      <dl class="facts">
-        {data.queues.map((queue) => [
-          <dt key={queue.queue}>{t(`data.queue.${queue.queue}`)}</dt>,
-          <dd key={`${queue.queue} value`}>
-            {t("data.queue.empty", {
-              empty: format.integer(queue.empty),
-              batches: format.integer(queue.batches),
-              share: format.percent((100 * queue.empty) / queue.batches),
-            })}
-          </dd>,
-        ])}
-        {data.machine_cpu !== null && [
-          <dt key="machine">{t("data.machine")}</dt>,
-          <dd key="machine value">{format.percent(data.machine_cpu)}</dd>,
+      <Facts
+        facts={[
+          ...data.queues.map(({ queue, empty, batches }): Fact => {
+            const share = format.percent((100 * empty) / batches);
+            const figures = { empty: format.integer(empty), batches: format.integer(batches), share };
+            return [t(`data.queue.${queue}`), t("data.queue.empty", figures)];
+          }),
+          data.machine_cpu !== null && [t("data.machine"), format.percent(data.machine_cpu)],
         ]}
-      </dl>
+      />
       {data.operators.length > 0 && (
         <p>{worst ? t("data.bottleneck", { name: nameOf(worst) }) : t("data.bottleneck.none")}</p>
       )}
@@ -79,7 +73,7 @@ export function findingText(finding: PipelineFinding, operators: readonly Pipeli
 export function LoaderCard({ loader }: { loader: LoaderJson }) {
   const mean = format.duration(loader.total_ns / loader.calls);
   const part = loader.steps_ns ? loader.total_ns / loader.steps_ns : null;
-  const facts: [string, string][] = [
+  const facts: Fact[] = [
     [t("data.loader.calls"), format.integer(loader.calls)],
     [t("data.loader.total"), format.duration(loader.total_ns)],
     [t("data.loader.mean"), mean],
@@ -88,17 +82,8 @@ export function LoaderCard({ loader }: { loader: LoaderJson }) {
   ];
   return (
     <Card title={t("data.loader")} subtitle={t("data.source", { file: loader.source })}>
-      {part !== null && (
-        <p class="data-verdict">{t("data.loader.head", { mean, share: format.percentOfRatio(part) })}</p>
-      )}
-      <dl class="facts">
-        {facts.map(([name, value]) => [
-          <dt key={name}>{name}</dt>,
-          <dd key={`${name} value`} class="mono">
-            {value}
-          </dd>,
-        ])}
-      </dl>
+      {part !== null && <p class="lead">{t("data.loader.head", { mean, share: format.percentOfRatio(part) })}</p>}
+      <Facts class="figures" facts={facts} />
     </Card>
   );
 }

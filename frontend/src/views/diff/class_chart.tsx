@@ -34,14 +34,15 @@ export function ClassChart({ pair, period, chosen, onChoose }: Props) {
         <Head unit={unit.name} />
         {rows.map((row) =>
           NO_KERNELS.has(row.id) ? (
-            <div key={row.id} class="diff-row">
+            <div key={row.id} class="bar-row diff-row">
               <span>{partName(row.id)}</span>
               <Figures row={row} text={text} signed={signed} />
             </div>
           ) : (
             <Button
               key={row.id}
-              look={`diff-row ${row.id === chosen ? "on" : ""}`}
+              look="bar-row diff-row"
+              pressed={row.id === chosen}
               tip={t("diff.class.tip", {
                 before: format.decimal(row.baseline_calls, 2),
                 after: format.decimal(row.experimental_calls, 2),
@@ -53,7 +54,7 @@ export function ClassChart({ pair, period, chosen, onChoose }: Props) {
             </Button>
           ),
         )}
-        <div class="diff-row sum">
+        <div class="bar-row diff-row sum">
           <span data-tip={t("diff.sum.help")}>{tOf(period, pair.id === WHOLE ? "diff.sum" : "diff.sum.step")}</span>
           <span />
           <span class="mono" data-tip={format.exactDuration(sum.baseline)}>
@@ -108,7 +109,7 @@ function classesCsv(rows: readonly ClassRow[]): string {
 
 function Head({ unit }: { unit: string }) {
   return (
-    <div class="diff-row head">
+    <div class="bar-row diff-row head">
       <span>{t("diff.class")}</span>
       <span data-tip-cut>{t("diff.bars", { unit })}</span>
       <span>{t("diff.baseline")}</span>

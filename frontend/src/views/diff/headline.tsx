@@ -3,7 +3,7 @@ import * as format from "../../base/format";
 import { type Period, t, tOf } from "../../i18n";
 import { Card } from "../../widgets";
 import { partName } from "./class_chart";
-import { direction, isPair, largestChanges, stepName, WHOLE } from "./classes";
+import { changeClass, isPair, largestChanges, stepName, WHOLE } from "./classes";
 
 /** Number of classes in the headline. */
 const MOST = 3;
@@ -70,7 +70,7 @@ function Times({ before, after, pair, period }: TimesProps) {
   return (
     <p class="diff-head">
       {tOf(period, text, { ...figures, step })}{" "}
-      <b class={direction(change)} data-tip={format.exactDuration(change)}>
+      <b class={changeClass(change)} data-tip={format.exactDuration(change)}>
         {format.signedDuration(change)} ({format.signedDecimals((100 * change) / before, 1)} %)
       </b>
     </p>

@@ -1,4 +1,3 @@
-import type { Query } from "../../api/client";
 import type { DiffJson, DiffStepJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { addStyle } from "../../base/style";
@@ -45,16 +44,10 @@ function Comparison({ selection }: { selection: Selection }) {
   const query = { baseline, experimental, step: param("x.step") };
   const view = useView<DiffJson>("diff", query);
   useAccepted(view, "x.step");
-  return <ViewFrame view={view}>{(data, answer) => <Diff data={data} answer={answer} query={query} />}</ViewFrame>;
+  return <ViewFrame view={view}>{(data, { tables }) => <Diff data={data} tables={tables} />}</ViewFrame>;
 }
 
-interface Props {
-  data: DiffJson;
-  answer: ViewJson;
-  query: Query;
-}
-
-function Diff({ data, answer, query }: Props) {
+function Diff({ data, tables }: { data: DiffJson; tables: ViewJson["tables"] }) {
   const pair = shownPair(data);
   const chosen = param("x.class");
   const onChoose = (id: string) =>
@@ -84,7 +77,7 @@ function Diff({ data, answer, query }: Props) {
           <Empty text={t("diff.none.steps")} />
         </Card>
       )}
-      <Tables answer={answer} query={query} chosen={chosen} shown={data.shown} period={data.period} />
+      <Tables tables={tables} chosen={chosen} shown={data.shown} period={data.period} />
     </div>
   );
 }

@@ -1,5 +1,4 @@
 import { useState } from "preact/hooks";
-import type { Query } from "../../api/client";
 import type { DistributedJson, TableJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { addStyle } from "../../base/style";
@@ -51,7 +50,7 @@ function DistributedView({ selection }: ViewProps) {
     <>
       <RangeChip view={view} about={t("range.distributed")} />
       <ViewFrame view={view}>
-        {(data, answer) => <Distributed data={data} answer={answer} query={view.query} run={selection.run} />}
+        {(data, answer) => <Distributed data={data} answer={answer} run={selection.run} />}
       </ViewFrame>
     </>
   );
@@ -60,11 +59,10 @@ function DistributedView({ selection }: ViewProps) {
 interface Props {
   data: DistributedJson;
   answer: ViewJson;
-  query: Query;
   run: string;
 }
 
-function Distributed({ data, answer, query, run }: Props) {
+function Distributed({ data, answer, run }: Props) {
   const isRange = param(WITHIN) !== "";
   const step = isRange ? ranks.ALL_STEPS : ranks.chosenStep(data, param("d.step"));
   const lines = ranks.rankLines(data, step);
@@ -77,7 +75,7 @@ function Distributed({ data, answer, query, run }: Props) {
   const cell = {
     group: (_: Row, name: string) => <span data-tip={name}>{groupTitle(data.groups, name)}</span>,
   };
-  const shared = { answer, query, stepText, where, chosen, isSilent, cell };
+  const shared = { answer, stepText, where, chosen, isSilent, cell };
   const links = ranks.linksOf(data, step);
   // Results with a trajectory have no budget: the trajectory replaces it.
   const hasBudget = data.cluster === null || data.budgets.some((budget) => budget.stage !== null);
@@ -95,7 +93,7 @@ function Distributed({ data, answer, query, run }: Props) {
       {!isRange && <DiagnosisCard run={run} hasExcess />}
       <RunBar data={data} answer={answer} step={step} isLongestFirst={isLongestFirst} />
       {data.cluster && answer.tables.trajectory && (
-        <Trajectory cluster={data.cluster} table={answer.tables.trajectory} query={query} baseNs={answer.base_ns} />
+        <Trajectory cluster={data.cluster} table={answer.tables.trajectory} />
       )}
       {isSilent && <NoCommunication data={data} />}
       {hasBudget && (
@@ -138,7 +136,7 @@ function Distributed({ data, answer, query, run }: Props) {
       <RankTable name="link_use" {...shared} where={rankWhere(chosen)} columns={LINK_USE} isWide />
       <RankTable name="ops" {...shared} columns={[...keys, ...OPS]} bar="elapse_ns" />
       {!isRange && !isSilent && recorded && (
-        <Recorded run={run} line={recorded} where={stepWhere(data, step)} baseNs={answer.base_ns} cell={cell} />
+        <Recorded run={run} line={recorded} where={stepWhere(data, step)} cell={cell} />
       )}
     </div>
   );
@@ -243,7 +241,6 @@ const COMPARED = [["elapse_ns", "transit_ns", "wait_ns", "sync_ns", "idle_ns"]];
 interface TableProps {
   name: "ops" | "transports" | "link_use" | "experts";
   answer: ViewJson;
-  query: Query;
   /** Name of the chosen step. */
   stepText: string;
   where: readonly Where[];
@@ -260,7 +257,6 @@ interface TableProps {
 function RankTable({
   name,
   answer,
-  query,
   stepText,
   where,
   chosen,
@@ -294,8 +290,6 @@ function RankTable({
       ) : (
         <DataTable
           table={table}
-          query={query}
-          baseNs={answer.base_ns}
           where={where}
           filters={filters}
           columns={columns.filter((key) => isKnown(table, key))}

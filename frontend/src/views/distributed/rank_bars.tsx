@@ -55,7 +55,7 @@ export function RankBars(props: Props) {
           return (
             <Button
               key={line.id}
-              look="dist-bar"
+              look="bar-row dist-bar"
               disabled={line.figures === null}
               pressed={line.id === chosen}
               onClick={() => props.onChoose(line)}

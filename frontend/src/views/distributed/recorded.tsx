@@ -1,5 +1,5 @@
 import { t } from "../../i18n";
-import { useTable } from "../../state/use_table";
+import { useTable } from "../../state/use_request";
 import { Card, DataTable, type DataTableProps, type Where } from "../../widgets";
 import { type RankLine, rankName } from "./ranks";
 
@@ -40,7 +40,6 @@ interface Props {
   run: string;
   line: RankLine;
   where: readonly Where[];
-  baseNs: string;
   cell: NonNullable<DataTableProps["cell"]>;
 }
 
@@ -55,14 +54,14 @@ export function Recorded(props: Props) {
   );
 }
 
-function RecordedTable({ name, run, line, where, baseNs, cell }: Props & { name: keyof typeof TABLES }) {
+function RecordedTable({ name, run, line, where, cell }: Props & { name: keyof typeof TABLES }) {
   const query = { run, of: line.state.span };
-  const { table } = useTable(`distributed.${name}`, { ...query, limit: FIRST });
+  const { value: table } = useTable(`distributed.${name}`, { ...query, limit: FIRST });
   if (!table || table.total === 0) return null;
   const columns = TABLES[name].filter((key) => table.data[key]?.some((value) => value !== null));
   return (
     <Card title={`${t(`distributed.${name}`)} · ${rankName(line)}`} help={t(`distributed.${name}.help`)}>
-      <DataTable table={table} query={query} baseNs={baseNs} where={where} columns={columns} cell={cell} />
+      <DataTable table={table} query={query} where={where} columns={columns} cell={cell} />
     </Card>
   );
 }

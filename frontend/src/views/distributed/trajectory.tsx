@@ -1,4 +1,3 @@
-import type { Query } from "../../api/client";
 import type { ClusterFinding, ClusterJson, TableJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
@@ -21,8 +20,6 @@ import {
 interface Props {
   cluster: ClusterJson;
   table: TableJson;
-  query: Query;
-  baseNs: string;
 }
 
 const COLORS: Readonly<Record<TrajectoryKey, string>> = {
@@ -40,7 +37,7 @@ const PARALLEL = ["computation_ns", "communication_alone_ns", "collective_alone_
 const ONCE = ["flops", "flops_rate", "peak_bytes", "capacity_bytes"];
 
 /** The steps of all ranks and the findings, for results of MindSpore up to 2.2. */
-export function Trajectory({ cluster, table, query, baseNs }: Props) {
+export function Trajectory({ cluster, table }: Props) {
   const choice = param("d.basis") || MEAN;
   const kinds = kindsOf(table, cluster.mode);
   const kind = kinds.find((one) => one === param("d.kind")) ?? kinds[0];
@@ -68,8 +65,6 @@ export function Trajectory({ cluster, table, query, baseNs }: Props) {
       <Card title={t("trajectory.table")}>
         <DataTable
           table={shown}
-          query={query}
-          baseNs={baseNs}
           where={where}
           filters={
             stage === null
@@ -160,7 +155,7 @@ function Bars({ rows }: { rows: readonly TrajectoryRow[] }) {
         bar={(place) => {
           const row = rows[place] as TrajectoryRow;
           return (
-            <div key={row.rank} class="dist-bar">
+            <div key={row.rank} class="bar-row dist-bar">
               <span class="ellipsis">
                 {row.stage === null
                   ? `rank ${row.rank}`

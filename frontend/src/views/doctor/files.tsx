@@ -31,7 +31,7 @@ export function Files({ data: { path, files, costs, more } }: { data: DoctorJson
       <Pages items={[...folders(files)].flatMap(([, own]) => own)}>{(shown) => <FileTable files={shown} />}</Pages>
       {proof && <p class="small">{proof}</p>}
       {silent.map((text) => (
-        <p key={text} class="small doctor-silent">
+        <p key={text} class="small bad">
           {t("doctor.silent", { what: text })}
         </p>
       ))}

@@ -1,7 +1,5 @@
-import type { Query } from "../../api/client";
 import { type CauseTime, type IdleJson, PARTS, type StreamQueue, type ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { addStyle } from "../../base/style";
 import { t, tOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { openView } from "../../state/selection";
@@ -11,6 +9,7 @@ import {
   Card,
   DataTable,
   Empty,
+  Facts,
   formatPick,
   Legend,
   PickChips,
@@ -23,9 +22,6 @@ import {
 } from "../../widgets";
 import { partColor, partTitle } from "../../widgets/parts";
 import type { ViewModule, ViewProps } from "../view";
-import css from "./idle.css?inline";
-
-addStyle(css);
 
 /** Why the device was idle: by cause, by place in the program, every interval. */
 function IdleView({ selection }: ViewProps) {
@@ -43,7 +39,7 @@ function IdleView({ selection }: ViewProps) {
         ) : (
           <div class="grid">
             <CauseCard data={data} />
-            <Tables answer={answer} query={view.query} />
+            <Tables answer={answer} />
             {data.queues.length > 0 && <QueueTable queues={data.queues} />}
           </div>
         )
@@ -64,7 +60,7 @@ function CauseCard({ data }: { data: IdleJson }) {
   };
   return (
     <Card title={t("idle.causes")} help={tOf(data.period, "idle.causes.help")} actions={<Choices data={data} />}>
-      <p class="idle-verdict">
+      <p class="lead">
         {tOf(data.period, "idle.verdict", {
           time: format.duration(data.free_ns),
           gaps: format.integer(data.gaps),
@@ -130,11 +126,11 @@ const cell = {
 const color = (row: Row) => causeColor(row.get("cause"));
 
 /** Tables by cause, by place, and of all intervals; a chosen cause filters the last two. */
-function Tables({ answer, query }: { answer: ViewJson; query: Query }) {
+function Tables({ answer }: { answer: ViewJson }) {
   const { causes, places, intervals } = answer.tables;
   const pick = parsePick(param("idle.pick"));
   const filters = pick ? [{ label: causeName(pick.value), clear: () => pickCause(null) }] : [];
-  const common = { query, baseNs: answer.base_ns, cell, filters, moreTools: <PickChips filters={filters} /> };
+  const common = { cell, filters, moreTools: <PickChips filters={filters} /> };
   const openInterval = (row: Row) => {
     const start = BigInt(answer.base_ns) + BigInt(row.get("start_ns") as number);
     openView("trace", { find: `derived:idle/${row.get("cause")}`, at: `${start},${row.get("dur_ns")}` });
@@ -145,8 +141,6 @@ function Tables({ answer, query }: { answer: ViewJson; query: Query }) {
         <Card title={t("idle.by_cause")}>
           <DataTable
             table={causes}
-            query={query}
-            baseNs={answer.base_ns}
             cell={cell}
             bar={{ column: "share", color }}
             hasTools={false}
@@ -215,21 +209,19 @@ export function launchSum(times: readonly CauseTime[], launch: CauseTime["launch
 function QueueTable({ queues }: { queues: readonly StreamQueue[] }) {
   return (
     <Card title={t("idle.queues")} help={t("idle.queues.help")}>
-      <dl class="facts">
-        {queues.map((queue) => [
-          <dt key={queue.stream}>{queue.stream}</dt>,
-          <dd key={`${queue.stream} value`}>
-            {t("idle.queue", {
-              tasks: format.integer(queue.tasks),
-              empty: format.percentOfRatio(queue.empty_share),
-              p50: format.duration(queue.latency_p50_ns),
-              max: format.duration(queue.latency_max_ns),
-              length: format.integer(queue.queue_p50),
-              most: format.integer(queue.queue_max),
-            })}
-          </dd>,
+      <Facts
+        facts={queues.map((queue) => [
+          queue.stream,
+          t("idle.queue", {
+            tasks: format.integer(queue.tasks),
+            empty: format.percentOfRatio(queue.empty_share),
+            p50: format.duration(queue.latency_p50_ns),
+            max: format.duration(queue.latency_max_ns),
+            length: format.integer(queue.queue_p50),
+            most: format.integer(queue.queue_max),
+          }),
         ])}
-      </dl>
+      />
     </Card>
   );
 }

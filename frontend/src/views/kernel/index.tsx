@@ -26,11 +26,11 @@ function KernelView({ selection }: ViewProps) {
     <>
       <RangeChip view={view} about={t("range.kernels")} />
       <ViewFrame view={view}>
-        {(data, { tables, base_ns: baseNs }) => (
+        {(data, { tables }) => (
           <div class="grid">
             {tables.types && <KernelCharts data={data} statistic={tables.statistic ?? null} types={tables.types} />}
             {data.roofline && <RooflineCard roofline={data.roofline} period={data.period} />}
-            <KernelTables data={data} tables={tables} query={view.query} baseNs={baseNs} />
+            <KernelTables data={data} tables={tables} />
           </div>
         )}
       </ViewFrame>

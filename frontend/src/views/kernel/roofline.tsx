@@ -159,7 +159,7 @@ function tipOf({ point, intensity, rate }: Dot): string {
 
 function Grid({ axes: { x, y } }: { axes: Axes }) {
   return (
-    <g class="roof-grid">
+    <g>
       {decadesOf(y).map((power) => (
         <g key={power}>
           <line x1={x.pixel(x.from)} x2={x.pixel(x.to)} y1={y.pixel(power)} y2={y.pixel(power)} />
@@ -192,11 +192,11 @@ const powerText = (power: number) => format.fixedDecimals(10 ** power, Math.max(
 function Legend({ dots }: { dots: readonly Dot[] }) {
   const found = [...new Set(dots.map((dot) => dot.point.bound))];
   return (
-    <div class="roof-legend">
+    <div class="legend">
       <span class="muted">{t("kernel.roofline.bound")}</span>
       {found.map((bound) => (
         <span key={bound}>
-          <i style={{ background: colorOf(bound) }} /> {bound ?? t("core.unknown")}
+          <i class="swatch round" style={{ background: colorOf(bound) }} /> {bound ?? t("core.unknown")}
         </span>
       ))}
     </div>

@@ -1,11 +1,11 @@
-import { type ComponentChildren, Fragment } from "preact";
-import { useMemo } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useContext, useMemo } from "preact/hooks";
 import type { MemoryJson, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t, textOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { openSlice } from "../../state/selection";
-import { Button, Card, DataTable, type Row, Select, type Where } from "../../widgets";
+import { Button, Card, DataTable, Facts, type Row, Select, ViewSource, type Where } from "../../widgets";
 import { heldOf, momentParam, setMoment, sumOf, useLive } from "./live";
 import { limitOf, limitsText, SizeFilter, sizeWhere } from "./size_filter";
 
@@ -13,11 +13,7 @@ interface Props {
   data: MemoryJson;
   /** All allocations of the view's answer. */
   table: TableJson;
-  baseNs: string;
   span: string;
-  device: string;
-  /** The chosen time range, see WITHIN. */
-  within: string;
   /** Time of the peak. */
   peakAt: number | null;
   /** Time of the listed allocations; null: all allocations. */
@@ -37,11 +33,12 @@ const NOT_RELEASED: readonly Where[] = [
 ];
 
 /** All allocations, or those live at one time with their sum. */
-export function Allocations({ data, table, baseNs, span, device, within, peakAt, liveAt }: Props) {
-  const live = useLive({ span, device, within }, liveAt);
-  const shown = liveAt === null ? table : (live.table ?? table);
+export function Allocations({ data, table, span, peakAt, liveAt }: Props) {
+  const { query } = useContext(ViewSource);
+  const live = useLive(query, liveAt);
+  const shown = liveAt === null ? table : (live.value ?? table);
   // Never show all allocations as the live ones: until those are loaded, rows come by pages.
-  const isUnderWay = liveAt !== null && live.table === null;
+  const isUnderWay = liveAt !== null && live.value === null;
   const limits = { least: limitOf(param("m.min")), most: limitOf(param("m.max")) };
   const moment = momentParam("m.live", span);
   const isPeak = moment === "peak";
@@ -68,8 +65,7 @@ export function Allocations({ data, table, baseNs, span, device, within, peakAt,
       <DataTable
         table={shown}
         remote={isUnderWay}
-        query={{ span, device, within, live_at: liveAt }}
-        baseNs={baseNs}
+        query={{ ...query, live_at: liveAt }}
         columns={COLUMNS}
         compared={COMPARED}
         bar={{ column: "size_bytes" }}
@@ -85,7 +81,7 @@ export function Allocations({ data, table, baseNs, span, device, within, peakAt,
               onChange={(id) => id !== "moment" && setLive(id === "all" ? null : id)}
             />
             {liveAt !== null && (
-              <LiveChip at={liveAt} table={live.table} all={table.total} onClear={() => setLive(null)} />
+              <LiveChip at={liveAt} table={live.value} all={table.total} onClear={() => setLive(null)} />
             )}
             {isHeld && <HeldChip table={table} onClear={() => setLive(null)} />}
             {live.error && <span class="muted">{textOf(live.error, "message")}</span>}
@@ -104,7 +100,7 @@ export function Allocations({ data, table, baseNs, span, device, within, peakAt,
           />
         }
         cell={CELLS}
-        details={(row) => <Details row={row} table={shown} baseNs={baseNs} onMoment={(at) => setLive(String(at))} />}
+        details={(row) => <Details row={row} table={shown} onMoment={(at) => setLive(String(at))} />}
       />
     </Card>
   );
@@ -174,25 +170,21 @@ function Chip({ text, tip, onClear }: { text: string; tip: string; onClear: () =
 interface DetailsProps {
   row: Row;
   table: TableJson;
-  baseNs: string;
   onMoment: (at: number) => void;
 }
 
 /** All figures of one allocation, and a button for the allocations live at the same time. */
-function Details({ row, table, baseNs, onMoment }: DetailsProps) {
+function Details({ row, table, onMoment }: DetailsProps) {
+  const { baseNs } = useContext(ViewSource);
   const at = row.get("alloc_ns");
   const name = row.get("name");
   const known = table.columns.filter((column) => column.kind === "bytes" && row.get(column.key) !== null);
   return (
     <div class="row" style={{ alignItems: "flex-start", gap: "24px" }}>
-      <dl class="facts">
-        {known.map((column) => (
-          <Fragment key={column.key}>
-            <dt>{textOf(column, "title")}</dt>
-            <dd class="mono">{format.bytes(row.get(column.key) as number)}</dd>
-          </Fragment>
-        ))}
-      </dl>
+      <Facts
+        class="figures"
+        facts={known.map((column) => [textOf(column, "title"), format.bytes(row.get(column.key) as number)])}
+      />
       {typeof at === "number" && <Button onClick={() => onMoment(at)}>{t("memory.live.then")}</Button>}
       {typeof at === "number" && typeof name === "string" && (
         <Button onClick={() => openSlice(name, baseNs, at, 0)}>{t("memory.trace")}</Button>

@@ -87,7 +87,7 @@ function Axes({ x, y, bytes, right }: AxesProps) {
   const time = format.unitFor(format.TIME_UNITS, Math.max(Math.abs(x.from), Math.abs(x.to)));
   const most = Math.max(2, Math.min(12, Math.floor((right - LEFT) / 110)));
   return (
-    <g class="mem-axes">
+    <g>
       {ticks(0, y.to, bytes, 5).map((tick, index, all) => (
         <g key={tick.value}>
           <line x1={LEFT} x2={right} y1={y.pixel(tick.value)} y2={y.pixel(tick.value)} />
@@ -116,7 +116,7 @@ function Axes({ x, y, bytes, right }: AxesProps) {
 
 function Lines({ series, x, y }: { series: readonly Series[]; x: Scale; y: Scale }) {
   return (
-    <g class="mem-lines">
+    <g>
       {series.map((one) => (
         <path
           key={one.id}

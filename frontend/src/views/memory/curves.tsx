@@ -39,7 +39,7 @@ export function Curves({ title, file, tools, series, whole, range, markers, onRa
     <Card>
       <div class="row" style={{ marginBottom: "8px" }}>
         {tools}
-        <span class="mem-tools">
+        <span class="at-end">
           {series.length > 0 && <span class="muted small">{t(onPick ? "memory.hint" : "memory.hint.zoom")}</span>}
           {range && <Button onClick={() => onRange(null)}>{t("chart.reset")}</Button>}
           {series.length > 0 && <Saves box={box} label={file} visible={visible} />}
@@ -60,7 +60,7 @@ export function Curves({ title, file, tools, series, whole, range, markers, onRa
           />
         </div>
       )}
-      <div class="mem-legend">
+      <div class="legend mem-legend">
         {series.map((one) => (
           <Button
             key={one.id}

@@ -7,6 +7,7 @@ import { useAccepted, useView } from "../../state/use_view";
 import {
   Card,
   DataTable,
+  type DataTableProps,
   Empty,
   MissingList,
   pageColumn,
@@ -35,35 +36,25 @@ const MODULE_LINES = 10;
 
 /** Memory of the allocators, the components and the CANN modules over time. */
 function MemoryView({ selection }: ViewProps) {
-  const device = param("m.device");
-  const within = param(WITHIN);
-  const view = useView<MemoryJson>("memory", { span: selection.span, device, within });
+  const query = { span: selection.span, device: param("m.device"), within: param(WITHIN) };
+  const view = useView<MemoryJson>("memory", query);
   useAccepted(view, WITHIN, "m.device");
   return (
     <>
       <RangeChip view={view} about={t("range.memory")} />
       <ViewFrame view={view}>
-        {(data, answer) => <Memory data={data} answer={answer} span={selection.span} device={device} within={within} />}
+        {(data, answer) => <Memory data={data} answer={answer} span={selection.span} />}
       </ViewFrame>
     </>
   );
 }
 
-interface Props {
-  data: MemoryJson;
-  answer: ViewJson;
-  span: string;
-  device: string;
-  /** The chosen time range, see WITHIN. */
-  within: string;
-}
-
-function Memory({ data, answer, span, device, within }: Props) {
+function Memory({ data, answer, span }: { data: MemoryJson; answer: ViewJson; span: string }) {
   const usual = firstTab(data, answer);
   const tab = TABS.find((id) => id === param("m.tab")) ?? usual;
   const metric = METRICS.find((id) => id === param("m.metric")) ?? "reserved";
-  const range = parseRange(momentParam("m.range", span)) ?? rangeWithin(within, answer.base_ns);
-  const detail = useDetail(data, span, device, range);
+  const range = parseRange(momentParam("m.range", span)) ?? rangeWithin(param(WITHIN), answer.base_ns);
+  const detail = useDetail(data, span, param("m.device"), range);
   const peak = peakOf(data.peaks);
   const liveAt = momentOf(momentParam("m.live", span), peak?.at ?? null);
   const onMoment = (at: number) => setMoment(span, { "m.live": String(at), "m.tab": null });
@@ -72,6 +63,7 @@ function Memory({ data, answer, span, device, within }: Props) {
     if (tab === "operators") return operatorSeries(of, words);
     return tab === "components" ? componentSeries(of, metric) : moduleSeries(of, MODULE_LINES);
   };
+  const { allocations, modules } = answer.tables;
   const isLacking = answer.missing.length > 0;
   const whole = widen(timeRange(lines(data)) ?? [0, 0]);
   return (
@@ -79,7 +71,7 @@ function Memory({ data, answer, span, device, within }: Props) {
       <Curves
         title={t(`memory.tab.${tab}`)}
         file={`memory-${tab}`}
-        tools={<Tools data={data} tab={tab} usual={usual} device={device} metric={metric} />}
+        tools={<Tools data={data} tab={tab} usual={usual} metric={metric} />}
         series={lines(detail)}
         whole={whole}
         range={range}
@@ -104,20 +96,11 @@ function Memory({ data, answer, span, device, within }: Props) {
           <MissingList missing={answer.missing} />
         </Card>
       )}
-      {tab === "operators" && answer.tables.allocations && (answer.tables.allocations.total > 0 || !isLacking) && (
-        <Allocations
-          data={data}
-          table={answer.tables.allocations}
-          baseNs={answer.base_ns}
-          span={span}
-          device={device}
-          within={within}
-          peakAt={peak?.at ?? null}
-          liveAt={liveAt}
-        />
+      {tab === "operators" && allocations && (allocations.total > 0 || !isLacking) && (
+        <Allocations data={data} table={allocations} span={span} peakAt={peak?.at ?? null} liveAt={liveAt} />
       )}
-      {tab === "components" && <Peaks data={data} baseNs={answer.base_ns} onMoment={onMoment} />}
-      {tab === "modules" && <Modules data={data} answer={answer} span={span} device={device} />}
+      {tab === "components" && <Peaks data={data} onMoment={onMoment} />}
+      {tab === "modules" && modules && <Modules data={data} table={modules} />}
     </div>
   );
 }
@@ -152,11 +135,11 @@ interface ToolsProps {
   tab: Tab;
   /** The default. */
   usual: Tab;
-  device: string;
   metric: Metric;
 }
 
-function Tools({ data, tab, usual, device, metric }: ToolsProps) {
+function Tools({ data, tab, usual, metric }: ToolsProps) {
+  const device = param("m.device");
   const devices = data.devices.map((id) => ({ id, label: id }));
   return (
     <>
@@ -186,47 +169,26 @@ function Tools({ data, tab, usual, device, metric }: ToolsProps) {
   );
 }
 
-function Modules({ data, answer, span, device }: Omit<Props, "within">) {
-  const table = answer.tables.modules;
-  if (!table) return null;
-  const keys = table.columns.map((column) => column.key);
+function Modules({ data, table }: { data: MemoryJson; table: TableJson }) {
   return (
     <Card title={t("memory.tab.modules")} help={t("memory.modules.help")}>
       {table.total === 0 ? (
         <Empty text={t("memory.modules.none")} />
       ) : (
-        <DataTable
-          table={table}
-          query={{ span, device }}
-          baseNs={answer.base_ns}
-          columns={data.devices.length > 1 ? keys : keys.filter((key) => key !== "device")}
-          bar={{ column: "peak_bytes" }}
-        />
+        <DeviceTable data={data} table={table} bar={{ column: "peak_bytes" }} />
       )}
     </Card>
   );
 }
 
-export const view: ViewModule = { Component: MemoryView };
-
-interface PeaksProps {
-  data: MemoryJson;
-  baseNs: string;
-  /** Moves the chart's marker to the time and lists the live allocations. */
-  onMoment: (at: number) => void;
-}
-
-/** The peak of each component and its time. */
-function Peaks({ data, baseNs, onMoment }: PeaksProps) {
-  const table = peaksTable(data.peaks);
+/** The peak of each component and its time. `onMoment`: moves the chart's marker to a time and lists the live allocations. */
+function Peaks({ data, onMoment }: { data: MemoryJson; onMoment: (at: number) => void }) {
   return (
     <Card title={t("memory.peaks")} help={t("memory.peaks.help")}>
-      <DataTable
-        table={table}
-        query={{}}
-        baseNs={baseNs}
+      <DeviceTable
+        data={data}
+        table={peaksTable(data.peaks)}
         isLocal
-        {...(data.devices.length > 1 ? {} : { columns: table.columns.map((column) => column.key).filter(isNoDevice) })}
         onOpen={(row) => {
           const at = row.get("allocated_at") ?? row.get("reserved_at") ?? row.get("active_at");
           if (typeof at === "number") onMoment(at);
@@ -236,22 +198,24 @@ function Peaks({ data, baseNs, onMoment }: PeaksProps) {
   );
 }
 
-const isNoDevice = (key: string) => key !== "device";
-
 /** The peaks as a table, for sorting and export. */
 function peaksTable(peaks: readonly MemoryPeakJson[]): TableJson {
-  const columns: ColumnJson[] = [
-    pageColumn("component", "text", t("memory.component")),
-    pageColumn("device", "text", t("memory.device")),
-  ];
-  for (const metric of METRICS) {
-    const doc = t(`memory.${metric}.help`);
-    const title = t(`memory.${metric}`);
-    columns.push(pageColumn(`${metric}_bytes`, "bytes", title, doc));
-    columns.push(pageColumn(`${metric}_at`, "time", t("memory.when"), t("memory.when.help")));
-  }
-  const data = Object.fromEntries(
-    columns.map(({ key }) => [key, peaks.map((peak) => peak[key as keyof MemoryPeakJson])]),
-  );
-  return pageTable("memory.peaks", columns, data, peaks.length);
+  const column = (key: keyof MemoryPeakJson, kind: ColumnJson["kind"], title: string, doc = "") =>
+    [pageColumn(key, kind, title, doc), (peak: MemoryPeakJson) => peak[key]] as const;
+  return pageTable("memory.peaks", peaks, [
+    column("component", "text", t("memory.component")),
+    column("device", "text", t("memory.device")),
+    ...METRICS.flatMap((metric) => [
+      column(`${metric}_bytes`, "bytes", t(`memory.${metric}`), t(`memory.${metric}.help`)),
+      column(`${metric}_at`, "time", t("memory.when"), t("memory.when.help")),
+    ]),
+  ]);
 }
+
+/** A table that shows the device where there are several. */
+function DeviceTable({ data, ...table }: DataTableProps & { data: MemoryJson }) {
+  const keys = table.table.columns.map(({ key }) => key);
+  return <DataTable {...table} columns={keys.filter((key) => key !== "device" || data.devices.length > 1)} />;
+}
+
+export const view: ViewModule = { Component: MemoryView };

@@ -1,40 +1,17 @@
-import { useEffect, useRef, useState } from "preact/hooks";
-import { type ApiError, asApiError, getTable, type Query } from "../../api/client";
+import { getTable, type Query } from "../../api/client";
 import type { TableJson } from "../../api/types.gen";
-import { Latest } from "../../base/async";
 import { param, setParams } from "../../state/params";
+import { type Requested, useRequest } from "../../state/use_request";
 import { filterRows, type Where } from "../../widgets/table/columnar";
-
-/** Allocations live at a time. `bytes` null: not all sizes are loaded. */
-export interface Live {
-  table: TableJson | null;
-  error: ApiError | null;
-}
-
-const NONE: Live = { table: null, error: null };
 
 /** Largest table that the server sends in one answer, rows. */
 const ROWS = 20_000;
 
-/** The allocations of a request of the view that are live at `at` (ns after base_ns); null sends no request. */
-export function useLive(query: Query, at: number | null): Live {
-  const [held, setHeld] = useState<{ of: string; live: Live }>({ of: "", live: NONE });
-  const latest = useRef(new Latest());
-  const of = Object.values(query).join(" ");
-
-  useEffect(() => {
-    if (at === null) return;
-    latest.current
-      .run((signal) => getTable("memory.allocations", { ...query, live_at: at, limit: ROWS }, signal))
-      .then(
-        (table) => table && setHeld({ of, live: { table, error: null } }),
-        (error: unknown) => setHeld({ of, live: { table: null, error: asApiError(error) } }),
-      );
-    return () => latest.current.cancel();
-  }, [of, at]);
-
-  // The previous answer stays on screen until the next one arrives.
-  return at === null || held.of !== of ? NONE : held.live;
+/** The allocations of the view that are live at `at` (ns after base_ns), the previous ones until they arrive; null: none. */
+export function useLive(query: Query, at: number | null): Requested<TableJson> {
+  const of = JSON.stringify(query);
+  const ask = (signal: AbortSignal) => getTable("memory.allocations", { ...query, live_at: at, limit: ROWS }, signal);
+  return useRequest([of, at], at === null ? null : ask, [of]);
 }
 
 /** Sum of the sizes; null unless all rows are loaded. */

@@ -1,44 +1,21 @@
-import { useEffect, useRef, useState } from "preact/hooks";
 import { getView } from "../../api/client";
 import type { CurveJson, MemoryJson } from "../../api/types.gen";
-import { Latest } from "../../base/async";
+import { useRequest } from "../../state/use_request";
 import { isThinned } from "./series";
 
 export type Range = readonly [number, number];
-
-/** Curves of one range with full detail. */
-type Detail = Pick<MemoryJson, "curves" | "module_curves">;
-
-interface Held {
-  key: string;
-  detail: Detail;
-}
 
 /**
  * The data with detailed curves of the visible range. The coarse curves stay until those arrive, if nothing was
  * thinned, and after a failed request.
  */
 export function useDetail(data: MemoryJson, span: string, device: string, range: Range | null): MemoryJson {
-  const [held, setHeld] = useState<Held | null>(null);
-  const latest = useRef(new Latest());
-  const key = range && isThinned(data) ? [span, device, ...range].join(" ") : "";
-
-  useEffect(() => {
-    if (!range || key === "") return;
-    const query = { span, device, t0: range[0], t1: range[1], points: DETAIL_POINTS };
-    latest.current
-      .run((signal) => getView("memory", query, signal))
-      .then(
-        (answer) => {
-          if (answer?.state === "ready" && answer.data) setHeld({ key, detail: answer.data as unknown as Detail });
-        },
-        () => setHeld(null),
-      );
-    return () => latest.current.cancel();
-  }, [key]);
-
-  if (key === "" || held?.key !== key) return data;
-  const { curves, module_curves } = held.detail;
+  const isNeeded = range !== null && isThinned(data);
+  const ask = (signal: AbortSignal) =>
+    getView("memory", { span, device, t0: range?.[0], t1: range?.[1], points: DETAIL_POINTS }, signal);
+  const { value } = useRequest([span, device, range?.[0], range?.[1]], isNeeded ? ask : null);
+  if (value?.state !== "ready" || !value.data) return data;
+  const { curves, module_curves } = value.data as unknown as MemoryJson;
   return { ...data, curves: merge(data.curves, curves), module_curves: merge(data.module_curves, module_curves) };
 }
 

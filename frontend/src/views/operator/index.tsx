@@ -3,7 +3,7 @@ import type { OperatorJson, TableJson } from "../../api/types.gen";
 import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { useAccepted, useView, type ViewState } from "../../state/use_view";
+import { useAccepted, useView } from "../../state/use_view";
 import {
   Card,
   DataTable,
@@ -48,26 +48,16 @@ function OperatorView({ selection }: ViewProps) {
     <>
       <RangeChip view={view} about={t("range.operators")} />
       <ViewFrame view={view}>
-        {(data, { tables, base_ns: baseNs }) => {
+        {(data, { tables }) => {
           const groups = GROUPS.filter((id) => tables[id] !== undefined);
           const group = groups.find((id) => id === param("operator.tab")) ?? groups[0] ?? "by_name";
           const table = tables[group];
           const choice = <GroupChoice groups={groups} group={group} />;
-          if (table && group === "api_statistic") return <ApiTable table={table} view={view} choice={choice} />;
+          if (table && group === "api_statistic") return <ApiTable table={table} choice={choice} />;
           return (
             <div class="grid">
               {tables.by_name && <OperatorCharts data={data} table={tables.by_name} />}
-              {table && (
-                <OperatorTable
-                  key={group}
-                  group={group}
-                  table={table}
-                  data={data}
-                  query={view.query}
-                  baseNs={baseNs}
-                  choice={choice}
-                />
-              )}
+              {table && <OperatorTable key={group} group={group} table={table} data={data} choice={choice} />}
             </div>
           );
         }}
@@ -88,20 +78,12 @@ function GroupChoice({ groups, group }: { groups: readonly Group[]; group: Group
   );
 }
 
-interface ApiProps {
-  table: TableJson;
-  view: ViewState<OperatorJson>;
-  choice: ComponentChildren;
-}
-
 /** CANN calls on the host, as summed by the profiler. */
-function ApiTable({ table, view, choice }: ApiProps) {
+function ApiTable({ table, choice }: Pick<Props, "table" | "choice">) {
   return (
     <Card>
       <DataTable
         table={table}
-        query={view.query}
-        baseNs={view.answer?.base_ns ?? "0"}
         columns={["name", "level", "calls", "total_ns", "avg_ns", "min_ns", "max_ns"]}
         compared={[["avg_ns", "min_ns", "max_ns"]]}
         bar={{ column: "total_ns" }}
@@ -115,12 +97,10 @@ interface Props {
   group: Group;
   table: TableJson;
   data: OperatorJson;
-  query: { span?: string };
-  baseNs: string;
   choice: ComponentChildren;
 }
 
-function OperatorTable({ group, table, data, query, baseNs, choice }: Props) {
+function OperatorTable({ group, table, data, choice }: Props) {
   const pick = parsePick(param("operator.pick"));
   const filters = pickFilters(table, pick, () => setParams({ "operator.pick": null }));
   const isShape = group === "by_shape";
@@ -129,8 +109,6 @@ function OperatorTable({ group, table, data, query, baseNs, choice }: Props) {
     <Card>
       <DataTable
         table={table}
-        query={query}
-        baseNs={baseNs}
         columns={["name", ...(isShape ? ["input_shapes"] : []), "calls", ...TIMES]}
         compared={COMPARED}
         bar={{
@@ -142,7 +120,6 @@ function OperatorTable({ group, table, data, query, baseNs, choice }: Props) {
         cell={{ stacks: stackCell }}
         details={(row) => (
           <Stacks
-            query={query}
             name={String(row.get("name") ?? "")}
             shapes={isShape ? row.get("input_shapes") : undefined}
             hasStacks={data.has_stacks}

@@ -44,7 +44,7 @@ export function RankLedgers({ data, class: more = "" }: { data: DiagnosisJson; c
             {page.map((one) => (
               <Button
                 key={ledgerKey(one)}
-                look="plain-button"
+                look="bar-row"
                 pressed={chosen !== null && ledgerKey(one) === ledgerKey(chosen)}
                 onClick={() => choose(one)}
               >

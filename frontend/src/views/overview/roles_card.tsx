@@ -33,7 +33,7 @@ function Lane({ lane: { role, bars }, whole }: { lane: RoleLane; whole: number }
   const busy = bars.reduce((sum, { start, end }) => sum + end - start, 0);
   const at = (ns: number) => `${(100 * ns) / whole}%`;
   return (
-    <div class="step-line role-lane">
+    <div class="bar-row step-line role-lane">
       <span class="ellipsis" data-tip-cut>
         {role || t("overview.roles.none")}
       </span>

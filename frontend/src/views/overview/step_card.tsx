@@ -147,7 +147,7 @@ interface LineProps {
 /** One of several steps, all on one scale. */
 function StepLine({ step, name, hasDevices, longest, isChosen, onChoose }: LineProps) {
   return (
-    <div class={`step-line ${hasDevices ? "has-devices" : ""}`}>
+    <div class={`bar-row step-line ${hasDevices ? "has-devices" : ""}`}>
       <Button look="link ellipsis" pressed={isChosen} onClick={onChoose}>
         {isChosen ? <strong>{name}</strong> : name}
       </Button>

@@ -33,35 +33,31 @@ export function StepTable({ steps, count, isComputed, period }: Props) {
       }
     >
       <div class="overview-steps">
-        <DataTable table={table} query={{}} baseNs="0" compared={[times]} isLocal />
+        <DataTable table={table} compared={[times]} isLocal />
       </div>
     </Card>
   );
 }
 
 function stepTable(steps: readonly StepJson[], period: Period): TableJson {
-  const columns: ColumnJson[] = [
-    pageColumn("step", "text", tOf(period, "step.label")),
-    pageColumn("device_id", "int", t("overview.col.device")),
-    column("step_time", tOf(period, "step.time"), tOf(period, "overview.steps.help")),
-    column("computing", t("step.computing"), t("step.computing.help")),
-    column("overlapped", partTitle("budget", "overlapped"), t("budget.overlapped.help")),
-    column("communication_not_overlapped", partTitle("budget", "communication"), t("budget.communication.help")),
-    column("exposed_waiting", partTitle("budget", "waiting"), t("overview.waiting.help")),
-    column("communication", t("step.communication"), t("step.communication.help")),
-    column("copying", partTitle("budget", "copying"), t("budget.copying.help")),
-    column("free", partTitle("budget", "free"), t("budget.free.help")),
-    column("bubble", partTitle("budget", "bubble"), t("budget.bubble.help")),
-    column("preparing", t("step.preparing"), t("step.preparing.help")),
-    column("stage", t("overview.col.stage")),
-  ];
-  const data: TableJson["data"] = { step_time: steps.map(stepTotal) };
-  for (const { key } of columns) data[key] ??= steps.map((step) => step[key as Exclude<keyof StepJson, "waiting_for">]);
+  const time = (key: Exclude<keyof StepJson, "waiting_for">, title: string, doc = "") =>
+    [pageColumn(key, "duration", title, doc), (step: StepJson) => step[key]] as const;
+  const all = pageTable("overview.steps", steps, [
+    [pageColumn("step", "text", tOf(period, "step.label")), ({ step }) => step],
+    [pageColumn("device_id", "int", t("overview.col.device")), (step) => step.device_id],
+    [pageColumn("step_time", "duration", tOf(period, "step.time"), tOf(period, "overview.steps.help")), stepTotal],
+    time("computing", t("step.computing"), t("step.computing.help")),
+    time("overlapped", partTitle("budget", "overlapped"), t("budget.overlapped.help")),
+    time("communication_not_overlapped", partTitle("budget", "communication"), t("budget.communication.help")),
+    time("exposed_waiting", partTitle("budget", "waiting"), t("overview.waiting.help")),
+    time("communication", t("step.communication"), t("step.communication.help")),
+    time("copying", partTitle("budget", "copying"), t("budget.copying.help")),
+    time("free", partTitle("budget", "free"), t("budget.free.help")),
+    time("bubble", partTitle("budget", "bubble"), t("budget.bubble.help")),
+    time("preparing", t("step.preparing"), t("step.preparing.help")),
+    time("stage", t("overview.col.stage")),
+  ]);
   const isThere = (key: string, value: unknown) => value !== null && !(key === "bubble" && value === 0);
-  const known = columns.filter(({ key }) => key === "step" || data[key]?.some((value) => isThere(key, value)));
-  return pageTable("overview.steps", known, data, steps.length);
-}
-
-function column(key: string, title: string, doc = ""): ColumnJson {
-  return pageColumn(key, "duration", title, doc);
+  const isKnown = ({ key }: ColumnJson) => key === "step" || all.data[key]?.some((value) => isThere(key, value));
+  return { ...all, columns: all.columns.filter(isKnown) };
 }

@@ -15,8 +15,6 @@ export function TopKernels({ table, rank }: { table: TableJson; rank: string }) 
     >
       <DataTable
         table={table}
-        query={{}}
-        baseNs="0"
         hasTools={false}
         columns={[
           hasTypes(table) ? "type" : "name",
@@ -63,8 +61,6 @@ export function TopOperators({ table, rank }: { table: TableJson; rank: string }
     <Card title={t("overview.operators")} subtitle={subtitle} actions={<OpenLink view="operator" />}>
       <DataTable
         table={table}
-        query={{}}
-        baseNs="0"
         hasTools={false}
         columns={["name", "calls", ...(isDevice ? DEVICE_TIMES : []), ...HOST_TIMES]}
         compared={[DEVICE_TIMES, HOST_TIMES]}

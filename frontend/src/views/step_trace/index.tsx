@@ -22,18 +22,20 @@ function StepTraceView({ selection }: ViewProps) {
     device: param("steps.device"),
   });
   useAccepted(view, "steps.step", "steps.device");
-  return (
-    <ViewFrame view={view}>{(data, answer) => <Parts data={data} answer={answer} span={selection.span} />}</ViewFrame>
-  );
+  return <ViewFrame view={view}>{(data, { tables }) => <Parts data={data} tables={tables} />}</ViewFrame>;
 }
 
 const choose = (step: string | null) => setParams({ "steps.step": step });
 
-function Parts({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; span: string }) {
+interface Props {
+  data: StepTraceJson;
+  tables: ViewJson["tables"];
+}
+
+function Parts({ data, tables }: Props) {
   const at = data.chosen === null ? -1 : data.steps.findIndex((step) => step.step === data.chosen);
-  const table = answer.tables.steps;
   const only = data.steps.length === 1 ? data.steps[0] : undefined;
-  if (data.method === "iterations") return <Iterations data={data} answer={answer} span={span} />;
+  if (data.method === "iterations") return <Iterations data={data} tables={tables} />;
   if (data.steps.length === 0) return <Empty text={t("steps.none")} />;
   return (
     <div class="grid">
@@ -53,12 +55,10 @@ function Parts({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; 
               onChoose={(index) => choose(data.steps[index]?.step ?? null)}
             />
           ))}
-      {table && (
+      {tables.steps && (
         <Card title={t("steps.table")} subtitle={t("steps.source", { source: data.source })}>
           <DataTable
-            table={table}
-            query={{ span, device: param("steps.device") }}
-            baseNs={answer.base_ns}
+            table={tables.steps}
             compared={[["total_ns", ...PARTS.map(({ key }) => key), "reduce_ns"]]}
             bar={{ column: "total_ns" }}
           />
@@ -69,11 +69,9 @@ function Parts({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; 
 }
 
 /** Iterations of a serving engine: percentiles by phase and number of requests, the trend, and all of them. */
-function Iterations({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; span: string }) {
-  const { groups, steps } = answer.tables;
-  const query = { span, device: param("steps.device") };
+function Iterations({ data, tables: { groups, steps } }: Props) {
   const cell = { phase: (row: Row) => phaseName(row.get("phase") as string | null) };
-  const shared = { query, baseNs: answer.base_ns, bar: { column: "total_ns" }, cell };
+  const shared = { bar: { column: "total_ns" }, cell };
   return (
     <div class="grid">
       {groups && (

@@ -49,7 +49,6 @@ export function SliceList({ session, name, table, columns, compared = [], isTree
     <DataTable
       name={name}
       table={shown}
-      query={{}}
       baseNs={absoluteNs(session.base, session.data.zero) ?? ""}
       hasTools={false}
       columns={columns}

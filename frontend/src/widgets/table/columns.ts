@@ -118,7 +118,13 @@ export function pageColumn(key: string, kind: ColumnJson["kind"], title: string,
   return { key, kind, title, doc, group: "", texts: {} };
 }
 
-/** A table that the page computes, with all its rows. */
-export function pageTable(id: string, columns: ColumnJson[], data: TableJson["data"], rows: number): TableJson {
-  return { id, columns, data, offset: 0, rows, total: rows, sort: "", desc: false };
+/** A table that the page computes: its columns, each with what gives the values of its cells. */
+export function pageTable<Item>(
+  id: string,
+  items: readonly Item[],
+  columns: readonly (readonly [ColumnJson, (item: Item, at: number) => unknown])[],
+): TableJson {
+  const data = Object.fromEntries(columns.map(([{ key }, pick]) => [key, items.map(pick)])) as TableJson["data"];
+  const [rows, desc] = [items.length, false];
+  return { id, columns: columns.map(([column]) => column), data, offset: 0, rows, total: rows, sort: "", desc };
 }

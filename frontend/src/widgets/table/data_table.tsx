@@ -9,7 +9,7 @@ import { nextOrder, type Where } from "./columnar";
 import { TableHeader } from "./header";
 import { fitColumns, template, totalWidth } from "./layout";
 import { type Filter, NoRows, textFilter } from "./no_rows";
-import type { DataTableProps } from "./props";
+import { type DataTableProps, type SourcedTable, ViewSource } from "./props";
 import { isWhole, type RowQuery, type Rows, useInlineRows, useRemoteRows } from "./rows";
 import { type TableState, useTableState } from "./state";
 import { Tools } from "./tools";
@@ -25,7 +25,8 @@ const NO_WHERE: readonly Where[] = [];
 const NO_FILTERS: readonly Filter[] = [];
 
 /** A table with sort, filter, column choice, resizing, keyboard, copy and CSV. Its state is in the URL. */
-export function DataTable(props: DataTableProps) {
+export function DataTable(given: DataTableProps) {
+  const props = { ...useContext(ViewSource), ...given };
   const { table, where = NO_WHERE, filters = NO_FILTERS, details, onOpen, hasTools = true } = props;
   const [state, change] = useTableState(table.id);
   const scroller = useRef<HTMLDivElement>(null);
@@ -109,7 +110,7 @@ function shapeOf(count: number, isWide: boolean): "tall" | "wide" | "fits" {
 }
 
 /** The rows of the view's answer, or those of the server. */
-function useRows({ table, query, remote, fetchRows }: DataTableProps, asked: RowQuery): Rows {
+function useRows({ table, query, remote, fetchRows }: SourcedTable, asked: RowQuery): Rows {
   const isRemote = remote === true || !isWhole(table);
   const inline = useInlineRows(table, asked);
   const others = useRemoteRows(table, query, asked, isRemote, fetchRows);

@@ -16,7 +16,7 @@ export function textFilter(typed: string, clear: () => void): Filter[] {
 /** Shown instead of rows: the active filters, each with a button that removes it. */
 export function NoRows({ filters }: { filters: readonly Filter[] }) {
   return (
-    <div class="no-rows muted">
+    <div class="row no-rows muted">
       <span>{t(filters.length > 0 ? "table.none.filters" : "table.none")}</span>
       {filters.map(({ label, clear }) => (
         <Button key={label} look="chip" label={t("table.clear.one", { filter: label })} onClick={clear}>

@@ -6,14 +6,14 @@ import { saveCsv } from "../../base/save";
 import { t } from "../../i18n";
 import { Button } from "../button";
 import { ColumnMenu } from "./column_menu";
-import type { DataTableProps } from "./props";
+import type { SourcedTable } from "./props";
 import { type RowQuery, type Rows, serverQuery } from "./rows";
 import type { TableState } from "./state";
 
 /** Tables with fewer rows have no filter. */
 const FILTER_FROM = 8;
 
-interface ToolsProps extends DataTableProps {
+interface ToolsProps extends SourcedTable {
   rows: Rows;
   state: TableState;
   asked: RowQuery;
@@ -36,7 +36,7 @@ export function Tools({
   change,
 }: ToolsProps) {
   return (
-    <div class="table-tools">
+    <div class="row table-tools">
       {tools}
       {(rows.all > FILTER_FROM || state.filter !== "") && (
         <input
@@ -51,7 +51,7 @@ export function Tools({
       )}
       {moreTools}
       <ColumnMenu all={table.columns} shown={shown} onChange={(columns) => change({ columns })} />
-      <span class="table-count">
+      <span class="at-end">
         <span class="muted" role="status">
           {countText(rows)}
         </span>

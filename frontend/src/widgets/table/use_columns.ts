@@ -4,7 +4,7 @@ import { lang } from "../../i18n";
 import { type Row, rowAt } from "./columnar";
 import { columnFormat } from "./columns";
 import { naturalWidth, type ShownColumn } from "./layout";
-import type { DataTableProps } from "./props";
+import type { DataTableProps, SourcedTable } from "./props";
 import type { TableState } from "./state";
 
 /** Least width of text columns, px. */
@@ -35,7 +35,7 @@ export function comparedValues(
 }
 
 export function useColumns(
-  { table, baseNs, bar, cell, compared }: DataTableProps,
+  { table, baseNs, bar, cell, compared }: SourcedTable,
   sample: TableJson["data"],
   keys: readonly string[],
   widths: Readonly<Record<string, number>>,

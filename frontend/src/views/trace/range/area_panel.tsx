@@ -95,8 +95,6 @@ export function AreaPanel({ session }: { session: TraceSession }) {
       {table && !members && list === "slices" && (
         <DataTable
           table={table}
-          query={{}}
-          baseNs={session.base}
           hasTools={false}
           columns={COLUMNS[by]}
           compared={[["avg", "min", "p50", "p95", "max"]]}

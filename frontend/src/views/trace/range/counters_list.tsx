@@ -1,34 +1,25 @@
 /** Least, mean and largest value of each counter in the range. */
 
-import { useEffect, useState } from "preact/hooks";
 import type { CountersJson, TableJson } from "../../../api/types.gen";
-import { t } from "../../../i18n";
+import { t, textOf } from "../../../i18n";
+import { useRequest } from "../../../state/use_request";
 import { findTrack } from "../../../timeline/rows";
 import type { Area } from "../../../timeline/scene";
 import { DataTable, Empty, pageColumn, pageTable } from "../../../widgets";
-import { messageOf } from "../format";
 import type { TraceSession } from "../session";
 import { CsvLink, rowNames } from "../slice_list";
 
 export function CountersList({ session, area }: { session: TraceSession; area: Area }) {
-  const [table, setTable] = useState<TableJson | null>(null);
-  const [error, setError] = useState("");
-  useEffect(() => {
-    setTable(null);
-    setError("");
-    const abort = new AbortController();
-    session.api.counters(area, abort.signal).then(
-      (found) => setTable(tableOf(session, found)),
-      (reason) => !abort.signal.aborted && setError(messageOf(reason)),
-    );
-    return () => abort.abort();
-  }, [area, session.reading.value]);
-  if (!table) return <Empty text={error ? t("trace.area.failed", { message: error }) : t("state.loading")} />;
+  const ask = (signal: AbortSignal) => session.api.counters(area, signal);
+  const { value, error } = useRequest([area, session.reading.value], ask);
+  if (error) return <Empty text={t("trace.area.failed", { message: textOf(error, "message") })} />;
+  if (!value) return <Empty text={t("state.loading")} />;
+  const table = tableOf(session, value);
   if (table.rows === 0) return <Empty text={t("trace.area.counters.none")} />;
   return (
     <>
       <CsvLink table={table} name="counters" />
-      <DataTable table={table} query={{}} baseNs="0" hasTools={false} name={t("trace.area.counters")} />
+      <DataTable table={table} hasTools={false} name={t("trace.area.counters")} />
     </>
   );
 }
@@ -36,28 +27,17 @@ export function CountersList({ session, area }: { session: TraceSession; area: A
 /** Counters without a value in the range are left out. */
 function tableOf(session: TraceSession, found: CountersJson): TableJson {
   const series = found.series.filter((one) => one.min !== null);
-  const units = series.map((one) => findTrack(session.data.processes, one.track)?.thread.unit ?? "");
-  return pageTable(
-    "trace.range_counters",
-    [
-      pageColumn("row", "text", t("col.row")),
-      pageColumn("series", "text", t("col.series"), t("trace.area.series.tip")),
-      pageColumn("unit", "text", t("col.unit")),
-      pageColumn("min", "float", t("col.min")),
-      pageColumn("mean", "float", t("col.mean"), t("trace.area.mean.tip")),
-      pageColumn("max", "float", t("col.max")),
-    ],
-    {
-      row: rowNames(
-        session,
-        series.map((one) => one.track),
-      ),
-      series: series.map((one) => one.series),
-      unit: units,
-      min: series.map((one) => one.min),
-      mean: series.map((one) => one.mean),
-      max: series.map((one) => one.max),
-    },
-    series.length,
+  const rows = rowNames(
+    session,
+    series.map((one) => one.track),
   );
+  const unitOf = (track: number) => findTrack(session.data.processes, track)?.thread.unit ?? "";
+  return pageTable("trace.range_counters", series, [
+    [pageColumn("row", "text", t("col.row")), (_, at) => rows[at]],
+    [pageColumn("series", "text", t("col.series"), t("trace.area.series.tip")), (one) => one.series],
+    [pageColumn("unit", "text", t("col.unit")), ({ track }) => unitOf(track)],
+    [pageColumn("min", "float", t("col.min")), ({ min }) => min],
+    [pageColumn("mean", "float", t("col.mean"), t("trace.area.mean.tip")), ({ mean }) => mean],
+    [pageColumn("max", "float", t("col.max")), ({ max }) => max],
+  ]);
 }

@@ -1,12 +1,10 @@
 /** The slices behind a row of the statistics. */
 
-import { useEffect, useState } from "preact/hooks";
-import type { TableJson } from "../../../api/types.gen";
 import { integer } from "../../../base/format";
-import { t } from "../../../i18n";
+import { t, textOf } from "../../../i18n";
+import { useRequest } from "../../../state/use_request";
 import type { Area } from "../../../timeline/scene";
 import { Empty, TextButton } from "../../../widgets";
-import { messageOf } from "../format";
 import type { TraceSession } from "../session";
 import { rowNames, SliceList } from "../slice_list";
 import type { MembersOf } from "./area_rows";
@@ -15,17 +13,10 @@ const FIGURES = ["start", "dur", "self", "clipped"];
 const FIRST = { sort: "dur", desc: 1, limit: 200 };
 
 export function MembersList({ session, area, of }: { session: TraceSession; area: Area; of: MembersOf }) {
-  const [found, setFound] = useState<TableJson | string | null>(null);
   const stats = session.area.stats.value;
   const isOfOneRank = of.track !== null || of.lane !== null || (stats?.parts.length ?? 1) === 1;
-  useEffect(() => {
-    const abort = new AbortController();
-    setFound(null);
-    session.api.members(area, of, FIRST, abort.signal).then(setFound, (error) => {
-      if (!abort.signal.aborted) setFound(messageOf(error));
-    });
-    return () => abort.abort();
-  }, [area, of, stats]);
+  const ask = (signal: AbortSignal) => session.api.members(area, of, FIRST, signal);
+  const { value: found, error } = useRequest([area, of, stats], ask);
   const rank = of.lane === null || of.track !== null ? "" : session.lanes.rankOf(of.lane);
   const name = [of.name, rank, ...(of.track === null ? [] : rowNames(session, [of.track]))].filter(Boolean).join(" · ");
   const back = () => {
@@ -36,7 +27,7 @@ export function MembersList({ session, area, of }: { session: TraceSession; area
       <h3 class="trace-sub trace-list-title">
         <TextButton onClick={back}>‹ {t("trace.area.back")}</TextButton>
         {name}
-        {found && typeof found !== "string" && (
+        {found && (
           <span class="muted">
             {found.total < of.count
               ? t("trace.descent.some", { shown: integer(found.total), total: integer(of.count) })
@@ -50,9 +41,9 @@ export function MembersList({ session, area, of }: { session: TraceSession; area
           CSV ↓
         </a>
       </h3>
-      {found === null && <Empty text={t("state.loading")} />}
-      {typeof found === "string" && <Empty text={t("trace.area.failed", { message: found })} />}
-      {found && typeof found !== "string" && (
+      {error && <Empty text={t("trace.area.failed", { message: textOf(error, "message") })} />}
+      {!found && !error && <Empty text={t("state.loading")} />}
+      {found && (
         <SliceList
           session={session}
           name={name}

@@ -97,7 +97,7 @@ const LEGEND = ["computing", "overlapped", "waiting", "communication", "free"] a
 /** `other`: name of the run that is compared; "" without one. */
 function Legend({ other, period }: { other: string; period: Period }) {
   return (
-    <div class="rank-strips-legend muted small">
+    <div class="legend rank-strips-legend">
       {LEGEND.map((id) => (
         <span key={id}>
           <span class="swatch" style={{ background: partColor("budget", id) }} /> {partTitle("budget", id)}

@@ -1,9 +1,10 @@
 /** The call chain of the slice, and its flows as links. */
 
 import { useEffect, useState } from "preact/hooks";
-import type { ChainJson, ChainLinkJson, FlowJson, SliceDetailJson } from "../../../api/types.gen";
+import type { ChainLinkJson, FlowJson, SliceDetailJson } from "../../../api/types.gen";
 import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
+import { useRequest } from "../../../state/use_request";
 import { flowToken } from "../../../timeline/tokens";
 import { Pages, TextButton } from "../../../widgets";
 import { duration, exactDuration } from "../format";
@@ -17,7 +18,8 @@ interface Props {
 }
 
 export function ChainColumn({ session, selected, detail }: Props) {
-  const chain = useChain(session, detail);
+  // The chain is optional: without it the flows remain.
+  const { value: chain } = useRequest([detail], (signal) => session.api.chain(detail.id, signal));
   const [isWhole, setWhole] = useState(false);
   useEffect(() => setWhole(false), [detail.id]);
   const cause = causeOf(detail.id, selected.flows);
@@ -111,21 +113,6 @@ function Flow({ session, flow, id }: { session: TraceSession; flow: FlowJson; id
     </li>
   );
 }
-
-function useChain(session: TraceSession, detail: SliceDetailJson): ChainJson | null {
-  const [found, setFound] = useState<{ of: SliceDetailJson; chain: ChainJson } | null>(null);
-  useEffect(() => {
-    const abort = new AbortController();
-    session.api.chain(detail.id, abort.signal).then(
-      (chain) => setFound({ of: detail, chain }),
-      () => {}, // the chain is optional; the flows remain
-    );
-    return () => abort.abort();
-  }, [detail]);
-  return found?.of === detail ? found.chain : null;
-}
-
-/** The visible links of a chain: the frames nearest to the operator, then all links to the device. */
 
 /** Kinds of flow that lead to a device task, the nearest cause first. Backward links are not causes. */
 const CAUSES = ["HostToDevice", "async_task_queue", "async_mindspore", "async_npu"];

@@ -1,11 +1,11 @@
 /** The tasks of the selected collective on all ranks of its run. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { SliceDetailJson } from "../../../api/types.gen";
 import { integer } from "../../../base/format";
-import { t } from "../../../i18n";
+import { t, textOf } from "../../../i18n";
+import { useRequest } from "../../../state/use_request";
 import { Empty, TextButton } from "../../../widgets";
-import { messageOf } from "../format";
 import { useRanks } from "../ranks/use_ranks";
 import type { CollectiveRank, CollectiveTasks } from "../search/rank_hits";
 import type { TraceSession } from "../session";
@@ -20,9 +20,12 @@ interface Props {
 
 export function CollectiveList({ session, detail }: Props) {
   useRanks(session); // the offsets of all ranks
-  const found = useCollective(session, detail);
-  if (found === null) return <Empty text={t("state.loading")} />;
-  if (typeof found === "string") return <Empty text={t("trace.descent.failed", { message: found })} />;
+  // Again when a rank is loaded or moved.
+  const asked = [session.api.collectiveCsvUrl(detail.id), String([...session.lanes.loaded.value.keys()])];
+  const ask = (signal: AbortSignal) => session.api.collective(detail.id, signal);
+  const { value: found, error } = useRequest(asked, ask, [detail.id]);
+  if (error) return <Empty text={t("trace.descent.failed", { message: textOf(error, "message") })} />;
+  if (!found) return <Empty text={t("state.loading")} />;
   const { ranks, tasks } = found;
   const title = t("trace.collective.title");
   const ready = ranks.filter(({ state }) => state === "ready").length;
@@ -88,18 +91,4 @@ function OtherRanks({ session, found: { ranks, isMatched } }: { session: TraceSe
       )}
     </>
   );
-}
-
-/** The tasks, asked again when a rank is loaded or moved; null until they are loaded; a text if that fails. */
-function useCollective(session: TraceSession, detail: SliceDetailJson): CollectiveTasks | string | null {
-  const [found, setFound] = useState<{ of: number; answer: CollectiveTasks | string } | null>(null);
-  const { api } = session;
-  const asked = `${api.collectiveCsvUrl(detail.id)} ${[...session.lanes.loaded.value.keys()]}`;
-  useEffect(() => {
-    const abort = new AbortController();
-    const show = (answer: CollectiveTasks | string) => !abort.signal.aborted && setFound({ of: detail.id, answer });
-    api.collective(detail.id, abort.signal).then(show, (error) => show(messageOf(error)));
-    return () => abort.abort();
-  }, [asked]);
-  return found?.of === detail.id ? found.answer : null;
 }

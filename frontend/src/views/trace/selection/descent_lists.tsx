@@ -1,10 +1,10 @@
 /** What the selected slice led to: device tasks, nested slices. */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { DescentJson, SliceDetailJson, TableJson } from "../../../api/types.gen";
 import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
-import { duration, exactDuration, messageOf } from "../format";
+import { duration, exactDuration } from "../format";
 import type { TraceSession } from "../session";
 import { CsvLink, SliceList, SomeRows } from "../slice_list";
 import { CollectiveList } from "./collective_tasks";
@@ -85,19 +85,4 @@ function Sum({ session, descent }: Pick<Props, "session" | "descent">) {
 /** The loaded rows as a whole table: there is no route for further ones. */
 function loaded(table: TableJson): TableJson {
   return { ...table, total: table.rows };
-}
-
-/** What the slice led to; null until it is loaded; a text if that fails. */
-export function useDescent(session: TraceSession, detail: SliceDetailJson): DescentJson | string | null {
-  const [found, setFound] = useState<{ of: SliceDetailJson; answer: DescentJson | string } | null>(null);
-  useEffect(() => {
-    if (detail.derived) return;
-    let isGone = false;
-    const show = (answer: DescentJson | string) => !isGone && setFound({ of: detail, answer });
-    session.selection.descent(detail.id).then(show, (error) => show(messageOf(error)));
-    return () => {
-      isGone = true;
-    };
-  }, [detail]);
-  return found?.of === detail ? found.answer : null;
 }

@@ -36,7 +36,7 @@ export function Toolbar({ session, field, onHelp }: Props) {
     .filter(Boolean)
     .join(" · ");
   return (
-    <div class="trace-tools">
+    <div class="row trace-tools">
       <RanksMenu session={session} />
       <AlignMenu session={session} />
       <Popover label={<MenuLabel text={rows ? t("trace.rows.filtered", { text: rows }) : t("trace.rows")} />}>
@@ -56,7 +56,7 @@ export function Toolbar({ session, field, onHelp }: Props) {
       )}
       <span class="grow" />
       {session.busy.value && <span class="muted small">{t("trace.loading")}</span>}
-      <Button look="control plain muted trace-hint" tip={t("trace.keys.tip")} onClick={onHelp}>
+      <Button look="control plain muted trace-hint ellipsis" tip={t("trace.keys.tip")} onClick={onHelp}>
         {t("trace.keys")}
       </Button>
       <FileMenu session={session} />
