@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { VIEW_IDS } from "./api/types.gen";
+import { listen } from "./base/listen";
 import { useMedia } from "./base/use_media";
 import { t } from "./i18n";
 import { Boundary } from "./shell/boundary";
@@ -39,12 +40,7 @@ export function App() {
     const onKey = (event: KeyboardEvent) => event.key === "Escape" && !document.querySelector(".popover") && close();
     const onPointer = (event: PointerEvent) =>
       !(event.target as Element).closest(".side, .top, .popover, dialog") && close();
-    document.addEventListener("keydown", onKey);
-    document.addEventListener("pointerdown", onPointer);
-    return () => {
-      document.removeEventListener("keydown", onKey);
-      document.removeEventListener("pointerdown", onPointer);
-    };
+    return listen(document, { keydown: onKey, pointerdown: onPointer });
   }, [isOver]);
   useEffect(pinSelection, [catalog.value, run, worker, span]);
   useEffect(() => {
@@ -55,8 +51,7 @@ export function App() {
       if (event.key === "?") setHelpOpen(true);
       else if (id) openView(id);
     };
-    document.addEventListener("keydown", onKey);
-    return () => document.removeEventListener("keydown", onKey);
+    return listen(document, { keydown: onKey });
   }, []);
 
   const shape = hasSide ? (isNarrow ? "narrow open" : "") : "narrow";

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { listen } from "./listen";
 
 /** True if the media query matches. Keeps its value while TensorBoard hides the tab (by giving it no height). */
 export function useMedia(query: string): boolean {
@@ -9,8 +10,7 @@ export function useMedia(query: string): boolean {
       if (window.innerHeight > 0) setFits(media.matches);
     };
     read(); // the page may have changed since the first render
-    media.addEventListener("change", read);
-    return () => media.removeEventListener("change", read);
+    return listen(media, { change: read });
   }, [query]);
   return fits;
 }

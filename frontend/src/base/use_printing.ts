@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { listen } from "./listen";
 
 /** True while the page is printed, when scrolled content must be shown in full. */
 export function usePrinting(): boolean {
@@ -6,17 +7,14 @@ export function usePrinting(): boolean {
   useEffect(() => {
     const media = window.matchMedia("print");
     const follow = () => setPrinting(media.matches);
-    const begin = () => setPrinting(true);
-    const end = () => setPrinting(false);
     follow();
-    media.addEventListener("change", follow);
-    // These events arrive before the layout for printing, early enough to render the rows.
-    window.addEventListener("beforeprint", begin);
-    window.addEventListener("afterprint", end);
+    const stops = [
+      listen(media, { change: follow }),
+      // These events arrive before the layout for printing, early enough to render the rows.
+      listen(window, { beforeprint: () => setPrinting(true), afterprint: () => setPrinting(false) }),
+    ];
     return () => {
-      media.removeEventListener("change", follow);
-      window.removeEventListener("beforeprint", begin);
-      window.removeEventListener("afterprint", end);
+      for (const stop of stops) stop();
     };
   }, []);
   return isPrinting;

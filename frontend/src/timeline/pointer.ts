@@ -1,6 +1,6 @@
 /** Mouse, pen and wheel. */
 
-import { toggled } from "./arrangement";
+import { toggled } from "../base/toggled";
 import type { TimelineEvents } from "./data";
 import { tracksBetween, type Under } from "./hit";
 import { PIN_WIDTH } from "./paint/gutter";
@@ -55,7 +55,7 @@ export class Pointer {
   private readonly scene: Scene;
   private readonly events: TimelineEvents;
   private drag: Drag | null = null;
-  private readonly undo: (() => void)[] = [];
+  private readonly end = new AbortController();
 
   constructor(private readonly engine: PointerEngine) {
     this.surface = engine.surface;
@@ -77,7 +77,7 @@ export class Pointer {
   }
 
   stop(): void {
-    for (const step of this.undo) step();
+    this.end.abort();
   }
 
   private on<K extends keyof HTMLElementEventMap>(
@@ -85,9 +85,7 @@ export class Pointer {
     type: K,
     handler: (event: HTMLElementEventMap[K]) => void,
   ): void {
-    const listener = handler.bind(this) as EventListener;
-    element.addEventListener(type, listener, { passive: false });
-    this.undo.push(() => element.removeEventListener(type, listener));
+    element.addEventListener(type, handler.bind(this), { passive: false, signal: this.end.signal });
   }
 
   private timeOf(x: number): number {

@@ -9,13 +9,13 @@ import { Help } from "./tooltip";
 /** Title of the enclosing card; its table uses it as name for screen readers. */
 export const CardTitle = createContext("");
 
-interface Props {
+export interface CardProps {
   /** What is shown. */
-  title?: string;
+  title?: string | undefined;
   /** Muted text next to the title. */
   subtitle?: ComponentChildren;
   /** Explains the figures; shown by the "?" next to the title. */
-  help?: string;
+  help?: string | undefined;
   /** Controls at the right end of the title line. */
   actions?: ComponentChildren;
   /** Makes the card a chart that can be saved. */
@@ -26,7 +26,7 @@ interface Props {
 }
 
 /** A framed part of a view. */
-export function Card({ title, subtitle, help, actions, chart, class: more = "", children }: Props) {
+export function Card({ title, subtitle, help, actions, chart, class: more = "", children }: CardProps) {
   const hasHead = title !== undefined || subtitle !== undefined || actions !== undefined || chart !== undefined;
   return (
     <section class={`card ${more}`}>

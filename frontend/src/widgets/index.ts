@@ -24,7 +24,7 @@ export {
   Pace,
   ProgressBar,
 } from "./progress";
-export { RangeChip, WITHIN } from "./range_chip";
+export { WITHIN } from "./range_chip";
 export { RowFacts } from "./row_facts";
 export { RowList } from "./row_list";
 export { RunProgress } from "./run_progress";
@@ -38,5 +38,6 @@ export { pageColumn, pageTable } from "./table/columns";
 export { DataTable, type DataTableProps } from "./table/data_table";
 export type { Filter } from "./table/no_rows";
 export { ViewSource } from "./table/props";
+export { TableCard } from "./table/table_card";
 export { Help } from "./tooltip";
 export { Reading, ViewFrame } from "./view_frame";

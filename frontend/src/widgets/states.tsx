@@ -16,8 +16,9 @@ export function Empty({ text, children }: { text?: string; children?: ComponentC
   );
 }
 
-/** Missing data of a capture, the consequence, and the option that records them. */
-export function MissingList({ missing }: { missing: readonly MissingJson[] }) {
+/** Missing data of a capture, the consequence, and the option that records them; `none`: text without any. */
+export function MissingList({ missing, none }: { missing: readonly MissingJson[]; none?: string }) {
+  if (none !== undefined && missing.length === 0) return <Empty text={none} />;
   return (
     <ul class="missing-list">
       {missing.map((item) => (

@@ -1,4 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { listen } from "../base/listen";
 import { t } from "../i18n";
 import { Button } from "./button";
 import { openGlossary } from "./glossary";
@@ -48,19 +49,13 @@ export function TooltipLayer() {
       isByKey = true;
       if (event.key === "Escape") hide();
     };
-    document.addEventListener("pointerover", show);
-    document.addEventListener("focusin", show);
-    document.addEventListener("pointerdown", onDown);
-    document.addEventListener("input", hide);
-    document.addEventListener("scroll", hideMoved, true);
-    document.addEventListener("keydown", onKey, true); // before the handler that moves the focus
+    const stops = [
+      listen(document, { pointerover: show, focusin: show, pointerdown: onDown, input: hide }),
+      // Capture: scrolling does not bubble, and keys come before the handler that moves the focus.
+      listen(document, { scroll: hideMoved, keydown: onKey }, { capture: true }),
+    ];
     return () => {
-      document.removeEventListener("pointerover", show);
-      document.removeEventListener("focusin", show);
-      document.removeEventListener("pointerdown", onDown);
-      document.removeEventListener("input", hide);
-      document.removeEventListener("scroll", hideMoved, true);
-      document.removeEventListener("keydown", onKey, true);
+      for (const stop of stops) stop();
     };
   }, []);
 

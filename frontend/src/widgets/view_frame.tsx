@@ -9,6 +9,7 @@ import type { ViewState } from "../state/use_view";
 import { Button } from "./button";
 import { ProblemList } from "./problem_list";
 import { JobList } from "./progress";
+import { RangeChip } from "./range_chip";
 import { ErrorPanel, MissingList, ProblemBanner } from "./states";
 import { ViewSource } from "./table/props";
 
@@ -22,6 +23,8 @@ interface Props<T> {
   children: (data: T, answer: ViewJson) => ComponentChildren;
   /** "plain": without the banner of problems (for a view that fills the page). */
   problems?: "banner" | "plain";
+  /** What the view shows of a chosen time range; above it, the range. */
+  ofRange?: string;
 }
 
 /**
@@ -32,9 +35,12 @@ export function ViewFrame<T>(props: Props<T>) {
   const { answer, error } = props.view;
   const state = error ? "error" : (answer?.state ?? "loading");
   return (
-    <div class="view-frame" data-state={state} aria-busy={state === "loading" || state === "reading"}>
-      <Content {...props} />
-    </div>
+    <>
+      {props.ofRange && <RangeChip view={props.view} about={props.ofRange} />}
+      <div class="view-frame" data-state={state} aria-busy={state === "loading" || state === "reading"}>
+        <Content {...props} />
+      </div>
+    </>
   );
 }
 

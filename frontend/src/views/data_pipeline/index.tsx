@@ -2,7 +2,7 @@ import type { DataPipelineJson, ViewJson } from "../../api/types.gen";
 import { addStyle } from "../../base/style";
 import { t, viewTitle } from "../../i18n";
 import { useView } from "../../state/use_view";
-import { Card, DataTable, Empty, MissingList, ViewFrame } from "../../widgets";
+import { Card, MissingList, TableCard, ViewFrame } from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
 import css from "./data_pipeline.css?inline";
 import { Graph } from "./graph";
@@ -31,23 +31,11 @@ function Parts({ data, answer }: { data: DataPipelineJson; answer: ViewJson }) {
       )}
       {data.loader && <LoaderCard loader={data.loader} />}
       {batches && <BatchesCard table={batches} />}
-      {dataset && (
-        <Card title={t("data.dataset")}>
-          <DataTable table={dataset} />
-        </Card>
-      )}
-      {preprocess && (
-        <Card title={t("data.preprocess")}>
-          <DataTable table={preprocess} />
-        </Card>
-      )}
+      <TableCard title={t("data.dataset")} table={dataset} />
+      <TableCard title={t("data.preprocess")} table={preprocess} />
       {!hasPipeline && !data.loader && (
         <Card title={answer.missing.length > 0 ? viewTitle("data_pipeline") : t("data.loader")}>
-          {answer.missing.length > 0 ? (
-            <MissingList missing={answer.missing} />
-          ) : (
-            <Empty text={t("data.loader.none")} />
-          )}
+          <MissingList missing={answer.missing} none={t("data.loader.none")} />
         </Card>
       )}
     </div>

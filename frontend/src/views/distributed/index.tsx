@@ -15,7 +15,6 @@ import {
   DiagnosisCard,
   Empty,
   MissingList,
-  RangeChip,
   type Row,
   RunProgress,
   Segments,
@@ -47,12 +46,9 @@ function DistributedView({ selection }: ViewProps) {
   });
   useAccepted(view, WITHIN);
   return (
-    <>
-      <RangeChip view={view} about={t("range.distributed")} />
-      <ViewFrame view={view}>
-        {(data, answer) => <Distributed data={data} answer={answer} run={selection.run} />}
-      </ViewFrame>
-    </>
+    <ViewFrame view={view} ofRange={t("range.distributed")}>
+      {(data, answer) => <Distributed data={data} answer={answer} run={selection.run} />}
+    </ViewFrame>
   );
 }
 

@@ -1,6 +1,6 @@
 import { t } from "../../i18n";
 import { useTable } from "../../state/use_request";
-import { Card, DataTable, type DataTableProps, type Where } from "../../widgets";
+import { type DataTableProps, TableCard, type Where } from "../../widgets";
 import { type RankLine, rankName } from "./ranks";
 
 /** Tables of one rank as in its files, and their columns. */
@@ -60,8 +60,10 @@ function RecordedTable({ name, run, line, where, cell }: Props & { name: keyof t
   if (!table || table.total === 0) return null;
   const columns = TABLES[name].filter((key) => table.data[key]?.some((value) => value !== null));
   return (
-    <Card title={`${t(`distributed.${name}`)} · ${rankName(line)}`} help={t(`distributed.${name}.help`)}>
-      <DataTable table={table} query={query} where={where} columns={columns} cell={cell} />
-    </Card>
+    <TableCard
+      title={`${t(`distributed.${name}`)} · ${rankName(line)}`}
+      help={t(`distributed.${name}.help`)}
+      {...{ table, query, where, columns, cell }}
+    />
   );
 }

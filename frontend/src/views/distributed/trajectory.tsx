@@ -3,7 +3,7 @@ import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { type BarPart, Card, DataTable, Legend, Pages, Segments, Select, StackedBar, type Where } from "../../widgets";
+import { type BarPart, Card, Legend, Pages, Segments, Select, StackedBar, TableCard, type Where } from "../../widgets";
 import { filterRows } from "../../widgets/table/columnar";
 import { BarList } from "./bar_list";
 import {
@@ -62,21 +62,20 @@ export function Trajectory({ cluster, table }: Props) {
       >
         <Bars rows={rows} />
       </Card>
-      <Card title={t("trajectory.table")}>
-        <DataTable
-          table={shown}
-          where={where}
-          filters={
-            stage === null
-              ? []
-              : [{ label: `${t("trajectory.stage")}: ${stage}`, clear: () => setParams({ "d.stage": null }) }]
-          }
-          columns={["rank", "stage", "count", ...PARTS, ...PARALLEL, ...ONCE].filter((key) =>
-            shown.data[key]?.some((value) => value !== null),
-          )}
-          compared={[[...PARTS, ...PARALLEL]]}
-        />
-      </Card>
+      <TableCard
+        title={t("trajectory.table")}
+        table={shown}
+        where={where}
+        filters={
+          stage === null
+            ? []
+            : [{ label: `${t("trajectory.stage")}: ${stage}`, clear: () => setParams({ "d.stage": null }) }]
+        }
+        columns={["rank", "stage", "count", ...PARTS, ...PARALLEL, ...ONCE].filter((key) =>
+          shown.data[key]?.some((value) => value !== null),
+        )}
+        compared={[[...PARTS, ...PARALLEL]]}
+      />
     </>
   );
 }

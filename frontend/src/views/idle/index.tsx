@@ -7,7 +7,6 @@ import { useAccepted, useView } from "../../state/use_view";
 import {
   type BarPart,
   Card,
-  DataTable,
   Empty,
   Facts,
   formatPick,
@@ -18,6 +17,7 @@ import {
   type Row,
   Select,
   StackedBar,
+  TableCard,
   ViewFrame,
 } from "../../widgets";
 import { partColor, partTitle } from "../../widgets/parts";
@@ -137,39 +137,32 @@ function Tables({ answer }: { answer: ViewJson }) {
   };
   return (
     <>
-      {causes && (
-        <Card title={t("idle.by_cause")}>
-          <DataTable
-            table={causes}
-            cell={cell}
-            bar={{ column: "share", color }}
-            hasTools={false}
-            onOpen={(row) => pickCause(row.get("cause") as string)}
-          />
-        </Card>
-      )}
-      {places && (
-        <Card title={t("idle.by_place")} help={t("idle.by_place.help")}>
-          <DataTable
-            {...common}
-            table={places}
-            where={pickWhere(places, pick)}
-            compared={[["time_ns", "longest_ns"]]}
-            bar={{ column: "share", color }}
-          />
-        </Card>
-      )}
-      {intervals && (
-        <Card title={t("idle.intervals")} help={t("idle.intervals.help")}>
-          <DataTable
-            {...common}
-            table={intervals}
-            where={pickWhere(intervals, pick)}
-            bar={{ column: "dur_ns", color }}
-            onOpen={openInterval}
-          />
-        </Card>
-      )}
+      <TableCard
+        title={t("idle.by_cause")}
+        table={causes}
+        cell={cell}
+        bar={{ column: "share", color }}
+        hasTools={false}
+        onOpen={(row) => pickCause(row.get("cause") as string)}
+      />
+      <TableCard
+        {...common}
+        title={t("idle.by_place")}
+        help={t("idle.by_place.help")}
+        table={places}
+        where={places ? pickWhere(places, pick) : []}
+        compared={[["time_ns", "longest_ns"]]}
+        bar={{ column: "share", color }}
+      />
+      <TableCard
+        {...common}
+        title={t("idle.intervals")}
+        help={t("idle.intervals.help")}
+        table={intervals}
+        where={intervals ? pickWhere(intervals, pick) : []}
+        bar={{ column: "dur_ns", color }}
+        onOpen={openInterval}
+      />
     </>
   );
 }

@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import * as format from "../../base/format";
 import { saveCsv, savePng } from "../../base/save";
+import { toggled } from "../../base/toggled";
 import { t } from "../../i18n";
 import { Button, Card, Empty } from "../../widgets";
 import { type Marker, StepChart } from "./chart";
@@ -30,11 +31,6 @@ export function Curves({ title, file, tools, series, whole, range, markers, onRa
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const box = useRef<HTMLDivElement>(null);
   const visible = series.filter((one) => !hidden.has(one.id));
-  const toggle = (id: string) => {
-    const next = new Set(hidden);
-    if (!next.delete(id)) next.add(id);
-    setHidden(next);
-  };
   return (
     <Card>
       <div class="row" style={{ marginBottom: "8px" }}>
@@ -67,7 +63,7 @@ export function Curves({ title, file, tools, series, whole, range, markers, onRa
             look=""
             tip={t("memory.legend.tip")}
             pressed={!hidden.has(one.id)}
-            onClick={() => toggle(one.id)}
+            onClick={() => setHidden(toggled(hidden, one.id))}
           >
             <i class="swatch" style={{ background: one.color }} />
             {one.label} <b>{format.bytes(largestOf(one))}</b>

@@ -12,7 +12,6 @@ import {
   MissingList,
   pageColumn,
   pageTable,
-  RangeChip,
   Segments,
   Select,
   ViewFrame,
@@ -40,12 +39,9 @@ function MemoryView({ selection }: ViewProps) {
   const view = useView<MemoryJson>("memory", query);
   useAccepted(view, WITHIN, "m.device");
   return (
-    <>
-      <RangeChip view={view} about={t("range.memory")} />
-      <ViewFrame view={view}>
-        {(data, answer) => <Memory data={data} answer={answer} span={selection.span} />}
-      </ViewFrame>
-    </>
+    <ViewFrame view={view} ofRange={t("range.memory")}>
+      {(data, answer) => <Memory data={data} answer={answer} span={selection.span} />}
+    </ViewFrame>
   );
 }
 

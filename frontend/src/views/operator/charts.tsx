@@ -52,7 +52,6 @@ export function OperatorCharts({ data, table }: { data: OperatorJson; table: Tab
               parts={parts}
               unlisted={unlisted}
               none={metric.startsWith("device") ? t("operator.none.device") : undefined}
-              kind="duration"
               most={top}
               under={t("operator.calls", { count: format.integer(calls) })}
               selected={pick?.column === "name" ? pick.value : null}

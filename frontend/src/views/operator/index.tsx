@@ -11,7 +11,6 @@ import {
   parsePick,
   pickFilters,
   pickWhere,
-  RangeChip,
   type Row,
   Segments,
   ViewFrame,
@@ -45,24 +44,21 @@ function OperatorView({ selection }: ViewProps) {
   const view = useView<OperatorJson>("operator", { span: selection.span, within: param(WITHIN) });
   useAccepted(view, WITHIN);
   return (
-    <>
-      <RangeChip view={view} about={t("range.operators")} />
-      <ViewFrame view={view}>
-        {(data, { tables }) => {
-          const groups = GROUPS.filter((id) => tables[id] !== undefined);
-          const group = groups.find((id) => id === param("operator.tab")) ?? groups[0] ?? "by_name";
-          const table = tables[group];
-          const choice = <GroupChoice groups={groups} group={group} />;
-          if (table && group === "api_statistic") return <ApiTable table={table} choice={choice} />;
-          return (
-            <div class="grid">
-              {tables.by_name && <OperatorCharts data={data} table={tables.by_name} />}
-              {table && <OperatorTable key={group} group={group} table={table} data={data} choice={choice} />}
-            </div>
-          );
-        }}
-      </ViewFrame>
-    </>
+    <ViewFrame view={view} ofRange={t("range.operators")}>
+      {(data, { tables }) => {
+        const groups = GROUPS.filter((id) => tables[id] !== undefined);
+        const group = groups.find((id) => id === param("operator.tab")) ?? groups[0] ?? "by_name";
+        const table = tables[group];
+        const choice = <GroupChoice groups={groups} group={group} />;
+        if (table && group === "api_statistic") return <ApiTable table={table} choice={choice} />;
+        return (
+          <div class="grid">
+            {tables.by_name && <OperatorCharts data={data} table={tables.by_name} />}
+            {table && <OperatorTable key={group} group={group} table={table} data={data} choice={choice} />}
+          </div>
+        );
+      }}
+    </ViewFrame>
   );
 }
 

@@ -2,40 +2,37 @@ import type { TableJson } from "../../api/types.gen";
 import { coreColor } from "../../base/color";
 import { t } from "../../i18n";
 import { openView } from "../../state/selection";
-import { Card, DataTable, type Row, TextButton } from "../../widgets";
+import { type Row, TableCard, TextButton } from "../../widgets";
 import { formatState, parseState } from "../../widgets/table/state";
 
 /** The kernels with the most device time; a click shows that type in the Kernel view. */
 export function TopKernels({ table, rank }: { table: TableJson; rank: string }) {
   return (
-    <Card
+    <TableCard
       title={t("overview.kernels")}
       subtitle={withRank(t("overview.kernels.sub"), rank)}
       actions={<OpenLink view="kernel" />}
-    >
-      <DataTable
-        table={table}
-        hasTools={false}
-        columns={[
-          hasTypes(table) ? "type" : "name",
-          ...(hasValues(table, "core") ? ["core"] : []), // level 0 records none
-          "calls",
-          "total_ns",
-          "share",
-          "ratio",
-          "avg_ns",
-          "min_ns",
-          "max_ns",
-        ]}
-        compared={[["avg_ns", "min_ns", "max_ns"]]}
-        bar={{ column: table.columns.some((column) => column.key === "share") ? "share" : "ratio", color: coreOf }}
-        onOpen={(row) =>
-          hasTypes(table)
-            ? openFiltered("kernel", "kernel.types", row.get("type"), "types")
-            : openFiltered("kernel", "kernel.statistic", row.get("name"))
-        }
-      />
-    </Card>
+      table={table}
+      hasTools={false}
+      columns={[
+        hasTypes(table) ? "type" : "name",
+        ...(hasValues(table, "core") ? ["core"] : []), // level 0 records none
+        "calls",
+        "total_ns",
+        "share",
+        "ratio",
+        "avg_ns",
+        "min_ns",
+        "max_ns",
+      ]}
+      compared={[["avg_ns", "min_ns", "max_ns"]]}
+      bar={{ column: table.columns.some((column) => column.key === "share") ? "share" : "ratio", color: coreOf }}
+      onOpen={(row) =>
+        hasTypes(table)
+          ? openFiltered("kernel", "kernel.types", row.get("type"), "types")
+          : openFiltered("kernel", "kernel.statistic", row.get("name"))
+      }
+    />
   );
 }
 
@@ -58,16 +55,17 @@ export function TopOperators({ table, rank }: { table: TableJson; rank: string }
   const isDevice = table.sort !== "host_self_ns"; // else nothing ran on a device
   const subtitle = withRank(t(isDevice ? "overview.operators.sub" : "overview.operators.sub.host"), rank);
   return (
-    <Card title={t("overview.operators")} subtitle={subtitle} actions={<OpenLink view="operator" />}>
-      <DataTable
-        table={table}
-        hasTools={false}
-        columns={["name", "calls", ...(isDevice ? DEVICE_TIMES : []), ...HOST_TIMES]}
-        compared={[DEVICE_TIMES, HOST_TIMES]}
-        bar={{ column: table.sort || "device_self_ns", isApart: (row) => row.get("communication") === 1 }}
-        onOpen={(row) => openFiltered("operator", "operator.by_name", row.get("name"))}
-      />
-    </Card>
+    <TableCard
+      title={t("overview.operators")}
+      subtitle={subtitle}
+      actions={<OpenLink view="operator" />}
+      table={table}
+      hasTools={false}
+      columns={["name", "calls", ...(isDevice ? DEVICE_TIMES : []), ...HOST_TIMES]}
+      compared={[DEVICE_TIMES, HOST_TIMES]}
+      bar={{ column: table.sort || "device_self_ns", isApart: (row) => row.get("communication") === 1 }}
+      onOpen={(row) => openFiltered("operator", "operator.by_name", row.get("name"))}
+    />
   );
 }
 

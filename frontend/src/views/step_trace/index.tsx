@@ -5,7 +5,18 @@ import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { useAccepted, useView } from "../../state/use_view";
-import { type BarPart, Card, DataTable, Empty, Legend, type Row, Select, StackedBar, ViewFrame } from "../../widgets";
+import {
+  type BarPart,
+  Card,
+  DataTable,
+  Empty,
+  Legend,
+  type Row,
+  Select,
+  StackedBar,
+  TableCard,
+  ViewFrame,
+} from "../../widgets";
 import { partTitle, phaseName } from "../../widgets/parts";
 import type { ViewModule, ViewProps } from "../view";
 import { isOtherAverage, lanesOf, PARTS, partsInOrder, restOf } from "./parts";
@@ -55,15 +66,13 @@ function Parts({ data, tables }: Props) {
               onChoose={(index) => choose(data.steps[index]?.step ?? null)}
             />
           ))}
-      {tables.steps && (
-        <Card title={t("steps.table")} subtitle={t("steps.source", { source: data.source })}>
-          <DataTable
-            table={tables.steps}
-            compared={[["total_ns", ...PARTS.map(({ key }) => key), "reduce_ns"]]}
-            bar={{ column: "total_ns" }}
-          />
-        </Card>
-      )}
+      <TableCard
+        title={t("steps.table")}
+        subtitle={t("steps.source", { source: data.source })}
+        table={tables.steps}
+        compared={[["total_ns", ...PARTS.map(({ key }) => key), "reduce_ns"]]}
+        bar={{ column: "total_ns" }}
+      />
     </div>
   );
 }
@@ -91,11 +100,12 @@ function Iterations({ data, tables: { groups, steps } }: Props) {
           onChoose={(index) => choose(data.steps[index]?.step ?? null)}
         />
       )}
-      {steps && (
-        <Card title={t("steps.table.iteration")} subtitle={t("steps.source", { source: data.source })}>
-          <DataTable table={steps} {...shared} />
-        </Card>
-      )}
+      <TableCard
+        title={t("steps.table.iteration")}
+        subtitle={t("steps.source", { source: data.source })}
+        table={steps}
+        {...shared}
+      />
     </div>
   );
 }

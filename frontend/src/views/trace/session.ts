@@ -3,6 +3,7 @@
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { TraceJson } from "../../api/types.gen";
 import { Latest } from "../../base/async";
+import { toggled } from "../../base/toggled";
 import { t } from "../../i18n";
 import { places } from "../../state/catalog";
 import { params, setParams } from "../../state/params";
@@ -311,8 +312,7 @@ export class TraceSession implements TimelinePort {
 
   /** Shows or hides all arrows of a kind of flow. */
   toggleArrows(kind: string): void {
-    const shown = new Set(this.arrows.peek());
-    if (!shown.delete(kind)) shown.add(kind);
+    const shown = toggled(this.arrows.peek(), kind);
     this.arrows.value = shown;
     this.engine?.update({ arrows: this.arrowKinds(this.data) });
     this.save({ [KEYS.arrows]: [...shown].join(",") });

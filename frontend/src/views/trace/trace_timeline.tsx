@@ -3,14 +3,14 @@
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ProgressJson, TraceJson, ViewJson } from "../../api/types.gen";
-import { bytes, integer, shareOf } from "../../base/format";
+import { bytes, duration, integer, shareOf } from "../../base/format";
 import { lang, t } from "../../i18n";
 import { param, params, parentDocument, setParams } from "../../state/params";
 import { freshJobs } from "../../state/progress";
 import { theme } from "../../state/theme";
 import type { HoverBar } from "../../timeline/scene";
 import { ControlError, JobControl, Pace, ProblemBanner, ProgressBar, TextButton } from "../../widgets";
-import { duration } from "./format";
+
 import { KeysHelp, listenKeys } from "./help/keyboard";
 import { KEYS, parseLink, parseMoment } from "./link/link";
 import { foreignNote, outdatedNote } from "./link/link_notice";

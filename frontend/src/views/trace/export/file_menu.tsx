@@ -1,6 +1,6 @@
 /** The trace, its visible part and its picture as files; the part in Perfetto; marks from a file. */
 
-import { integer } from "../../../base/format";
+import { duration, integer } from "../../../base/format";
 import { saveCanvas } from "../../../base/save";
 import { t } from "../../../i18n";
 import { catalog, places, workerName } from "../../../state/catalog";
@@ -9,7 +9,7 @@ import type { Range } from "../../../timeline/scene";
 import { Button, Popover } from "../../../widgets";
 import { ShellCommand, shellWord } from "../../../widgets/shell_command";
 import { downloadUrl } from "../api";
-import { duration, messageOf } from "../format";
+import { messageOf } from "../format";
 import type { TraceSession } from "../session";
 import { MenuLabel } from "../slice_list";
 import { openInPerfetto, PerfettoError } from "./perfetto";

@@ -1,5 +1,6 @@
 /** Keys of the timeline (table in timeline/keys.ts) and what they do. */
 
+import { listen } from "../../../base/listen";
 import { type Key, t } from "../../../i18n";
 import { type Action, actionOf, helpRows, isHeld, takesText } from "../../../timeline/keys";
 import { Dialog } from "../../../widgets";
@@ -37,14 +38,7 @@ export function listenKeys(session: TraceSession, targets: KeyTargets): () => vo
   };
   const release = () => session.engine?.releaseAll();
   // Capture phase: the page also uses "/" and "?".
-  window.addEventListener("keydown", down, true);
-  window.addEventListener("keyup", up, true);
-  window.addEventListener("blur", release);
-  return () => {
-    window.removeEventListener("keydown", down, true);
-    window.removeEventListener("keyup", up, true);
-    window.removeEventListener("blur", release);
-  };
+  return listen(window, { keydown: down, keyup: up, blur: release }, { capture: true });
 }
 
 function press({ code, key, shiftKey }: KeyboardEvent) {

@@ -1,10 +1,11 @@
 /** The marks: named, in order, with the time from one to the next. */
 
+import { duration, exactDuration } from "../../../base/format";
 import { t } from "../../../i18n";
 import type { Mark } from "../../../timeline/scene";
 import { MARK_COLOURS, type MarkColour, markToken } from "../../../timeline/tokens";
 import { Pages, TextButton } from "../../../widgets";
-import { duration, exactDuration } from "../format";
+
 import type { TraceSession } from "../session";
 
 export function MarksPanel({ session }: { session: TraceSession }) {

@@ -2,13 +2,13 @@
 
 import { useMemo } from "preact/hooks";
 import type { TableJson, ViewId } from "../../../api/types.gen";
-import { absoluteNs, integer } from "../../../base/format";
+import { absoluteNs, duration, exactDuration, integer } from "../../../base/format";
 import { lang, t, viewTitle } from "../../../i18n";
 import { openView } from "../../../state/selection";
 import type { Area } from "../../../timeline/scene";
 import { DataTable, Empty, Help, Segments, TextButton, WITHIN } from "../../../widgets";
 import type { Grouping } from "../api";
-import { duration, exactDuration } from "../format";
+
 import { zoomToArea } from "../help/keyboard";
 import type { TraceSession } from "../session";
 import { rowColumns, rowNames } from "../slice_list";

@@ -1,11 +1,12 @@
 /** Chooses how the strips are aligned with the rows of the open rank. */
 
 import type { CollectiveEndJson, SliceDetailJson, TraceCollectiveJson, TraceRanksJson } from "../../../api/types.gen";
+import { duration } from "../../../base/format";
 import { t, tOf } from "../../../i18n";
 import { originOf } from "../../../timeline/decode";
 import { laneOfSlice } from "../../../timeline/lanes";
 import { Pages, Popover, TextButton } from "../../../widgets";
-import { duration } from "../format";
+
 import type { SlicePair } from "../selection/selection";
 import type { TraceSession } from "../session";
 import { MenuLabel } from "../slice_list";

@@ -1,5 +1,6 @@
 /** Chooses the ranks that are shown as strips. */
 
+import { toggled } from "../../../base/toggled";
 import { t } from "../../../i18n";
 import { Button, Pages, Popover, Select, TextButton } from "../../../widgets";
 import type { TraceSession } from "../session";
@@ -24,11 +25,6 @@ function Choice({ session }: { session: TraceSession }) {
   useRanks(session);
   const data = ranks.data.value;
   const shown = new Set(ranks.shown.value.map(({ span }) => span));
-  const toggle = (span: string) => {
-    const next = new Set(shown);
-    if (!next.delete(span)) next.add(span);
-    ranks.show(next);
-  };
   return (
     <div class="trace-menu">
       <p class="muted small">{t("trace.ranks.about")}</p>
@@ -51,7 +47,7 @@ function Choice({ session }: { session: TraceSession }) {
         {(some) =>
           some.map(({ span, name }) => (
             <label key={span} class="option">
-              <input type="checkbox" checked={shown.has(span)} onChange={() => toggle(span)} />
+              <input type="checkbox" checked={shown.has(span)} onChange={() => ranks.show(toggled(shown, span))} />
               <span class="ellipsis">{ranks.isOther(span) ? t("trace.versus.rank", { name }) : name}</span>
             </label>
           ))

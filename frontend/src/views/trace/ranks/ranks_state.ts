@@ -2,12 +2,13 @@
 
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import type { RunJson, TraceRankJson, TraceRanksJson } from "../../../api/types.gen";
+import { duration } from "../../../base/format";
 import { type Period, t, tOf } from "../../../i18n";
 import { catalog, places } from "../../../state/catalog";
 import { param, setParams } from "../../../state/params";
 import { originOf } from "../../../timeline/decode";
 import type { Range } from "../../../timeline/scene";
-import { duration } from "../format";
+
 import { KEYS } from "../link/link";
 import {
   type Alignment,

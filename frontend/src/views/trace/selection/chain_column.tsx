@@ -2,12 +2,12 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { ChainLinkJson, FlowJson, SliceDetailJson } from "../../../api/types.gen";
-import { integer } from "../../../base/format";
+import { duration, exactDuration, integer } from "../../../base/format";
 import { t } from "../../../i18n";
 import { useRequest } from "../../../state/use_request";
 import { flowToken } from "../../../timeline/tokens";
 import { Pages, TextButton } from "../../../widgets";
-import { duration, exactDuration } from "../format";
+
 import type { TraceSession } from "../session";
 import type { Selected } from "./selection";
 

@@ -2,9 +2,9 @@
 
 import { useMemo } from "preact/hooks";
 import type { DescentJson, SliceDetailJson, TableJson } from "../../../api/types.gen";
-import { integer } from "../../../base/format";
+import { duration, exactDuration, integer } from "../../../base/format";
 import { t } from "../../../i18n";
-import { duration, exactDuration } from "../format";
+
 import type { TraceSession } from "../session";
 import { CsvLink, SliceList, SomeRows } from "../slice_list";
 import { CollectiveList } from "./collective_tasks";

@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 import type { DescentJson, FlowJson, SliceDetailJson, SliceJson } from "../../../api/types.gen";
 import { Latest } from "../../../base/async";
 import { AnswerCache } from "../../../base/lru";
+import { toggled } from "../../../base/toggled";
 import { t } from "../../../i18n";
 import { FRAME } from "../../../timeline/display";
 import { isDerivedSlice, laneOfSlice } from "../../../timeline/lanes";
@@ -190,9 +191,7 @@ export class Selection {
   // Flows
 
   toggleFlows(kind: string): void {
-    const hidden = new Set(this.hiddenFlows.peek());
-    if (!hidden.delete(kind)) hidden.add(kind);
-    this.hiddenFlows.value = hidden;
+    this.hiddenFlows.value = toggled(this.hiddenFlows.peek(), kind);
     this.updateFlows();
   }
 

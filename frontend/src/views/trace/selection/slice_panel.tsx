@@ -3,14 +3,14 @@
 import { useEffect, useState } from "preact/hooks";
 import type { DerivedFactsJson, DescentJson, KernelFactsJson, SliceDetailJson, ViewId } from "../../../api/types.gen";
 import { copyText } from "../../../base/clipboard";
-import { dateAndTime, integer, type Maybe } from "../../../base/format";
+import { dateAndTime, duration, exactDuration, integer, type Maybe } from "../../../base/format";
 import { lang, t, textOf, viewTitle } from "../../../i18n";
 import { sayMessage } from "../../../i18n/messages";
 import { openView } from "../../../state/selection";
 import { useRequest } from "../../../state/use_request";
 import { findTrack, processLabel } from "../../../timeline/rows";
 import { Button, Empty, Facts, Pages, TextButton } from "../../../widgets";
-import { argument, duration, exactDuration, tensors } from "../format";
+import { argument, tensors } from "../format";
 import { focus } from "../help/keyboard";
 import { unfoldRank } from "../ranks/rank_rows";
 import type { TraceSession } from "../session";

@@ -3,8 +3,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { ProcessJson } from "../../../api/types.gen";
+import { toggled } from "../../../base/toggled";
 import { t } from "../../../i18n";
-import { AS_RECORDED, inOrder, isArranged, moved, toggled } from "../../../timeline/arrangement";
+import { AS_RECORDED, inOrder, isArranged, moved } from "../../../timeline/arrangement";
 import {
   layOut,
   type ProcessItem,
