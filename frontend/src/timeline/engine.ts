@@ -3,7 +3,7 @@
 import { boundsOf, homeView, type TimelineData, type TimelineEvents, viewAfter } from "./data";
 import { barUnder, type Under } from "./hit";
 import type { HeldAction } from "./keys";
-import { Loader } from "./loader";
+import { Loader, visibleRequest } from "./loader";
 import { Motion, ViewHistory, viewAfterPress } from "./motion";
 import { Painters } from "./paint/painters";
 import { Pointer } from "./pointer";
@@ -13,7 +13,6 @@ import { GUTTER, newScene, type Range, rowPlaces, type Scene, sections, timeWidt
 import { makeSurface, measure, resizeAll, type Surface } from "./surface";
 import { readTheme } from "./theme";
 import { clamp, fit, type Limits, reveal, sameView, show, timeAt, type View } from "./viewport";
-import { visibleRequest } from "./visible_request";
 
 const GUTTER_NARROW = 130;
 const NARROW = 760;

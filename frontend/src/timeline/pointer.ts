@@ -1,6 +1,6 @@
 /** Mouse, pen and wheel. */
 
-import { toggled } from "../base/toggled";
+import { toggled } from "../base/search";
 import type { TimelineEvents } from "./data";
 import { tracksBetween, type Under } from "./hit";
 import { PIN_WIDTH } from "./paint/gutter";

@@ -3,8 +3,8 @@ import * as format from "../base/format";
 import { t } from "../i18n";
 import { Button } from "./button";
 import { arcPath, type DrawnPart, largestParts, type Part } from "./donut_parts";
-import { HBar } from "./hbar";
 import { MiddleCut } from "./middle_cut";
+import { HBar } from "./stacked_bar";
 import { Empty } from "./states";
 
 interface Props {

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { integer } from "../base/format";
-import { usePrinting } from "../base/use_printing";
+import { usePrinting } from "../base/use_media";
 import { t } from "../i18n";
 import { TextButton } from "./button";
 

@@ -1,8 +1,8 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { holdsAll, wordsOf } from "../base/words";
+import { holdsAll, wordsOf } from "../base/search";
 import { t } from "../i18n";
 import { Popover } from "./popover";
-import { RowList } from "./row_list";
+import { RowList } from "./use_row_window";
 
 export interface Option {
   id: string;

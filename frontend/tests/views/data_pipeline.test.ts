@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { PipelineOp, TableJson } from "../../src/api/types.gen";
+import { findingText } from "../../src/views/data_pipeline";
 import { columnsOf, nameOf } from "../../src/views/data_pipeline/graph";
 import { queueSeries } from "../../src/views/data_pipeline/queue";
-import { findingText } from "../../src/views/data_pipeline/verdict";
 
 const UNKNOWN = { children: [], workers: null, capacity: null, average: null, usage: null, input_usage: null };
 const op = (op_id: number, name: string, parent_id: number | null): PipelineOp => ({

@@ -4,7 +4,7 @@ import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { Card, lateRankName, Select } from "../../widgets";
-import { BarList } from "./bar_list";
+import { BarList } from "./rank_bars";
 import { isInStep } from "./ranks";
 
 /** The collectives of the chosen step whose arrivals are known. */

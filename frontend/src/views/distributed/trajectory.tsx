@@ -5,7 +5,7 @@ import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { type BarPart, Card, Legend, Pages, Segments, Select, StackedBar, TableCard, type Where } from "../../widgets";
 import { filterRows } from "../../widgets/table/columnar";
-import { BarList } from "./bar_list";
+import { BarList } from "./rank_bars";
 import {
   choicesOf,
   kindsOf,

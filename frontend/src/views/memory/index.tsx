@@ -18,13 +18,11 @@ import {
   WITHIN,
 } from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
-import { Allocations } from "./allocations";
+import { Allocations, momentOf, momentParam, setMoment } from "./allocations";
 import type { Marker } from "./chart";
-import { Curves } from "./curves";
-import { momentOf, momentParam, setMoment } from "./live";
+import { Curves, formatRange, parseRange, type Range, rangeWithin, useDetail } from "./curves";
 import css from "./memory.css?inline";
 import { componentSeries, METRICS, type Metric, moduleSeries, operatorSeries, peakOf, timeRange } from "./series";
-import { formatRange, parseRange, type Range, rangeWithin, useDetail } from "./zoom";
 
 addStyle(css);
 

@@ -9,15 +9,14 @@ import { isActive } from "../../state/reading";
 import { place } from "../../state/selection";
 import { useView } from "../../state/use_view";
 import { Card, Empty, ExcessCard, JobList, LedgerCard, MissingList, ViewFrame } from "../../widgets";
-import { useDiagnosis } from "../../widgets/diagnosis/use_diagnosis";
+import { useDiagnosis } from "../../widgets/diagnosis/ledger";
 import type { ViewModule, ViewProps } from "../view";
 import { CaptureCard } from "./capture_card";
 import css from "./overview.css?inline";
 import { RankLedgers } from "./rank_ledgers";
 import { RolesCard } from "./roles_card";
 import { StepCard } from "./step_card";
-import { StepTable } from "./step_table";
-import { TopKernels, TopOperators } from "./tops";
+import { StepTable, TopKernels, TopOperators } from "./tops";
 
 addStyle(css);
 

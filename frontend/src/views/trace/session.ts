@@ -3,7 +3,7 @@
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { TraceJson } from "../../api/types.gen";
 import { Latest } from "../../base/async";
-import { toggled } from "../../base/toggled";
+import { toggled } from "../../base/search";
 import { t } from "../../i18n";
 import { places } from "../../state/catalog";
 import { params, setParams } from "../../state/params";
@@ -27,8 +27,7 @@ import { Lanes } from "./ranks/lanes";
 import { loadDerived } from "./ranks/rank_rows";
 import { RanksState } from "./ranks/ranks_state";
 import { RepackedRows } from "./repacked_rows";
-import { Finder } from "./search/finder";
-import { SearchState } from "./search/search_state";
+import { Finder, SearchState } from "./search/search_state";
 import { migrateSelection, type Reading, type SelectionMigration } from "./selection/migrate_selection";
 import { Selection } from "./selection/selection";
 import { StepMarks } from "./step_marks";

@@ -16,10 +16,9 @@ import { StackedBar } from "../stacked_bar";
 import css from "./diagnosis.css?inline";
 import { ExcessCard } from "./excess";
 import { withCode } from "./finding";
-import { barParts, chosenLedger, judgedLedger, ledgerKey, type NamedLedger, splitRows } from "./ledger";
+import { barParts, chosenLedger, judgedLedger, ledgerKey, type NamedLedger, splitRows, useDiagnosis } from "./ledger";
 import { LedgerTable } from "./ledger_table";
 import { isPreliminary, Preliminary, readingText } from "./preliminary";
-import { useDiagnosis } from "./use_diagnosis";
 
 addStyle(css);
 

@@ -1,19 +1,19 @@
 import { useContext, useRef } from "preact/hooks";
+import type { TableJson } from "../../api/types.gen";
 import { t, textOf, viewTitle } from "../../i18n";
 import { TextButton } from "../button";
-import { CardTitle } from "../card";
+import { Card, type CardProps, CardTitle } from "../card";
 import { Empty } from "../states";
 import { useMoreRight, useWidth } from "../use_width";
 import { rowId, TableBody } from "./body";
 import { nextOrder, type Where } from "./columnar";
 import { TableHeader } from "./header";
-import { fitColumns, template, totalWidth } from "./layout";
+import { barsOf, fitColumns, shownKeys, template, totalWidth, useColumns } from "./layout";
 import { type Filter, NoRows, textFilter } from "./no_rows";
 import { type DataTableProps, type SourcedTable, ViewSource } from "./props";
 import { isWhole, type RowQuery, type Rows, useInlineRows, useRemoteRows } from "./rows";
 import { type TableState, useTableState } from "./state";
 import { Tools } from "./tools";
-import { barsOf, shownKeys, useColumns } from "./use_columns";
 import { useRowChoice } from "./use_row_choice";
 
 export type { DataTableProps } from "./props";
@@ -128,5 +128,17 @@ function Failed({ message, retry }: { message: string; retry: () => void }) {
       {" "}
       <TextButton onClick={retry}>{t("state.retry")}</TextButton>
     </Empty>
+  );
+}
+
+type TableCardProps = Omit<CardProps, "children"> & Omit<DataTableProps, "table"> & { table: TableJson | undefined };
+
+/** A card with a table; nothing without the table. */
+export function TableCard({ title, subtitle, help, actions, table, ...rest }: TableCardProps) {
+  if (!table) return null;
+  return (
+    <Card {...{ title, subtitle, help, actions }}>
+      <DataTable table={table} {...rest} />
+    </Card>
   );
 }

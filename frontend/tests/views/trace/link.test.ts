@@ -14,7 +14,7 @@ import {
   parseMoment,
   parseRange,
 } from "../../../src/views/trace/link/link";
-import { shortenName } from "../../../src/views/trace/marks/marks_file";
+import { shortenName } from "../../../src/views/trace/marks/marks";
 
 test("a range survives the link; nonsense does not", () => {
   expect(parseRange(formatRange({ start: 12.3456, end: 99 }))).toEqual({ start: 12.35, end: 99 });

@@ -1,6 +1,6 @@
 /** Chooses the ranks that are shown as strips. */
 
-import { toggled } from "../../../base/toggled";
+import { toggled } from "../../../base/search";
 import { t } from "../../../i18n";
 import { Button, Pages, Popover, Select, TextButton } from "../../../widgets";
 import type { TraceSession } from "../session";

@@ -10,8 +10,7 @@ import type { TraceSession } from "../session";
 import type { RankPlace } from "./choice";
 import { shiftText } from "./ranks_state";
 import { stepsOf } from "./step_differences";
-import { type Strip, type StripAnswer, timesIn } from "./strip_data";
-import { StripLoader } from "./strip_loader";
+import { type Strip, type StripAnswer, StripLoader, timesIn } from "./strip_data";
 import { paintStrips, readStripTheme, STRIP_HEIGHT, type StripTheme } from "./strip_paint";
 
 /** Smaller shares of a pixel are left out of its tip. */

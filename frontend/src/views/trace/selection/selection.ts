@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import type { DescentJson, FlowJson, SliceDetailJson, SliceJson } from "../../../api/types.gen";
 import { Latest } from "../../../base/async";
 import { AnswerCache } from "../../../base/lru";
-import { toggled } from "../../../base/toggled";
+import { toggled } from "../../../base/search";
 import { t } from "../../../i18n";
 import { FRAME } from "../../../timeline/display";
 import { isDerivedSlice, laneOfSlice } from "../../../timeline/lanes";

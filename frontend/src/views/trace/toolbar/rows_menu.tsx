@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { ProcessJson } from "../../../api/types.gen";
-import { toggled } from "../../../base/toggled";
+import { toggled } from "../../../base/search";
 import { t } from "../../../i18n";
 import { AS_RECORDED, inOrder, isArranged, moved } from "../../../timeline/arrangement";
 import {
