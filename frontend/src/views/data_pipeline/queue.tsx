@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useContext, useRef } from "preact/hooks";
 import type { PipelineOp, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
@@ -28,15 +29,8 @@ export function QueueCard({ operators, bottleneck }: Props) {
   if (error) return <ErrorPanel error={error} onRetry={retry} />;
   const sizes = (table?.data.size ?? []) as (number | null)[];
   if (sizes.length === 0) return null;
-  const text = t("data.queue.average", {
-    average: format.fixedDecimals(chosen.average, 2),
-    capacity: chosen.capacity === null ? t("core.unknown") : chosen.capacity,
-  });
   return (
-    <figure class="data-samples">
-      <figcaption>
-        <strong>{t("data.queue.of", { name: nameOf(chosen) })}</strong> <span class="muted">{text}</span>
-      </figcaption>
+    <QueueFigure title={t("data.queue.of", { name: nameOf(chosen) })} text={averageText(chosen)}>
       <Samples
         label={t("data.queue.samples")}
         at={(table?.data.time_ns ?? []) as (number | null)[]}
@@ -44,8 +38,26 @@ export function QueueCard({ operators, bottleneck }: Props) {
         top={chosen.capacity}
         average={chosen.average}
       />
+    </QueueFigure>
+  );
+}
+
+function QueueFigure(props: { title: string; text: ComponentChildren; children: ComponentChildren }) {
+  return (
+    <figure class="data-samples">
+      <figcaption>
+        <strong>{props.title}</strong> <span class="muted">{props.text}</span>
+      </figcaption>
+      {props.children}
     </figure>
   );
+}
+
+function averageText({ average, capacity }: Pick<PipelineOp, "average" | "capacity">): string {
+  return t("data.queue.average", {
+    average: format.fixedDecimals(average, 2),
+    capacity: capacity ?? t("core.unknown"),
+  });
 }
 
 function firstShown(operators: readonly PipelineOp[], bottleneck: number | null): PipelineOp | undefined {
@@ -60,29 +72,20 @@ export function BatchesCard({ table }: { table: TableJson }) {
   return (
     <Card title={t("data.batches")} subtitle={isCut ? cut : t("data.batches.sub")}>
       {queueSeries(table).map((series) => (
-        <QueueFigure key={series.queue} series={series} />
+        <SeriesFigure key={series.queue} series={series} />
       ))}
       <DataTable table={table} />
     </Card>
   );
 }
 
-function QueueFigure({ series }: { series: QueueSeries }) {
+function SeriesFigure({ series }: { series: QueueSeries }) {
   const costs = (["get", "push", "total"] as const).filter((key) => series[key] !== null);
   const isKnown = series.average !== null;
+  const texts = costs.map((key) => t(`data.cost.${key}`, { time: format.duration(series[key]) }));
+  const text = [isKnown ? averageText(series) : "", ...texts].join(" · ");
   return (
-    <figure class="data-samples">
-      <figcaption>
-        <strong>{t(`data.queue.${series.queue}` as Key)}</strong>{" "}
-        <span class="muted">
-          {isKnown &&
-            t("data.queue.average", {
-              average: format.fixedDecimals(series.average, 2),
-              capacity: series.capacity ?? t("core.unknown"),
-            })}
-          {costs.map((key) => ` · ${t(`data.cost.${key}`, { time: format.duration(series[key]) })}`)}
-        </span>
-      </figcaption>
+    <QueueFigure title={t(`data.queue.${series.queue}` as Key)} text={text}>
       {isKnown && series.size.length > 1 && (
         <Samples
           label={t("data.queue.by.batch")}
@@ -93,7 +96,7 @@ function QueueFigure({ series }: { series: QueueSeries }) {
           average={series.average}
         />
       )}
-    </figure>
+    </QueueFigure>
   );
 }
 

@@ -128,8 +128,8 @@ function Distributed({ data, answer, run }: Props) {
           <Empty text={t("distributed.range.links")} />
         </Card>
       )}
-      <RankTable name="experts" {...shared} where={rankWhere(chosen)} columns={EXPERTS} bar="time_ns" isWide />
-      <RankTable name="link_use" {...shared} where={rankWhere(chosen)} columns={LINK_USE} isWide />
+      <RankTable name="experts" {...shared} where={rankWhere(chosen)} bar="time_ns" isWide />
+      <RankTable name="link_use" {...shared} where={rankWhere(chosen)} isWide />
       <RankTable name="ops" {...shared} columns={[...keys, ...OPS]} bar="elapse_ns" />
       {!isRange && !isSilent && recorded && (
         <Recorded run={run} line={recorded} where={stepWhere(data, step)} cell={cell} />
@@ -153,8 +153,6 @@ const OPS = [
   "latest_rank",
 ];
 
-const LINK_USE = ["rank", "link", "port", "way", "packets", "average", "peak", "speed", "use", "errors", "dropped"];
-const EXPERTS = ["rank", "call", "kernel", "time_ns", "ratio"];
 const TRANSPORTS = ["transport", "size_bytes", "time_ns", "bandwidth", "large_packet_ratio"];
 
 /** Offer to sort by time from this number of ranks on. */
@@ -243,27 +241,18 @@ interface TableProps {
   chosen: ranks.RankLine | null;
   /** The page already says that there is no communication. */
   isSilent: boolean;
-  columns: readonly string[];
+  /** Default: all. */
+  columns?: readonly string[];
   bar?: string;
   cell: NonNullable<DataTableProps["cell"]>;
   /** True without a neighbour. */
   isWide?: boolean;
 }
 
-function RankTable({
-  name,
-  answer,
-  stepText,
-  where,
-  chosen,
-  isSilent,
-  columns,
-  bar,
-  cell,
-  isWide = false,
-}: TableProps) {
+function RankTable({ name, answer, stepText, where, chosen, isSilent, columns, bar, cell, isWide }: TableProps) {
   const table = answer.tables[name];
   if (!table) return null;
+  const keys = columns ?? table.columns.map(({ key }) => key);
   const clear = () => setParams({ "d.rank": null });
   const filters = chosen ? [{ label: ranks.rankName(chosen), clear }] : [];
   if (where.some((condition) => condition.column === "step")) {
@@ -278,17 +267,13 @@ function RankTable({
       class={name === "transports" && !isWide ? "span-6" : ""}
     >
       {table.total === 0 ? (
-        answer.missing.length > 0 ? (
-          <MissingList missing={answer.missing} />
-        ) : (
-          <Empty text={t("distributed.none.figures")} />
-        )
+        <MissingList missing={answer.missing} none={t("distributed.none.figures")} />
       ) : (
         <DataTable
           table={table}
           where={where}
           filters={filters}
-          columns={columns.filter((key) => isKnown(table, key))}
+          columns={keys.filter((key) => isKnown(table, key))}
           cell={cell}
           compared={COMPARED}
           {...(bar ? { bar: { column: bar } } : {})}

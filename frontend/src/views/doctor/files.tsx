@@ -1,6 +1,6 @@
 import type { CostJson, DoctorFileJson, DoctorJson, SeenJson, StageCostJson, ViewId } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { t, textOf, viewTitle } from "../../i18n";
+import { type Key, t, textOf, viewTitle } from "../../i18n";
 import { openView } from "../../state/selection";
 import { Card, Pages, ProblemList, TextButton } from "../../widgets";
 
@@ -44,27 +44,29 @@ export function Files({ data: { path, files, costs, more } }: { data: DoctorJson
   );
 }
 
+const COLUMNS: readonly { title: Key; tip?: Key; look?: string }[] = [
+  { title: "doctor.state" },
+  { title: "doctor.file" },
+  { title: "doctor.holds" },
+  { title: "doctor.size", look: "number" },
+  { title: "doctor.seen", look: "number", tip: "doctor.seen.tip" },
+  { title: "doctor.told", tip: "doctor.told.tip" },
+  { title: "doctor.cpu", look: "number", tip: "doctor.cpu.tip" },
+  { title: "doctor.memory", look: "number", tip: "doctor.memory.tip" },
+  { title: "doctor.shown" },
+];
+
 function FileTable({ files }: { files: readonly DoctorFileJson[] }) {
   return (
     <div class="doctor-scroll">
       <table class="doctor-files">
         <thead>
           <tr>
-            <th>{t("doctor.state")}</th>
-            <th>{t("doctor.file")}</th>
-            <th>{t("doctor.holds")}</th>
-            <th class="number">{t("doctor.size")}</th>
-            <th class="number" data-tip={t("doctor.seen.tip")}>
-              {t("doctor.seen")}
-            </th>
-            <th data-tip={t("doctor.told.tip")}>{t("doctor.told")}</th>
-            <th class="number" data-tip={t("doctor.cpu.tip")}>
-              {t("doctor.cpu")}
-            </th>
-            <th class="number" data-tip={t("doctor.memory.tip")}>
-              {t("doctor.memory")}
-            </th>
-            <th>{t("doctor.shown")}</th>
+            {COLUMNS.map(({ title, tip, look }) => (
+              <th key={title} class={look} data-tip={tip && t(tip)}>
+                {t(title)}
+              </th>
+            ))}
           </tr>
         </thead>
         {folders(files).map(([folder, own]) => [

@@ -39,20 +39,7 @@ function OverviewView({ selection }: ViewProps) {
         const excess = diagnosis.data?.excess?.kind ? diagnosis.data.excess : null;
         const ofRanks = ledgers.length > 1 ? diagnosis.data : null;
         const isWide = hasTops || (ofRanks && excess === null);
-        const steps = data.course === null && (
-          <StepCard
-            steps={data.steps}
-            count={data.step_count}
-            deviceKind={data.capture.device_kind}
-            source={data.steps_source}
-            isComputed={data.steps_computed}
-            period={data.period}
-            inputBound={data.input_bound}
-            deviceWork={data.device_work}
-            rank={rank}
-            hasLedger={ledgers.length > 0}
-          />
-        );
+        const steps = data.course === null && <StepCard data={data} rank={rank} hasLedger={ledgers.length > 0} />;
         const facts = (
           <>
             <CaptureCard capture={data.capture} />
@@ -90,14 +77,7 @@ function OverviewView({ selection }: ViewProps) {
               {isBeside && steps}
               {isWide && facts}
             </div>
-            {data.steps.length > 0 && (
-              <StepTable
-                steps={data.steps}
-                count={data.step_count}
-                isComputed={data.steps_computed}
-                period={data.period}
-              />
-            )}
+            {data.steps.length > 0 && <StepTable data={data} />}
           </div>
         );
       }}

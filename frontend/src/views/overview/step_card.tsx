@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { DeviceWork, InputBoundSteps, StepJson } from "../../api/types.gen";
+import type { OverviewJson, StepJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { type Period, t, tOf } from "../../i18n";
@@ -20,16 +20,7 @@ import {
 } from "../../widgets";
 
 interface Props {
-  steps: readonly StepJson[];
-  /** Number of steps of the capture; `steps` are its first. */
-  count: number;
-  /** Kind of device: "NPU". */
-  deviceKind: string;
-  source: string | null;
-  isComputed: boolean;
-  period: Period;
-  inputBound: InputBoundSteps | null;
-  deviceWork: DeviceWork | null;
+  data: OverviewJson;
   /** Name of the rank if the run has several. */
   rank: string;
   /** The ledger of the mean step is shown: one step needs no bar here. */
@@ -40,8 +31,8 @@ interface Props {
 const FIRST = 12;
 
 /** The steps of the capture, each with its duration on the device. */
-export function StepCard(props: Props) {
-  const { steps, source, isComputed, period, rank } = props;
+export function StepCard({ data, rank, hasLedger }: Props) {
+  const { steps, steps_computed: isComputed, period } = data;
   const chosen = chosenStep(steps);
   if (!chosen) {
     return (
@@ -54,15 +45,15 @@ export function StepCard(props: Props) {
   const took = rank ? t("overview.step.took.rank", { time, rank }) : t("overview.step.took", { time });
   return (
     <Card
-      title={stepName(steps, chosen, props.deviceKind, period)}
+      title={stepName(steps, chosen, data.capture.device_kind, period)}
       subtitle={<span data-tip={format.exactDuration(stepTotal(chosen))}>{took}</span>}
       class="budget-card"
       chart={{ name: "step-budget", csv: () => budgetCsv(steps) }}
     >
-      {(steps.length > 1 || !props.hasLedger) && <StepBars {...props} chosen={chosen} />}
-      <WorkLine inputBound={props.inputBound} deviceWork={props.deviceWork} />
+      {(steps.length > 1 || !hasLedger) && <StepBars data={data} chosen={chosen} />}
+      <WorkLine data={data} />
       <p class="muted small">
-        {tOf(period, isComputed ? "overview.source.kernels" : "overview.source", { file: source ?? "" })}
+        {tOf(period, isComputed ? "overview.source.kernels" : "overview.source", { file: data.steps_source ?? "" })}
         {isComputed && chosen.copying !== null && ` ${t("overview.copying")}`}
       </p>
     </Card>
@@ -70,7 +61,8 @@ export function StepCard(props: Props) {
 }
 
 /** All steps on one scale, and the parts of the chosen one. */
-function StepBars({ steps, count, deviceKind, period, chosen }: Props & { chosen: StepJson }) {
+function StepBars({ data, chosen }: { data: OverviewJson; chosen: StepJson }) {
+  const { steps, step_count: count, period } = data;
   const [all, setAll] = useState(false);
   const shown = all ? steps : steps.slice(0, FIRST);
   const longest = Math.max(...shown.map((step) => stepTotal(step) ?? 0));
@@ -82,7 +74,7 @@ function StepBars({ steps, count, deviceKind, period, chosen }: Props & { chosen
             <StepLine
               key={`${step.device_id} ${step.step}`}
               step={step}
-              name={stepName(steps, step, deviceKind, period)}
+              name={stepName(steps, step, data.capture.device_kind, period)}
               hasDevices={hasDevices(steps)}
               longest={longest}
               isChosen={step === chosen}
@@ -92,22 +84,22 @@ function StepBars({ steps, count, deviceKind, period, chosen }: Props & { chosen
         }
       </Pages>
       {steps.length > shown.length && (
-        <TextButton onClick={() => setAll(true)}>{moreText(steps.length, count, period)}</TextButton>
+        <TextButton onClick={() => setAll(true)}>
+          {tOf(period, steps.length < count ? "overview.more.first" : "overview.more", {
+            count: format.integer(steps.length),
+          })}
+        </TextButton>
       )}
       <Legend parts={inStep(namedBudgetParts(chosen))} hasValues />
     </>
   );
 }
 
-function moreText(sent: number, count: number, period: Period): string {
-  return tOf(period, sent < count ? "overview.more.first" : "overview.more", { count: format.integer(sent) });
-}
-
 /** Without what lies before the step. */
 const inStep = (parts: readonly BarPart[]) => parts.filter((part) => !part.outside);
 
 /** Input-bound steps, streams and tasks; nothing before the trace is read. */
-function WorkLine({ inputBound, deviceWork }: Pick<Props, "inputBound" | "deviceWork">) {
+function WorkLine({ data: { input_bound: inputBound, device_work: deviceWork } }: Pick<Props, "data">) {
   if (!inputBound && !deviceWork) return null;
   const count = format.integer;
   return (

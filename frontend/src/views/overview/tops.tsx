@@ -1,4 +1,4 @@
-import type { ColumnJson, StepJson, TableJson } from "../../api/types.gen";
+import type { ColumnJson, OverviewJson, StepJson, TableJson } from "../../api/types.gen";
 import { coreColor } from "../../base/color";
 import * as format from "../../base/format";
 import { type Period, t, tOf } from "../../i18n";
@@ -85,16 +85,13 @@ function openFiltered(view: "kernel" | "operator", table: string, name: unknown,
   openView(view, { [`t.${table}`]: filter, [`${view}.tab`]: tab });
 }
 
-interface StepTableProps {
-  steps: readonly StepJson[];
-  /** Number of steps of the capture; `steps` are its first, and the linked one. */
-  count: number;
-  isComputed: boolean;
-  period: Period;
+interface Props {
+  /** Its steps are the first of the capture, and the linked one. */
+  data: OverviewJson;
 }
 
 /** The recorded or computed figures of the steps as a table. */
-export function StepTable({ steps, count, isComputed, period }: StepTableProps) {
+export function StepTable({ data: { steps, step_count: count, steps_computed: isComputed, period } }: Props) {
   const table = stepTable(steps, period);
   const times = table.columns.filter((column) => column.kind === "duration").map((column) => column.key);
   return (
