@@ -1,16 +1,16 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { VIEW_IDS } from "./api/types.gen";
+import { listen } from "./base/listen";
 import { useMedia } from "./base/use_media";
 import { t } from "./i18n";
-import { Boundary } from "./shell/boundary";
 import { HelpDialog } from "./shell/help";
-import { NoRuns } from "./shell/no_runs";
-import { NotFound } from "./shell/not_found";
+import { NoRuns, NotFound } from "./shell/no_runs";
 import { SideBar } from "./shell/side_bar";
 import { TopBar } from "./shell/top_bar";
-import { ViewHost } from "./shell/view_host";
+import { Boundary, ViewHost } from "./shell/view_host";
 import { catalog, catalogError, loadCatalog } from "./state/catalog";
 import { missing, openView, pinSelection, selection } from "./state/selection";
+import { Button } from "./widgets/button";
 import { GlossaryDialog } from "./widgets/glossary";
 import { ErrorPanel } from "./widgets/states";
 import { TooltipLayer } from "./widgets/tooltip";
@@ -38,12 +38,7 @@ export function App() {
     const onKey = (event: KeyboardEvent) => event.key === "Escape" && !document.querySelector(".popover") && close();
     const onPointer = (event: PointerEvent) =>
       !(event.target as Element).closest(".side, .top, .popover, dialog") && close();
-    document.addEventListener("keydown", onKey);
-    document.addEventListener("pointerdown", onPointer);
-    return () => {
-      document.removeEventListener("keydown", onKey);
-      document.removeEventListener("pointerdown", onPointer);
-    };
+    return listen(document, { keydown: onKey, pointerdown: onPointer });
   }, [isOver]);
   useEffect(pinSelection, [catalog.value, run, worker, span]);
   useEffect(() => {
@@ -54,16 +49,15 @@ export function App() {
       if (event.key === "?") setHelpOpen(true);
       else if (id) openView(id);
     };
-    document.addEventListener("keydown", onKey);
-    return () => document.removeEventListener("keydown", onKey);
+    return listen(document, { keydown: onKey });
   }, []);
 
   const shape = hasSide ? (isNarrow ? "narrow open" : "") : "narrow";
   return (
     <div id="shell" class={shape} data-ready={catalog.value !== null} data-view={view}>
-      <button type="button" class="control skip" onClick={() => main.current?.focus()}>
+      <Button look="control skip" onClick={() => main.current?.focus()}>
         {t("top.skip")}
-      </button>
+      </Button>
       <Boundary of={view}>
         <TopBar onToggleSide={() => setSideOpen(!hasSide)} onHelp={() => setHelpOpen(true)} />
       </Boundary>

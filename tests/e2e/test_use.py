@@ -32,7 +32,7 @@ def test_link_to_a_missing_place_names_it_and_offers_others(
     expect(card).to_contain_text(value)
     plugin.quiet()
     assert f".{key}={value}" in plugin.page.url
-    choices = card.locator(".choices button")
+    choices = card.locator(".row button")
     (choices.filter(has_text="Kernel") if key == "view" else choices).first.click()
     plugin.ready("kernel")
     assert value not in plugin.page.url

@@ -1,12 +1,10 @@
 import { effect } from "@preact/signals";
 import type { DiagnosisJson } from "../api/types.gen";
 import { type Key, TEXTS } from "./dictionary";
-import { lang } from "./language";
-import { sayMessage } from "./messages";
+import { lang, sayMessage } from "./messages";
 
 export type { Key } from "./dictionary";
-export { chooseLang, lang } from "./language";
-export { placesOf, textAt, textOf } from "./messages";
+export { chooseLang, lang, placesOf, textAt, textOf } from "./messages";
 
 /**
  * Text of a key in the current language; `{name}` is replaced by a value. With `count` 1, "key.one" is used if it

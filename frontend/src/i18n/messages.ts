@@ -1,6 +1,8 @@
+import { signal } from "@preact/signals";
 import CATALOGUE from "../../../tb_npu_plugin/messages.json";
 import type { MessageJson } from "../api/types.gen";
-import { type Lang, lang } from "./language";
+import { param, params, setParams } from "../state/params";
+import { readStored, store } from "../state/storage";
 
 type Template = Readonly<Record<"en" | "zh", string>>;
 
@@ -52,4 +54,19 @@ function listed(places: string): string {
     return (unit && sayMessage({ code: `place.${unit}`, params: { number } }, lang.value)) ?? part;
   });
   return parts.join(", ");
+}
+
+type Lang = "en" | "zh-CN";
+
+function initial(): Lang {
+  const wanted = params.peek().lang || readStored("lang") || navigator.language;
+  return wanted.toLowerCase().startsWith("zh") ? "zh-CN" : "en";
+}
+
+export const lang = signal<Lang>(initial());
+
+export function chooseLang(choice: Lang): void {
+  lang.value = choice;
+  store("lang", choice);
+  if (param("lang")) setParams({ lang: choice });
 }

@@ -1,6 +1,8 @@
 import { type Key, t } from "../i18n";
 import { catalog } from "../state/catalog";
+import { TextButton } from "../widgets/button";
 import { Dialog } from "../widgets/dialog";
+import { Facts } from "../widgets/facts";
 import { openGlossary } from "../widgets/glossary";
 
 const KEYS: readonly [string, Key][] = [
@@ -18,22 +20,13 @@ export function HelpDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () =
   return (
     <Dialog isOpen={isOpen} onClose={onClose} title={t("help.title")}>
       <h3 class="dialog-part">{t("help.keys")}</h3>
-      <dl class="facts">
-        {KEYS.map(([keys, text]) => [
-          <dt key={keys}>
-            <kbd>{keys}</kbd>
-          </dt>,
-          <dd key={text}>{t(text)}</dd>,
-        ])}
-      </dl>
+      <Facts facts={KEYS.map(([keys, text]) => [<kbd key={keys}>{keys}</kbd>, t(text)])} />
       <h3 class="dialog-part">{t("help.words")}</h3>
       <p>{t("help.run")}</p>
       <p>{t("help.unknown")}</p>
       <p>{t("help.units")}</p>
       <p>
-        <button type="button" class="link" onClick={() => openGlossary()}>
-          {t("glossary.title")}
-        </button>
+        <TextButton onClick={() => openGlossary()}>{t("glossary.title")}</TextButton>
       </p>
       <p class="muted dialog-part">{t("help.version", { version: catalog.value?.version ?? "–" })}</p>
     </Dialog>

@@ -1,7 +1,9 @@
-import type { CatalogJson } from "../api/types.gen";
-import { t } from "../i18n";
-import { loadCatalog } from "../state/catalog";
+import { type CatalogJson, VIEW_IDS, type ViewId } from "../api/types.gen";
+import { t, viewTitle } from "../i18n";
+import { loadCatalog, workerName } from "../state/catalog";
+import { chooseRun, chooseSpan, chooseWorker, type Missing, openView, selection } from "../state/selection";
 import { Button } from "../widgets/button";
+import { Facts } from "../widgets/facts";
 import { ShellCommand, shellWord } from "../widgets/shell_command";
 import { SkippedItems } from "../widgets/skipped";
 import { Summaries } from "../widgets/summaries";
@@ -41,14 +43,7 @@ export function NoRuns({ catalog }: { catalog: CatalogJson }) {
       {isUnparsed && notOpened}
       <h2>{t("none.title")}</h2>
       <p>{t("none.where", { logdir })}</p>
-      <dl class="facts">
-        {KINDS.map(({ name, what }) => [
-          <dt key={name}>
-            <code>{name}</code>
-          </dt>,
-          <dd key={what}>{t(what)}</dd>,
-        ])}
-      </dl>
+      <Facts facts={KINDS.map(({ name, what }) => [<code key={name}>{name}</code>, t(what)])} />
       {!isUnparsed && <p class="muted">{t("none.analyse")}</p>}
       <p class="muted">{t("none.mock")}</p>
       <ShellCommand command={`tb-npu mock --out ${shellWord(logdirs[0] ?? "")}`} />
@@ -59,4 +54,50 @@ export function NoRuns({ catalog }: { catalog: CatalogJson }) {
       {!isUnparsed && notOpened}
     </section>
   );
+}
+
+interface Choice {
+  id: string;
+  label: string;
+}
+
+/** Largest number of choices; the sidebar has all. */
+const MOST = 30;
+
+/** Shown if the URL refers to a missing item, with the existing ones. The URL stays until the user chooses. */
+export function NotFound({ missing, catalog }: { missing: Missing; catalog: CatalogJson }) {
+  const { kind, id } = missing;
+  const choices = choicesOf(missing, catalog);
+  return (
+    <section class="card panel view-frame" data-state="missing" role="alert">
+      <h2>{t(`missing.${kind}`)}</h2>
+      <p>
+        {t("missing.named")} <code>{id}</code>
+      </p>
+      {catalog.scanning && <p>{t("missing.scanning")}</p>}
+      <p class="muted">{t(`missing.${kind}.choose`)}</p>
+      <p class="row">
+        {choices.slice(0, MOST).map((choice) => (
+          <Button key={choice.id} onClick={() => choose(kind, choice.id)}>
+            {choice.label}
+          </Button>
+        ))}
+      </p>
+    </section>
+  );
+}
+
+function choicesOf({ kind }: Missing, { runs }: CatalogJson): Choice[] {
+  if (kind === "view") return VIEW_IDS.map((id) => ({ id, label: viewTitle(id) }));
+  if (kind === "run") return runs;
+  const run = runs.find((item) => item.id === selection.value.run);
+  if (kind === "worker") return (run?.workers ?? []).map((item) => ({ id: item.id, label: workerName(item) }));
+  return run?.workers.find((item) => item.id === selection.value.worker)?.spans ?? [];
+}
+
+function choose(kind: Missing["kind"], id: string): void {
+  if (kind === "view") openView(id as ViewId);
+  else if (kind === "run") chooseRun(id);
+  else if (kind === "worker") chooseWorker(id);
+  else chooseSpan(id);
 }

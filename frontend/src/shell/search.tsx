@@ -1,6 +1,7 @@
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ViewId } from "../api/types.gen";
+import { listen } from "../base/listen";
 import { t, viewTitle } from "../i18n";
 import { places } from "../state/catalog";
 import { params } from "../state/params";
@@ -24,8 +25,7 @@ function useSlash(field: RefObject<HTMLInputElement>): void {
       event.preventDefault();
       field.current?.focus();
     };
-    document.addEventListener("keydown", onKey);
-    return () => document.removeEventListener("keydown", onKey);
+    return listen(document, { keydown: onKey });
   }, [field]);
 }
 

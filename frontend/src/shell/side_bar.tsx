@@ -5,9 +5,8 @@ import { catalog } from "../state/catalog";
 import { chooseRun, chooseSpan, chooseWorker, openView, place, selection } from "../state/selection";
 import { SkippedList } from "../widgets/skipped";
 import { SummaryHint } from "../widgets/summaries";
-import { CompareWith, DiffSides } from "./diff_sides";
+import { CompareWith, DiffSides, RunSelect, SpanSelect, WorkerSelect } from "./diff_sides";
 import { RunFolders } from "./grouping";
-import { RunSelect, SpanSelect, WorkerSelect } from "./selects";
 
 /** Run, views, worker, span, comparison, and skipped folders. */
 export function SideBar() {

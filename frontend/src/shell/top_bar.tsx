@@ -1,10 +1,14 @@
+import * as format from "../base/format";
 import { chooseLang, lang, t } from "../i18n";
-import { workerName } from "../state/catalog";
+import { catalog, places, workerName } from "../state/catalog";
+import { ended, jobs } from "../state/progress";
+import { shareDone, type Totals, totalsOf } from "../state/reading";
 import { place, selection } from "../state/selection";
 import { chooseTheme, type Theme, themeChoice } from "../state/theme";
 import { Button } from "../widgets/button";
-import { SimulatedMark } from "../widgets/simulated";
-import { ReadingChip } from "./reading_chip";
+import { Popover } from "../widgets/popover";
+import { JobList } from "../widgets/progress";
+import { SimulatedMark } from "../widgets/summaries";
 import { Search } from "./search";
 
 interface Props {
@@ -16,7 +20,7 @@ interface Props {
 export function TopBar({ onToggleSide, onHelp }: Props) {
   return (
     <header class="top">
-      <Button plain onClick={onToggleSide} tip={t("side.toggle")}>
+      <Button look="control plain" onClick={onToggleSide} name={t("side.toggle")}>
         ☰
       </Button>
       <h1>{t("app.name")}</h1>
@@ -25,17 +29,15 @@ export function TopBar({ onToggleSide, onHelp }: Props) {
       {selection.value.view !== "diff" && <SimulatedMark span={place.value?.span} />}
       <ReadingChip />
       <Search />
-      <button
-        type="button"
-        class="control plain"
-        data-tip={t("top.lang.tip")}
-        aria-label={t("top.lang.tip")}
+      <Button
+        look="control plain"
+        name={t("top.lang.tip")}
         onClick={() => chooseLang(lang.value === "en" ? "zh-CN" : "en")}
       >
         {t("top.lang")}
-      </button>
+      </Button>
       <ThemeButton />
-      <Button plain onClick={onHelp} tip={t("top.help")}>
+      <Button look="control plain" onClick={onHelp} name={t("top.help")}>
         ?
       </Button>
     </header>
@@ -60,8 +62,53 @@ function ThemeButton() {
   const choice = themeChoice.value;
   const tip = t("top.theme", { mode: t(choice === "" ? "top.theme.auto" : `top.theme.${choice}`) });
   return (
-    <Button plain onClick={() => chooseTheme(NEXT_THEME[choice])} tip={tip}>
+    <Button look="control plain" onClick={() => chooseTheme(NEXT_THEME[choice])} name={tip}>
       {THEME_SIGN[choice]}
     </Button>
   );
+}
+
+/** Reading progress; opens the list of all jobs. */
+function ReadingChip() {
+  const found = catalog.value;
+  if (!found) return null;
+  const all = [...jobs.value, ...ended.value.values()];
+  const totals = totalsOf(all);
+  const isGoing = totals.count.reading + totals.count.waiting > 0;
+  const isBad = !isGoing && totals.count.failed > 0;
+  return (
+    <>
+      <Popover class={`chip reading-chip ${isBad ? "bad" : ""}`} label={chipText(totals, found.scanning)}>
+        {() => (
+          <div class="reading-list">
+            {all.length === 0 ? <p class="muted">{t("progress.none")}</p> : <JobList jobs={all} />}
+          </div>
+        )}
+      </Popover>
+      <span class="sr-only" role="status">
+        {phaseText(totals, isGoing)}
+      </span>
+    </>
+  );
+}
+
+function chipText(totals: Totals, isScanning: boolean): string {
+  const { count } = totals;
+  if (count.reading + count.waiting > 0)
+    return t("top.reading", { percent: format.percentOfRatio(shareDone(totals), 0) });
+  if (count.failed > 0) return t("top.failed", { count: count.failed });
+  if (count.cancelled > 0) return t("top.cancelled", { count: count.cancelled });
+  if (isScanning) return t("top.scanning");
+  const spans = [...places.value.values()].map((item) => item.span);
+  const read = spans.filter((span) => span.state === "ready");
+  if (read.length === 0) return t("top.new", { count: spans.length });
+  const bytes = read.reduce((sum, span) => sum + span.bytes, 0);
+  return `✓ ${t("top.ready", { count: read.length, bytes: format.bytes(bytes, 1) })}`;
+}
+
+/** Status for screen readers, which only changes with the phase. */
+function phaseText({ count }: Totals, isGoing: boolean): string {
+  if (isGoing) return t("progress.said.reading");
+  if (count.failed > 0) return t("progress.said.failed");
+  return t(count.cancelled > 0 ? "progress.said.cancelled" : "progress.said.idle");
 }

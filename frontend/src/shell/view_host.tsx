@@ -1,11 +1,12 @@
-import { useEffect, useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect, useErrorBoundary, useState } from "preact/hooks";
 import { ApiError } from "../api/client";
 import type { ViewId } from "../api/types.gen";
+import { t } from "../i18n";
 import { selection } from "../state/selection";
 import { VIEWS } from "../views/registry";
 import type { ViewModule } from "../views/view";
 import { ErrorPanel } from "../widgets/states";
-import { Boundary } from "./boundary";
 
 const loaded = new Map<ViewId, ViewModule>();
 
@@ -42,4 +43,21 @@ export function ViewHost() {
       <Component key={id} selection={selection.value} />
     </Boundary>
   );
+}
+
+interface BoundaryProps {
+  /** Key of the content; a change retries. */
+  of: string;
+  children: ComponentChildren;
+}
+
+/** Limits an error while drawing to this part of the page and shows it. */
+export function Boundary({ of, children }: BoundaryProps) {
+  const [error, reset] = useErrorBoundary((reason: unknown) => console.error(reason));
+  useEffect(() => {
+    if (error !== undefined) reset();
+  }, [of]);
+  if (error === undefined) return <>{children}</>;
+  const shown = new ApiError("defect", String(error), t("state.defect.hint"), 0);
+  return <ErrorPanel title={t("state.defect")} error={shown} onRetry={reset} />;
 }

@@ -1,8 +1,7 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError, getView, type Query } from "../api/client";
 import type { ViewId, ViewJson } from "../api/types.gen";
 import { Lru } from "../base/lru";
-import { useThrottled } from "../base/use_throttled";
 import { places } from "./catalog";
 import { param, setParams } from "./params";
 import { jobs, ticks, waitForData } from "./progress";
@@ -139,4 +138,22 @@ function revisionOf(query: Query): string {
   }
   for (const job of jobs.value) if (spans.has(job.span)) parts.push(`${job.span} ${job.stage} ${job.state}`);
   return parts.join("|");
+}
+
+/** The value, changing at most once per `ms`; 0: without delay. The last change always arrives. */
+function useThrottled<T>(value: T, ms: number): T {
+  const [throttled, setThrottled] = useState(value);
+  const last = useRef(0);
+  useEffect(() => {
+    if (ms === 0 || value === throttled) return;
+    const timer = setTimeout(
+      () => {
+        last.current = Date.now();
+        setThrottled(value);
+      },
+      Math.max(0, last.current + ms - Date.now()),
+    );
+    return () => clearTimeout(timer);
+  }, [value, throttled, ms]);
+  return ms === 0 ? value : throttled;
 }

@@ -36,10 +36,3 @@ export function moved<K>(keys: readonly K[], key: K, step: 1 | -1): readonly K[]
   if (from < 0 || to < 0 || to >= keys.length) return keys;
   return keys.map((one, place) => (place === from ? (keys[to] as K) : place === to ? key : one));
 }
-
-/** The set with a key added if it was absent, else removed. */
-export function toggled<K>(keys: ReadonlySet<K>, key: K): ReadonlySet<K> {
-  const next = new Set(keys);
-  if (!next.delete(key)) next.add(key);
-  return next;
-}

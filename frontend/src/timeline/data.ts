@@ -1,6 +1,6 @@
 /** The data of the timeline, the callbacks to its view, and the initial view. */
 
-import type { SliceLabels } from "./derived";
+import type { SliceLabels } from "./lanes";
 import type { TimelineSource } from "./loader";
 import type { LayoutState, RowProcess, TrackItem } from "./rows";
 import type { Area, HoverBar, Range } from "./scene";

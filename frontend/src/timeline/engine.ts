@@ -1,10 +1,10 @@
 /** The timeline: keeps the scene, requests data, draws frames. pointer.ts and the view handle pointer and keys. */
 
 import { boundsOf, homeView, type TimelineData, type TimelineEvents, viewAfter } from "./data";
-import { ViewHistory } from "./history";
+import { barUnder, type Under } from "./hit";
 import type { HeldAction } from "./keys";
-import { Loader } from "./loader";
-import { Motion, viewAfterPress } from "./motion";
+import { Loader, visibleRequest } from "./loader";
+import { Motion, ViewHistory, viewAfterPress } from "./motion";
 import { Painters } from "./paint/painters";
 import { Pointer } from "./pointer";
 import { type Change, Renewal, sceneOf } from "./renewal";
@@ -12,9 +12,7 @@ import { type Item, itemsIn, type LayoutState, layOut, sameItem } from "./rows";
 import { GUTTER, newScene, type Range, rowPlaces, type Scene, sections, timeWidth } from "./scene";
 import { makeSurface, measure, resizeAll, type Surface } from "./surface";
 import { readTheme } from "./theme";
-import { barUnder, type Under } from "./under";
 import { clamp, fit, type Limits, reveal, sameView, show, timeAt, type View } from "./viewport";
-import { visibleRequest } from "./visible_request";
 
 const GUTTER_NARROW = 130;
 const NARROW = 760;

@@ -1,23 +1,19 @@
 /** What is under the pointer. */
 
-import type { SliceRow } from "./decode";
-import { endOf, startOf } from "./decode";
-import { isDerivedTrack } from "./derived";
-import { type Item, itemsIn, PITCH, type TrackItem, tracksOf } from "./rows";
-import { type Section, type SectionScene, sections } from "./scene";
+import { firstIndex } from "../base/search";
+import { levelOf } from "./cache";
+import { busyOf, endOf, longestOf, type SliceRow, startOf } from "./decode";
+import { isDerivedTrack } from "./lanes";
+import { type Item, itemsIn, PITCH, type TrackItem, threadRow, tracksOf } from "./rows";
+import { type HoverBar, type Scene, type Section, type SectionScene, sections, shownRange } from "./scene";
+import { timeAt } from "./viewport";
 
 /** Index of the bar at `time`, or of the nearest one within `slack` ns; -1 when there is none. */
 export function barAt(row: SliceRow, time: number, slack: number): number {
-  let low = 0;
-  let high = row.start.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (startOf(row, middle) <= time) low = middle + 1;
-    else high = middle;
-  }
+  const next = firstIndex(row.start.length, (index) => startOf(row, index) <= time);
   let best = -1;
   let distance = slack;
-  for (const index of [low - 1, low]) {
+  for (const index of [next - 1, next]) {
     if (index < 0 || index >= row.start.length) continue;
     const away = Math.max(startOf(row, index) - time, time - endOf(row, index), 0);
     if (away < distance || (away === 0 && best < 0)) {
@@ -61,4 +57,42 @@ export function tracksBetween(scene: SectionScene, y0: number, y1: number): numb
     .flatMap((item) => tracksOf(item.thread))
     .filter((track) => !isDerivedTrack(track));
   return [...new Set(tracks)];
+}
+
+/** Largest distance (px) at which the pointer hits a bar thinner than a pixel. */
+const SLACK = 2;
+
+export interface Under {
+  place: Place | null;
+  bar: HoverBar | null;
+}
+
+/** The bar under a point of the canvas, and the item there. */
+export function barUnder(scene: Scene, x: number, y: number): Under {
+  const place = placeAt(scene, y);
+  if (place?.item.kind !== "track" || place.depth < 0 || x < scene.gutter) return { place, bar: null };
+  const track = place.item.thread.track;
+  const time = timeAt(scene.view, x - scene.gutter);
+  const range = shownRange(scene);
+  const level = levelOf(scene.view.scale / scene.ratio);
+  const row = threadRow(place.item.thread, place.depth);
+  for (const { data } of scene.caches.slices.pieces(row, range.start, range.end, level).reverse()) {
+    const index = barAt(data, time, SLACK * scene.view.scale);
+    if (index < 0) continue;
+    const bar: HoverBar = {
+      id: data.firstId + (data.id[index] as number),
+      name: data.names[data.name[index] as number] ?? "",
+      track,
+      depth: place.depth,
+      start: startOf(data, index),
+      end: endOf(data, index),
+      merged: data.count[index] as number,
+      busy: busyOf(data, index),
+      longest: longestOf(data, index),
+      x,
+      y,
+    };
+    return { place, bar };
+  }
+  return { place, bar: null };
 }

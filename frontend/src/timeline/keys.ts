@@ -1,35 +1,10 @@
 /** Keys of the timeline: one table for the handler and for the help. */
 
-export type Action =
-  | "zoomIn"
-  | "zoomOut"
-  | "panLeft"
-  | "panRight"
-  | "scrollUp"
-  | "scrollDown"
-  | "zoomToArea"
-  | "undoZoom"
-  | "reset"
-  | "focus"
-  | "mark"
-  | "flag"
-  | "nextSlice"
-  | "previousSlice"
-  | "parentSlice"
-  | "nextTask"
-  | "previousTask"
-  | "search"
-  | "nextHit"
-  | "previousHit"
-  | "togglePanel"
-  | "clear"
-  | "help";
-
 /** Actions that repeat while their key is held. */
 export type HeldAction = "zoomIn" | "zoomOut" | "panLeft" | "panRight";
 
-interface Binding {
-  action: Action;
+interface Binding<Name extends string> {
+  action: Name;
   /** KeyboardEvent.code: the physical key, the same on every layout. */
   code?: string;
   /** KeyboardEvent.key, for characters on layout-dependent keys. */
@@ -41,7 +16,7 @@ interface Binding {
   shown?: string;
 }
 
-const BINDINGS: readonly Binding[] = [
+const TABLE = [
   { action: "zoomIn", code: "KeyW", shown: "W" },
   { action: "zoomIn", code: "ArrowUp", shown: "↑" },
   { action: "zoomOut", code: "KeyS", shown: "S" },
@@ -69,7 +44,11 @@ const BINDINGS: readonly Binding[] = [
   { action: "togglePanel", code: "KeyQ", shown: "Q" },
   { action: "clear", code: "Escape", shown: "Esc" },
   { action: "help", key: "?", shown: "?" },
-];
+] as const satisfies readonly Binding<string>[];
+
+export type Action = (typeof TABLE)[number]["action"];
+
+const BINDINGS: readonly Binding<Action>[] = TABLE;
 
 export type KeyPress = Pick<KeyboardEvent, "code" | "key" | "shiftKey" | "ctrlKey" | "metaKey" | "altKey">;
 

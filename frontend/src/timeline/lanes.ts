@@ -46,3 +46,15 @@ export function laneOffset(lane: number, time: number, layer: LayerId = "trace")
   const track = (lane * LANE_LAYERS + place) * LAYER_TRACKS;
   return { track, row: track * ROWS_PER_TRACK, slice: lane * LANE_SLICES + slice, time };
 }
+
+/** Process id of the derived rows of the open rank; those of other ranks end with it. */
+export const DERIVED = "derived";
+
+export const isDerivedProcess = (pid: string): boolean => pid === DERIVED || pid.endsWith(`/${DERIVED}`);
+
+/** Text and colour (a CSS variable) of derived slices, by the name in answers. */
+export type SliceLabels = ReadonlyMap<string, { text: string; color: string }>;
+
+export const isDerivedTrack = (track: number): boolean => layerOfTrack(track) === "derived";
+export const isDerivedRow = (row: number): boolean => isDerivedTrack(trackOfRow(row));
+export const isDerivedSlice = (id: number): boolean => layerOfSlice(id) === "derived";

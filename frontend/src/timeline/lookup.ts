@@ -2,8 +2,8 @@
 
 import { colourOf, cssColour, meaningOf, mix, pixelOf, type Rgb, rankColour, textOn } from "./colours";
 import type { SliceRow } from "./decode";
-import type { SliceLabels } from "./derived";
 import { type ColourMode, DURATION_SHARES, durationClass } from "./display";
+import type { SliceLabels } from "./lanes";
 import { type BarColours, numberOf } from "./raster";
 import type { RowProcess } from "./rows";
 import type { Scene } from "./scene";

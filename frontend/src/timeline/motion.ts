@@ -1,7 +1,7 @@
 /** How the view moves over time: animated steps, and continuous movement while a key is down. */
 
 import type { HeldAction } from "./keys";
-import { ANIMATION_MS, interpolateViews, pan, type View, zoom } from "./viewport";
+import { ANIMATION_MS, interpolateViews, pan, sameView, type View, zoom } from "./viewport";
 
 /** One key press zooms by this factor, or moves by this share of the width. */
 const TAP_ZOOM = 0.7;
@@ -36,28 +36,19 @@ interface Held {
 }
 
 export class Motion {
-  private from: View | null = null;
-  private aim: View | null = null;
-  private began = 0;
+  private animation: { from: View; aim: View; began: number } | null = null;
   private readonly held = new Map<HeldAction, Held>();
   fast = false;
 
   /** Moves to `aim`, without animation if `ms` is 0. Returns the view to show now. */
   go(view: View, aim: View, now: number, ms = ANIMATION_MS): View {
-    if (ms <= 0) {
-      this.from = null;
-      this.aim = null;
-      return aim;
-    }
-    this.from = view;
-    this.aim = aim;
-    this.began = now;
-    return view;
+    this.animation = ms > 0 ? { from: view, aim, began: now } : null;
+    return ms > 0 ? view : aim;
   }
 
   /** The target of the animation, else the current view. */
   target(view: View): View {
-    return this.aim ?? view;
+    return this.animation?.aim ?? view;
   }
 
   press(action: HeldAction, now: number): void {
@@ -70,37 +61,62 @@ export class Motion {
 
   stop(): void {
     this.held.clear();
-    this.from = null;
-    this.aim = null;
+    this.animation = null;
   }
 
   get moving(): boolean {
-    return this.aim !== null || this.held.size > 0;
+    return this.animation !== null || this.held.size > 0;
   }
 
   /** The view at `now`. */
   step(view: View, now: number, x: number, width: number): View {
     let next = view;
-    if (this.from && this.aim) {
-      const progress = (now - this.began) / ANIMATION_MS;
-      next = interpolateViews(this.from, this.aim, progress, width);
-      if (progress >= 1) {
-        this.from = null;
-        this.aim = null;
-      }
+    if (this.animation) {
+      const { from, aim, began } = this.animation;
+      const progress = (now - began) / ANIMATION_MS;
+      next = interpolateViews(from, aim, progress, width);
+      if (progress >= 1) this.animation = null;
     }
     for (const [action, held] of this.held) {
       if (now - held.since < HOLD_AFTER_MS) continue;
       const ms = Math.min(now - Math.max(held.last, held.since + HOLD_AFTER_MS), 100);
       held.last = now;
       if (ms <= 0) continue;
-      if (this.aim) {
-        next = this.aim;
-        this.from = null;
-        this.aim = null;
-      }
+      next = this.animation?.aim ?? next;
+      this.animation = null;
       next = viewWhileHeld(next, action, this.fast, x, width, ms);
     }
     return next;
+  }
+}
+
+const MOST = 100;
+/** Changes within this time (ms) are one step. */
+const TOGETHER_MS = 600;
+
+/** Views to go back to with Backspace. */
+export class ViewHistory {
+  private views: View[] = [];
+  private last = Number.NEGATIVE_INFINITY;
+
+  /** Remembers `view` before it changes. A jump is always a separate step. */
+  push(view: View, now: number, isJump: boolean): void {
+    const joined = !isJump && now - this.last < TOGETHER_MS;
+    this.last = now;
+    const top = this.views[this.views.length - 1];
+    if (joined || (top && sameView(top, view))) return;
+    this.views.push(view);
+    if (this.views.length > MOST) this.views.shift();
+  }
+
+  /** The previous view, or null. The next change starts a new step. */
+  pop(): View | null {
+    this.last = Number.NEGATIVE_INFINITY;
+    return this.views.pop() ?? null;
+  }
+
+  /** Adds `by` to all times after their origin moved. */
+  shift(by: number): void {
+    this.views = this.views.map(({ start, scale }) => ({ start: start + by, scale }));
   }
 }

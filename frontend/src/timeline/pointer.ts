@@ -1,14 +1,13 @@
 /** Mouse, pen and wheel. */
 
-import { toggled } from "./arrangement";
+import { toggled } from "../base/search";
 import type { TimelineEvents } from "./data";
-import { tracksBetween } from "./hit";
+import { tracksBetween, type Under } from "./hit";
 import { PIN_WIDTH } from "./paint/gutter";
 import { MINIMAP_HEIGHT, minimapView } from "./paint/top";
 import { type Item, type TrackItem, togglePinned } from "./rows";
 import type { Area, Range, Scene } from "./scene";
 import type { Surface } from "./surface";
-import type { Under } from "./under";
 import { pan, timeAt, type View, xAt, zoom } from "./viewport";
 
 /** Largest movement (px) of a click. */
@@ -56,7 +55,7 @@ export class Pointer {
   private readonly scene: Scene;
   private readonly events: TimelineEvents;
   private drag: Drag | null = null;
-  private readonly undo: (() => void)[] = [];
+  private readonly end = new AbortController();
 
   constructor(private readonly engine: PointerEngine) {
     this.surface = engine.surface;
@@ -78,7 +77,7 @@ export class Pointer {
   }
 
   stop(): void {
-    for (const step of this.undo) step();
+    this.end.abort();
   }
 
   private on<K extends keyof HTMLElementEventMap>(
@@ -86,9 +85,7 @@ export class Pointer {
     type: K,
     handler: (event: HTMLElementEventMap[K]) => void,
   ): void {
-    const listener = handler.bind(this) as EventListener;
-    element.addEventListener(type, listener, { passive: false });
-    this.undo.push(() => element.removeEventListener(type, listener));
+    element.addEventListener(type, handler.bind(this), { passive: false, signal: this.end.signal });
   }
 
   private timeOf(x: number): number {

@@ -5,8 +5,8 @@
  * half full, and the painted area of a row is the share of the time in which something ran.
  */
 
-import type { SliceRow } from "./decode";
-import { busyOf, endOf, longestOf, startOf } from "./decode";
+import { firstIndex } from "../base/search";
+import { busyOf, endOf, longestOf, type SliceRow, startOf } from "./decode";
 
 /** The columns of one row. */
 export interface Line {
@@ -70,14 +70,7 @@ export function clearLine(line: Line, start = line.start, scale = line.scale): v
 
 /** Index of the first bar that ends after `time`; bars of a row do not overlap, so ends grow too. */
 export function firstAfter(row: SliceRow, time: number): number {
-  let low = 0;
-  let high = row.start.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (endOf(row, middle) <= time && startOf(row, middle) < time) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return firstIndex(row.start.length, (index) => endOf(row, index) <= time && startOf(row, index) < time);
 }
 
 /** Pixels by colour number: of slices, and of their left edges. */

@@ -4,11 +4,10 @@
  */
 
 import type { TimelineData } from "./data";
-import { Loader } from "./loader";
+import { Loader, visibleRequest } from "./loader";
 import { type LayoutState, layOut } from "./rows";
 import { minimapRows, type Scene, timeWidth } from "./scene";
 import type { View } from "./viewport";
-import { visibleRequest } from "./visible_request";
 
 /** The old reading is replaced after this time (ms), even if data are still missing. */
 const PATIENCE_MS = 2000;

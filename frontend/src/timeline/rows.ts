@@ -1,9 +1,9 @@
 /** Vertical layout: processes, their threads, and the depth rows of each. Pixels are CSS pixels. */
 
 import type { ProcessJson, ThreadJson } from "../api/types.gen";
+import { firstIndex } from "../base/search";
 import { type Arrangement, inOrder } from "./arrangement";
-import { DERIVED, isDerivedProcess } from "./derived";
-import { ROWS_PER_TRACK } from "./lanes";
+import { DERIVED, isDerivedProcess, ROWS_PER_TRACK } from "./lanes";
 
 export const HEADER_HEIGHT = 22;
 export const PITCH = 14;
@@ -171,28 +171,13 @@ export function layOut(processes: readonly RowProcess[], state: LayoutState): La
   return { pinned, pinnedHeight: top, items, height: y };
 }
 
-/** Index of the first item that ends below `y`, by binary search. */
-function firstBelow(items: readonly Item[], y: number): number {
-  let low = 0;
-  let high = items.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    const item = items[middle] as Item;
-    if (item.y + item.height <= y) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
+const endOf = ({ y, height }: Item) => y + height;
 
 /** Items that touch [top, bottom). */
 export function itemsIn<T extends Item>(items: readonly T[], top: number, bottom: number): T[] {
-  const result: T[] = [];
-  for (let index = firstBelow(items, top); index < items.length; index++) {
-    const item = items[index] as T;
-    if (item.y >= bottom) break;
-    result.push(item);
-  }
-  return result;
+  const first = firstIndex(items.length, (index) => endOf(items[index] as T) <= top);
+  const last = firstIndex(items.length, (index) => (items[index] as T).y < bottom);
+  return items.slice(first, last);
 }
 
 /** Depth rows of slice tracks that touch [top, bottom). */

@@ -2,13 +2,12 @@
 
 import type { PieceCache } from "./cache";
 import type { ArrowSet, CounterSeries, SliceRow } from "./decode";
-import { isDerivedTrack, type SliceLabels } from "./derived";
 import type { ColourMode } from "./display";
-import { laneOfTrack } from "./lanes";
-import type { MarkColour } from "./mark_colours";
+import { isDerivedTrack, laneOfTrack, type SliceLabels } from "./lanes";
 import {
   HEADER_HEIGHT,
   type Item,
+  itemsIn,
   type Layout,
   type LayoutState,
   layOut,
@@ -18,6 +17,7 @@ import {
   type TrackItem,
 } from "./rows";
 import type { Theme } from "./theme";
+import type { MarkColour } from "./tokens";
 import type { Limits, View } from "./viewport";
 
 const MINIMAP_LANES = 4;
@@ -209,6 +209,18 @@ export function sections(scene: SectionScene): Section[] {
     { items: layout.pinned, shift: 0, top: 0, bottom: split },
     { items: layout.items, shift: split - scroll, top: split, bottom: height },
   ];
+}
+
+/** The items in sight, each with its section and its top on the canvas. */
+export function itemsInSight(scene: SectionScene): { item: Item; section: Section; y: number }[] {
+  return sections(scene).flatMap((section) =>
+    itemsOf(section).map((item) => ({ item, section, y: item.y + section.shift })),
+  );
+}
+
+/** The items of a section that are in sight. */
+export function itemsOf({ items, shift, top, bottom }: Section): Item[] {
+  return itemsIn(items, top - shift, bottom - shift);
 }
 
 /** Position of a row on the canvas; the header of its process if that is collapsed. */

@@ -16,15 +16,8 @@ export interface Surface {
   contexts: Record<"top" | "base" | "overlay", CanvasRenderingContext2D>;
 }
 
-function canvas(name: string, parent: HTMLElement): HTMLCanvasElement {
-  const element = document.createElement("canvas");
-  element.className = `tl-${name}`;
-  parent.append(element);
-  return element;
-}
-
-function box(name: string, parent: HTMLElement): HTMLElement {
-  const element = document.createElement("div");
+function add<Tag extends "canvas" | "div">(tag: Tag, name: string, parent: HTMLElement): HTMLElementTagNameMap[Tag] {
+  const element = document.createElement(tag);
   element.className = `tl-${name}`;
   parent.append(element);
   return element;
@@ -37,14 +30,14 @@ function contextOf(element: HTMLCanvasElement, alpha: boolean): CanvasRenderingC
 }
 
 export function makeSurface(root: HTMLElement): Surface {
-  const top = canvas("top", root);
-  const slot = box("slot", root);
-  const scroller = box("scroll", root);
+  const top = add("canvas", "top", root);
+  const slot = add("div", "slot", root);
+  const scroller = add("div", "scroll", root);
   scroller.tabIndex = -1; // browsers move the focus into scrollers; the keys belong to the root
-  const spacer = box("space", scroller);
-  const stage = box("stage", spacer);
-  const base = canvas("base", stage);
-  const overlay = canvas("overlay", stage);
+  const spacer = add("div", "space", scroller);
+  const stage = add("div", "stage", spacer);
+  const base = add("canvas", "base", stage);
+  const overlay = add("canvas", "overlay", stage);
   const contexts = { top: contextOf(top, false), base: contextOf(base, false), overlay: contextOf(overlay, true) };
   return { top, slot, scroller, spacer, stage, base, overlay, contexts };
 }

@@ -1,8 +1,7 @@
 /** Colours of the canvas, read from the page's tokens. */
 
 import { cssColour, mix, palette, parseColour, type Rgb, textOn } from "./colours";
-import { flowToken } from "./flow_kinds";
-import { type MarkColour, markToken } from "./mark_colours";
+import { flowToken, type MarkColour, markToken } from "./tokens";
 
 export interface Theme {
   surface: Rgb;
@@ -16,6 +15,10 @@ export interface Theme {
   muted: string;
   accent: string;
   surfaceText: string;
+  worse: string;
+  good: string;
+  /** A CSS variable. */
+  token: (name: string) => Rgb;
   /** Slice colours by ColourIndex. */
   slices: Rgb[];
   /** Colour of a mark, and the text colour that reads on it. */
@@ -31,6 +34,13 @@ export const HEADER_FONT = `500 ${LABEL_FONT}`;
 export function readTheme(element: Element): Theme {
   const style = getComputedStyle(element);
   const token = (name: string) => style.getPropertyValue(name);
+  const known = new Map<string, Rgb>();
+  const colour = (name: string) => {
+    const found = known.get(name) ?? parseColour(token(name));
+    known.set(name, found);
+    return found;
+  };
+  const css = (name: string) => cssColour(colour(name));
   const surface = parseColour(token("--surface"));
   const text = parseColour(token("--text"));
   const dark = surface[0] + surface[1] + surface[2] < 384;
@@ -41,11 +51,14 @@ export function readTheme(element: Element): Theme {
     band: cssColour(bandPixels),
     bandPixels,
     grid: mix(surface, parseColour(token("--line")), 0.8),
-    line: cssColour(parseColour(token("--line"))),
+    line: css("--line"),
     text: cssColour(text),
     textColour: text,
-    muted: cssColour(parseColour(token("--muted"))),
-    accent: cssColour(parseColour(token("--accent"))),
+    muted: css("--muted"),
+    accent: css("--accent"),
+    worse: css("--worse"),
+    good: css("--good"),
+    token: colour,
     surfaceText: cssColour(surface),
     slices,
     mark: (colour) => {

@@ -3,29 +3,39 @@ import type { ComponentChildren } from "preact";
 interface Props {
   onClick: () => void;
   children: ComponentChildren;
-  /** Tooltip; also the name for screen readers if the content is a sign. */
-  tip?: string;
+  /** Classes: a control 28 px high, "control plain" without frame, "link", "option" of a menu, or what a view defines. */
+  look?: string;
+  /** Tooltip. */
+  tip?: string | undefined;
+  /** Name for screen readers. */
+  label?: string | undefined;
+  /** Tooltip and name for screen readers, if the content is a sign. */
+  name?: string | undefined;
   disabled?: boolean;
-  /** Pressed state of a toggle. */
-  on?: boolean;
-  /** Without frame, for bars. */
-  plain?: boolean;
+  /** State of a toggle. */
+  pressed?: boolean;
+  /** Whether what the button opens is open. */
+  expanded?: boolean | undefined;
 }
 
-/** A button 28 px high. */
-export function Button({ onClick, children, tip, disabled = false, on, plain = false }: Props) {
-  const label = tip === undefined ? {} : { "data-tip": tip, "aria-label": tip };
-  const pressed = on === undefined ? {} : { "aria-pressed": on };
+export function Button({ onClick, children, look = "control", tip, label, name, disabled, pressed, expanded }: Props) {
   return (
     <button
       type="button"
-      class={`control ${plain ? "plain" : ""} ${on ? "on" : ""}`}
+      class={look}
+      data-tip={name ?? tip}
+      aria-label={name ?? label}
+      aria-pressed={pressed}
+      aria-expanded={expanded}
       disabled={disabled}
       onClick={onClick}
-      {...label}
-      {...pressed}
     >
       {children}
     </button>
   );
+}
+
+/** A button that looks like a link. */
+export function TextButton(props: Omit<Props, "look">) {
+  return <Button look="link" {...props} />;
 }

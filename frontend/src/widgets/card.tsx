@@ -1,17 +1,21 @@
 import { type ComponentChildren, createContext } from "preact";
-import { type ChartFile, ChartMenu } from "./chart_menu";
+import { useRef } from "preact/hooks";
+import { saveCsv, savePng } from "../base/save";
+import { t } from "../i18n";
+import { Button } from "./button";
+import { Popover } from "./popover";
 import { Help } from "./tooltip";
 
 /** Title of the enclosing card; its table uses it as name for screen readers. */
 export const CardTitle = createContext("");
 
-interface Props {
+export interface CardProps {
   /** What is shown. */
-  title?: string;
+  title?: string | undefined;
   /** Muted text next to the title. */
   subtitle?: ComponentChildren;
   /** Explains the figures; shown by the "?" next to the title. */
-  help?: string;
+  help?: string | undefined;
   /** Controls at the right end of the title line. */
   actions?: ComponentChildren;
   /** Makes the card a chart that can be saved. */
@@ -22,7 +26,7 @@ interface Props {
 }
 
 /** A framed part of a view. */
-export function Card({ title, subtitle, help, actions, chart, class: more = "", children }: Props) {
+export function Card({ title, subtitle, help, actions, chart, class: more = "", children }: CardProps) {
   const hasHead = title !== undefined || subtitle !== undefined || actions !== undefined || chart !== undefined;
   return (
     <section class={`card ${more}`}>
@@ -38,5 +42,45 @@ export function Card({ title, subtitle, help, actions, chart, class: more = "", 
       )}
       <CardTitle.Provider value={title ?? ""}>{children}</CardTitle.Provider>
     </section>
+  );
+}
+
+interface ChartFile {
+  /** Name of the saved files, without extension. */
+  name: string;
+  /** The data of the chart; see csvText. */
+  csv: () => string;
+}
+
+/** Menu that saves the chart of its card. */
+function ChartMenu({ name, csv }: ChartFile) {
+  const place = useRef<HTMLSpanElement>(null);
+  return (
+    <span ref={place} class="chart-menu">
+      <Popover label="⋯" tip={t("chart.menu")} class="plain">
+        {(close) => (
+          <>
+            <Button
+              look="option"
+              onClick={() => {
+                close();
+                void savePng(place.current?.closest<HTMLElement>(".card") ?? null, name);
+              }}
+            >
+              {t("chart.png")}
+            </Button>
+            <Button
+              look="option"
+              onClick={() => {
+                close();
+                saveCsv(csv(), name);
+              }}
+            >
+              {t("chart.csv")}
+            </Button>
+          </>
+        )}
+      </Popover>
+    </span>
   );
 }

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../i18n";
+import { Button } from "./button";
 
 interface Props {
   isOpen: boolean;
@@ -22,9 +23,7 @@ export function Dialog({ isOpen, onClose, title, class: more = "", children }: P
       <div class="card-head">
         <h2>{title}</h2>
         <span class="grow" />
-        <button type="button" class="control" onClick={onClose}>
-          {t("help.close.button")}
-        </button>
+        <Button onClick={onClose}>{t("help.close.button")}</Button>
       </div>
       {children}
     </dialog>

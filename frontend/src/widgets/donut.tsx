@@ -1,14 +1,14 @@
 import { useState } from "preact/hooks";
 import * as format from "../base/format";
 import { t } from "../i18n";
+import { Button } from "./button";
 import { arcPath, type DrawnPart, largestParts, type Part } from "./donut_parts";
 import { MiddleCut } from "./middle_cut";
+import { HBar } from "./stacked_bar";
 import { Empty } from "./states";
 
 interface Props {
   parts: readonly Part[];
-  /** Unit of the values. */
-  kind: "duration" | "bytes";
   /** Number of separate parts, at most 7 (distinguishable colours); the rest is "other". */
   most?: number;
   /** Size and number of parts that are not in the list. */
@@ -26,28 +26,23 @@ interface Props {
 const MOST = 7;
 
 /** Shares of a whole with a legend of values in one unit. */
-export function Donut({ parts, kind, most = MOST, unlisted, under, none, selected = null, onSelect }: Props) {
+export function Donut({ parts, most = MOST, unlisted, under, none, selected = null, onSelect }: Props) {
   const [hovered, setHovered] = useState<string | null>(null);
   const drawn = largestParts(parts, Math.min(most, MOST), unlisted);
   if (drawn.length === 0) return <Empty text={none ?? t("chart.none")} />;
   const whole = drawn.reduce((sum, part) => sum + part.value, 0);
-  const unit = format.columnUnit(kind === "bytes" ? format.BYTE_UNITS : format.TIME_UNITS, [drawn[0]?.value]);
-  const decimals = kind === "bytes" ? 2 : unit.scale === 1 ? 0 : 3;
-  const valueText = (value: number) => `${format.fixedDecimals(value / unit.scale, decimals)} ${unit.name}`;
+  const valueText = inOneUnit(drawn);
   const wanted = hovered ?? selected;
   const focus = drawn.some((part) => part.id === wanted) ? wanted : null;
   const choose = (part: DrawnPart) => {
     if (onSelect && !part.isFixed) onSelect(part.id === selected ? null : part.id);
   };
-  const labelled = drawn.map((part) => ({
-    ...part,
-    label: part.count > 0 ? t("chart.other", { count: part.count }) : part.label,
-  }));
+  const labelled = drawn.map((part) => ({ ...part, label: nameOf(part) }));
   return (
     <div class="donut">
       <Ring
         parts={labelled}
-        middle={kind === "bytes" ? format.bytes(whole) : format.duration(whole, 2)}
+        middle={format.duration(whole, 2)}
         under={under}
         focus={focus}
         valueText={valueText}
@@ -68,7 +63,7 @@ export function Donut({ parts, kind, most = MOST, unlisted, under, none, selecte
               {canChoose ? (
                 <button
                   type="button"
-                  class="ellipsis plain-button"
+                  class="ellipsis"
                   data-tip-cut
                   aria-pressed={part.id === selected}
                   onClick={() => choose(part)}
@@ -80,10 +75,7 @@ export function Donut({ parts, kind, most = MOST, unlisted, under, none, selecte
                   <MiddleCut text={part.label} />
                 </span>
               )}
-              <span
-                class="mono"
-                data-tip={kind === "bytes" ? format.exactBytes(part.value) : format.exactDuration(part.value)}
-              >
+              <span class="mono" data-tip={format.exactDuration(part.value)}>
                 {valueText(part.value)}
               </span>
               <span class="mono">{format.percentOfRatio(part.share)}</span>
@@ -93,6 +85,19 @@ export function Donut({ parts, kind, most = MOST, unlisted, under, none, selecte
       </ul>
     </div>
   );
+}
+
+/** Writes values in the unit of the largest. */
+function inOneUnit(parts: readonly DrawnPart[]): (value: number) => string {
+  const unit = format.columnUnit(
+    format.TIME_UNITS,
+    parts.map(({ value }) => value),
+  );
+  return (value) => `${format.fixedDecimals(value / unit.scale, unit.scale === 1 ? 0 : 3)} ${unit.name}`;
+}
+
+function nameOf({ label, count }: DrawnPart): string {
+  return count > 0 ? t("chart.other", { count }) : label;
 }
 
 interface RingProps {
@@ -135,5 +140,50 @@ function Ring({ parts, middle, under, focus, valueText, onHover, onChoose }: Rin
         {under}
       </text>
     </svg>
+  );
+}
+
+interface PartBarsProps {
+  parts: readonly Part[];
+  /** Size and number of parts that are not in the list. */
+  unlisted: { value: number; count: number };
+  /** Number of separate bars; the rest is "other". */
+  most: number;
+  selected: string | null;
+  /** A click on a bar; null if it was selected. "Other" cannot be chosen. */
+  onSelect: (id: string | null) => void;
+}
+
+/** The largest parts as bars: more parts than a ring can show. */
+export function PartBars({ parts, unlisted, most, selected, onSelect }: PartBarsProps) {
+  const drawn = largestParts(parts, most, unlisted);
+  if (drawn.length === 0) return <Empty text={t("chart.none")} />;
+  const largest = Math.max(...drawn.map((part) => part.value));
+  const valueText = inOneUnit(drawn);
+  return (
+    <div>
+      {drawn.map((part) => {
+        return (
+          <Button
+            key={part.id}
+            look="bar-row part-bar"
+            disabled={part.isFixed}
+            pressed={part.id === selected}
+            onClick={() => onSelect(part.id === selected ? null : part.id)}
+          >
+            <span class="ellipsis" data-tip-cut>
+              {nameOf(part)}
+            </span>
+            <span>
+              <HBar ratio={part.value / largest} color={part.count > 0 ? part.color : "var(--c-compute)"} />
+            </span>
+            <span class="mono" data-tip={format.exactDuration(part.value)}>
+              {valueText(part.value)}
+            </span>
+            <span class="mono">{format.percentOfRatio(part.share)}</span>
+          </Button>
+        );
+      })}
+    </div>
   );
 }

@@ -2,6 +2,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { lang, t } from "../i18n";
 import { Dialog } from "./dialog";
+import { Facts } from "./facts";
 
 type Term = readonly [string, string];
 
@@ -31,18 +32,10 @@ export function GlossaryDialog() {
     <Dialog isOpen onClose={() => (explained.value = null)} title={t("glossary.title")} class="glossary">
       {text && <p>{text}</p>}
       {used.length > 0 && <h3 class="dialog-part">{t("glossary.used")}</h3>}
-      <Terms terms={used} />
+      <Facts facts={used} />
       {used.length > 0 && <h3 class="dialog-part">{t("glossary.others")}</h3>}
-      <Terms terms={terms.filter((term) => !used.includes(term))} />
+      <Facts facts={terms.filter((term) => !used.includes(term))} />
     </Dialog>
-  );
-}
-
-function Terms({ terms }: { terms: readonly Term[] }) {
-  return (
-    <dl class="facts">
-      {terms.map(([word, meaning]) => [<dt key={word}>{word}</dt>, <dd key={meaning}>{meaning}</dd>])}
-    </dl>
   );
 }
 

@@ -21,10 +21,6 @@ interface Props {
   text: (value: number) => string;
   /** True if cells are too small for figures: a colour scale replaces them. */
   isSmall?: boolean;
-  /** CSS colour of the largest value. */
-  color?: string;
-  selected?: { row: string; column: string } | null;
-  onSelect?: (row: string, column: string) => void;
 }
 
 /** Height of a row with its spacing, px; same values in charts.css, and in distributed.css for small cells. */
@@ -43,17 +39,7 @@ export function strengthOf(value: number, least: number, most: number): number {
 }
 
 /** A matrix whose cells are filled by size: pale for the smallest, strong for the largest. */
-export function HeatMap({
-  label,
-  rows,
-  columns,
-  cells,
-  text,
-  isSmall = false,
-  color = "var(--c-compute)",
-  selected,
-  onSelect,
-}: Props) {
+export function HeatMap({ label, rows, columns, cells, text, isSmall = false }: Props) {
   const body = useRef<HTMLTableSectionElement>(null);
   const rowPx = isSmall ? SMALL_ROW_PX : ROW_PX;
   const shown = useRowWindow(body, { count: rows.length, rowPx });
@@ -64,7 +50,7 @@ export function HeatMap({
   const most = values.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
   return (
     <>
-      {isSmall && values.length > 0 && <Scale least={least} most={most} text={text} color={color} />}
+      {isSmall && values.length > 0 && <Scale least={least} most={most} text={text} />}
       <div style={{ overflow: "auto" }}>
         <table class="heat" aria-label={label}>
           <thead>
@@ -86,22 +72,13 @@ export function HeatMap({
                   const cell = byPlace.get(`${row.id}\n${column.id}`);
                   const value = cell?.value ?? null;
                   if (!cell || value === null) return <td key={column.id}>{isSmall ? "" : format.UNKNOWN}</td>;
-                  const isSelected = selected?.row === row.id && selected.column === column.id;
-                  const style = {
-                    background: shade(color, strengthOf(value, least, most)),
-                    outline: isSelected ? "2px solid var(--text)" : "none",
-                  };
                   return (
-                    <td key={column.id} class={onSelect ? "can" : ""} style={style} data-tip={cell.tip}>
-                      {onSelect ? (
-                        <button type="button" class="plain-button" onClick={() => onSelect(row.id, column.id)}>
-                          {isSmall ? "" : text(value)}
-                        </button>
-                      ) : isSmall ? (
-                        ""
-                      ) : (
-                        text(value)
-                      )}
+                    <td
+                      key={column.id}
+                      style={{ background: shade(strengthOf(value, least, most)) }}
+                      data-tip={cell.tip}
+                    >
+                      {isSmall ? "" : text(value)}
                     </td>
                   );
                 })}
@@ -117,13 +94,13 @@ export function HeatMap({
   );
 }
 
-function shade(color: string, strength: number): string {
-  return `color-mix(in srgb, ${color} ${strength}%, var(--surface))`;
+function shade(strength: number): string {
+  return `color-mix(in srgb, var(--c-compute) ${strength}%, var(--surface))`;
 }
 
 /** The colour scale. */
-function Scale({ least, most, text, color }: Pick<Props, "text"> & { least: number; most: number; color: string }) {
-  const ends = [least, most].map((value) => shade(color, strengthOf(value, least, most)));
+function Scale({ least, most, text }: Pick<Props, "text"> & { least: number; most: number }) {
+  const ends = [least, most].map((value) => shade(strengthOf(value, least, most)));
   return (
     <p class="row small" style={{ marginBottom: "4px" }}>
       <span class="mono">{text(least)}</span>

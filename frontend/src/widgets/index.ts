@@ -1,18 +1,19 @@
 /** Widgets for the views. */
 
 export { budgetParts, lateRankName, namedBudgetParts, stepTotal, waitingHelp } from "./budget";
-export { Button } from "./button";
+export { Button, TextButton } from "./button";
 export { Card } from "./card";
 export { ALL_FINDINGS, DiagnosisCard, LedgerCard } from "./diagnosis/card";
 export { ExcessCard } from "./diagnosis/excess";
 export { Dialog } from "./dialog";
-export { Donut } from "./donut";
+export { Donut, PartBars } from "./donut";
 export { type Part, partsCsv } from "./donut_parts";
 
+export { type Fact, Facts } from "./facts";
 export { type HeatCell, HeatMap } from "./heat_map";
-export { meaningName } from "./meaning";
 export { Pages } from "./pages";
-export { PartBars } from "./part_bars";
+export { meaningName } from "./parts";
+
 export { formatPick, type Pick, PickChips, parsePick, pickFilters, pickWhere } from "./pick";
 export { Popover } from "./popover";
 export { ProblemList } from "./problem_list";
@@ -23,18 +24,19 @@ export {
   Pace,
   ProgressBar,
 } from "./progress";
-export { RangeChip, WITHIN } from "./range_chip";
+export { WITHIN } from "./range_chip";
 export { RowFacts } from "./row_facts";
-export { RowList } from "./row_list";
 export { RunProgress } from "./run_progress";
 export { Segments } from "./segments";
 export { Select } from "./select";
-export { SimulatedMark } from "./simulated";
 export { type BarPart, Legend, StackedBar, wholeOf } from "./stacked_bar";
 export { Empty, ErrorPanel, MissingList, ProblemBanner } from "./states";
+export { SimulatedMark } from "./summaries";
 export type { Row, Where } from "./table/columnar";
-export { DataTable, type DataTableProps } from "./table/data_table";
+export { pageColumn, pageTable } from "./table/columns";
+export { DataTable, type DataTableProps, TableCard } from "./table/data_table";
 export type { Filter } from "./table/no_rows";
-export { pageColumn, pageTable } from "./table/page_table";
+export { ViewSource } from "./table/props";
 export { Help } from "./tooltip";
+export { RowList } from "./use_row_window";
 export { Reading, ViewFrame } from "./view_frame";

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { integer } from "../base/format";
-import { usePrinting } from "../base/use_printing";
+import { usePrinting } from "../base/use_media";
 import { t } from "../i18n";
+import { TextButton } from "./button";
 
 /** Items that a page shows. */
 const PAGE_ITEMS = 50;
@@ -28,9 +29,9 @@ export function Pages<T>({ items, most = PAGE_ITEMS, children }: Props<T>) {
     <>
       {children(shown, first)}
       <nav class="row small" aria-label={t("pages.label")}>
-        <button type="button" class="link" disabled={at === 0} onClick={() => setPage(at - 1)}>
+        <TextButton disabled={at === 0} onClick={() => setPage(at - 1)}>
           ‹ {t("pages.previous")}
-        </button>
+        </TextButton>
         <span class="muted">
           {t("pages.shown", {
             from: integer(first + 1),
@@ -38,9 +39,9 @@ export function Pages<T>({ items, most = PAGE_ITEMS, children }: Props<T>) {
             count: integer(items.length),
           })}
         </span>
-        <button type="button" class="link" disabled={at === pages - 1} onClick={() => setPage(at + 1)}>
+        <TextButton disabled={at === pages - 1} onClick={() => setPage(at + 1)}>
           {t("pages.next")} ›
-        </button>
+        </TextButton>
       </nav>
     </>
   );

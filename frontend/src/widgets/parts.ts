@@ -2,7 +2,7 @@
 
 import { type MessageJson, PARTS } from "../api/types.gen";
 import * as format from "../base/format";
-import { lang } from "../i18n";
+import { lang, tOr } from "../i18n";
 import { sayMessage } from "../i18n/messages";
 
 type Tables = typeof PARTS;
@@ -33,4 +33,9 @@ export function partColor<Table extends keyof Tables>(table: Table, id: keyof Ta
 /** Ids of the parts of a table, in the order of the bar. */
 export function partIds<Table extends keyof Tables>(table: Table): (keyof Tables[Table])[] {
   return Object.keys(PARTS[table]) as (keyof Tables[Table])[];
+}
+
+/** What a kernel does, by the id in the table of meanings; a word of a user's own table stays. */
+export function meaningName(id: string): string {
+  return tOr(`meaning.${id}`, id);
 }

@@ -1,5 +1,6 @@
 import type { TableJson } from "../api/types.gen";
 import { t } from "../i18n";
+import { Button } from "./button";
 import type { Where } from "./table/columnar";
 import { columnTitle } from "./table/columns";
 import type { Filter } from "./table/no_rows";
@@ -37,12 +38,12 @@ export function PickChips({ filters }: { filters: readonly Filter[] }) {
   return (
     <>
       {filters.map(({ label, clear }) => (
-        <button type="button" key={label} class="control on" data-tip={t("table.clear")} onClick={clear}>
+        <Button key={label} look="control on" tip={t("table.clear")} onClick={clear}>
           <span class="ellipsis" style={{ maxWidth: "260px" }}>
             {label}
           </span>
           <span aria-hidden="true">✕</span>
-        </button>
+        </Button>
       ))}
     </>
   );

@@ -1,5 +1,6 @@
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { listen } from "../base/listen";
 
 interface Props {
   /** Content of the button. */
@@ -32,18 +33,15 @@ function useClosing(
     const onScroll = (event: Event) => {
       if (!panel.current?.contains(event.target as Node)) leave();
     };
-    const onResize = () => leave();
     // On the document: a click on text in the panel removes the focus.
     const onKey = (event: KeyboardEvent) => event.key === "Escape" && close();
-    document.addEventListener("pointerdown", onDown);
-    document.addEventListener("scroll", onScroll, true);
-    document.addEventListener("keydown", onKey);
-    window.addEventListener("resize", onResize);
+    const stops = [
+      listen(document, { pointerdown: onDown, keydown: onKey }),
+      listen(document, { scroll: onScroll }, { capture: true }),
+      listen(window, { resize: leave }),
+    ];
     return () => {
-      document.removeEventListener("pointerdown", onDown);
-      document.removeEventListener("scroll", onScroll, true);
-      document.removeEventListener("keydown", onKey);
-      window.removeEventListener("resize", onResize);
+      for (const stop of stops) stop();
     };
   }, [isOpen]);
 }

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import type { ProblemJson } from "../api/types.gen";
 import { placesOf, t, textOf } from "../i18n";
+import { TextButton } from "./button";
 import { Pages } from "./pages";
-import { type ProblemGroup, problemGroups } from "./problem_groups";
 
 /** A list of problems: file and place, expected and found, what is lost, what to do. */
 export function ProblemList({ problems }: { problems: readonly ProblemJson[] }) {
@@ -58,9 +58,9 @@ function Places({ items }: { items: readonly ProblemJson[] }) {
           ))}
           {some.length < items.length && (
             <li>
-              <button type="button" class="link" onClick={() => setAll(true)}>
+              <TextButton onClick={() => setAll(true)}>
                 {t("problem.more", { count: items.length - some.length })}
-              </button>
+              </TextButton>
             </li>
           )}
         </ul>
@@ -73,4 +73,32 @@ function expectation(problem: ProblemJson): string {
   const expected = problem.expected && t("problem.expected", { text: textOf(problem, "expected") });
   const found = problem.found && t("problem.found", { text: textOf(problem, "found") });
   return expected && found ? t("problem.both", { expected, found }) : expected || found;
+}
+
+/** Problems that differ only in their place in a file, shown as one with the places below. */
+interface ProblemGroup {
+  /** Common fields: file, expected, lost, action, severity. */
+  shared: ProblemJson;
+  /** The problems, which differ in place or in the value found there. */
+  items: ProblemJson[];
+  /** Total count. */
+  count: number;
+}
+
+/** Groups problems by their common fields, in the order of the first of each. */
+function problemGroups(problems: readonly ProblemJson[]): ProblemGroup[] {
+  const groups = new Map<string, ProblemGroup>();
+  for (const problem of problems) {
+    const { code, file, expected, lost, action, severity } = problem;
+    const key = JSON.stringify([code, file, expected, lost, action, severity]);
+    const group = groups.get(key);
+    const count = Math.max(1, problem.count);
+    if (group) {
+      group.items.push(problem);
+      group.count += count;
+    } else {
+      groups.set(key, { shared: problem, items: [problem], count });
+    }
+  }
+  return [...groups.values()];
 }

@@ -1,3 +1,4 @@
+import { TextButton } from "./button";
 /**
  * Reading progress: bars, figures, and buttons to cancel and resume. Fixed widths, so that nothing moves with the
  * figures.
@@ -78,14 +79,14 @@ export function JobControl({ jobs }: { jobs: readonly ProgressJson[] }) {
   return (
     <span class="job-control">
       {stopped.length > 0 && (
-        <button type="button" class="link" disabled={isBusy} onClick={() => act("resume")}>
+        <TextButton disabled={isBusy} onClick={() => act("resume")}>
           {t(isFailure ? "state.retry" : isMany ? "progress.resume.all" : "progress.resume")}
-        </button>
+        </TextButton>
       )}
       {going.length > 0 && (
-        <button type="button" class="link" disabled={isBusy} onClick={() => act("cancel")}>
+        <TextButton disabled={isBusy} onClick={() => act("cancel")}>
           {t(isMany ? "progress.cancel.rest" : "progress.cancel")}
-        </button>
+        </TextButton>
       )}
     </span>
   );

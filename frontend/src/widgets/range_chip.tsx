@@ -2,6 +2,7 @@ import { duration, exactDuration } from "../base/format";
 import { t } from "../i18n";
 import { param, setParams } from "../state/params";
 import type { ViewState } from "../state/use_view";
+import { Button } from "./button";
 
 /** Parameter of a time range that views show alone: "start,end", ns since 1970. */
 export const WITHIN = "within";
@@ -21,15 +22,14 @@ export function RangeChip({ view, about }: Props) {
   const length = Number(BigInt(end) - BigInt(start));
   return (
     <p class="range-chip">
-      <button
-        type="button"
-        class="control on"
-        data-tip={`${t("range.clear")}\n${exactDuration(length)}`}
+      <Button
+        look="control on"
+        tip={`${t("range.clear")}\n${exactDuration(length)}`}
         onClick={() => setParams({ [WITHIN]: null })}
       >
         {t("range.chip", { start: from === null ? "…" : duration(from), length: duration(length) })}
         <span aria-hidden="true">✕</span>
-      </button>{" "}
+      </Button>{" "}
       <span class="muted small">{about}</span>
     </p>
   );

@@ -1,13 +1,15 @@
 import type { ComponentChildren } from "preact";
+import { useContext } from "preact/hooks";
 import type { TableJson } from "../api/types.gen";
 import { t, textOf, tOr } from "../i18n";
+import { Facts } from "./facts";
 import type { Cell, Row } from "./table/columnar";
-import { columnFormat } from "./table/columns";
+import { type ColumnFormat, columnFormat } from "./table/columns";
+import { ViewSource } from "./table/props";
 
 interface Props {
   table: TableJson;
   row: Row;
-  baseNs: string;
   children?: ComponentChildren;
 }
 
@@ -19,7 +21,8 @@ function isTelling(key: string, value: Cell): boolean {
 }
 
 /** All values of a row, by groups, each in its own unit. */
-export function RowFacts({ table, row, baseNs, children }: Props) {
+export function RowFacts({ table, row, children }: Props) {
+  const { baseNs } = useContext(ViewSource);
   const known = table.columns.filter((column) => isTelling(column.key, row.get(column.key)));
   const groups = [...new Set(known.map((column) => column.group))];
   return (
@@ -28,28 +31,28 @@ export function RowFacts({ table, row, baseNs, children }: Props) {
       {groups.map((group) => (
         <section key={group}>
           <h3>{tOr(`table.group.${group}`, group)}</h3>
-          <dl class="facts">
-            {known
+          <Facts
+            facts={known
               .filter((column) => column.group === group)
               .map((column) => {
                 const value = row.get(column.key);
                 const format = columnFormat(column, [value], baseNs);
-                return [
-                  <dt key={column.key} data-tip={textOf(column, "doc") || undefined}>
-                    {format.header}
-                  </dt>,
-                  <dd
-                    key={`${column.key} value`}
-                    class={format.isFigure && !FLAGS.has(column.key) ? "mono" : ""}
-                    data-tip={format.isFigure ? format.full(value) : undefined}
-                  >
-                    {FLAGS.has(column.key) ? t("table.yes") : format.text(value)}
-                  </dd>,
-                ];
+                const doc = textOf(column, "doc") || undefined;
+                if (FLAGS.has(column.key)) return [format.header, t("table.yes"), doc];
+                return [format.header, <Value key={column.key} format={format} value={value} />, doc];
               })}
-          </dl>
+          />
         </section>
       ))}
     </div>
+  );
+}
+
+function Value({ format, value }: { format: ColumnFormat; value: Cell }) {
+  if (!format.isFigure) return <>{format.text(value)}</>;
+  return (
+    <span class="mono" data-tip={format.full(value)}>
+      {format.text(value)}
+    </span>
   );
 }

@@ -4,15 +4,8 @@ import { totalsOf } from "../state/reading";
 import { Popover } from "./popover";
 import { countText, Figures, JobControl, JobList, ProgressBar } from "./progress";
 
-interface Props {
-  /** Jobs of the ranks, including finished ones. */
-  jobs: readonly ProgressJson[];
-  /** Without figures, for cards. */
-  small?: boolean;
-}
-
 /** Reading progress of a run's ranks in one line; its button lists them. Empty once all are read. */
-export function RunProgress({ jobs, small = false }: Props) {
+export function RunProgress({ jobs }: { jobs: readonly ProgressJson[] }) {
   const totals = totalsOf(jobs);
   const { waiting, reading, cancelled, failed } = totals.count;
   if (waiting + reading + cancelled + failed === 0) return null;
@@ -34,7 +27,7 @@ export function RunProgress({ jobs, small = false }: Props) {
           </div>
         )}
       </Popover>
-      {isGoing && !small && (
+      {isGoing && (
         <>
           <ProgressBar label={t("progress.ranks")} done={totals.done} total={totals.total} />
           <Figures {...totals} />

@@ -1,8 +1,8 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { holdsAll, wordsOf } from "../base/words";
+import { holdsAll, wordsOf } from "../base/search";
 import { t } from "../i18n";
 import { Popover } from "./popover";
-import { RowList } from "./row_list";
+import { RowList } from "./use_row_window";
 
 export interface Option {
   id: string;
@@ -108,6 +108,11 @@ function OptionList({ label, options, value, onChoose }: ListProps) {
       if (option && !option.disabled) onChoose(option.id);
     }
   };
+  const row = (place: number) => {
+    const option = visible[place] as Option;
+    const own = { option, isAt: place === at, isChosen: option.id === value };
+    return <OptionRow key={option.id} id={`${list}:${place}`} {...own} onChoose={onChoose} />;
+  };
   return (
     <div
       ref={box}
@@ -119,59 +124,22 @@ function OptionList({ label, options, value, onChoose }: ListProps) {
       style={{ outline: "none" }}
     >
       {hasFilter && (
-        <FilterField
+        <input
+          class="field"
+          type="text"
+          placeholder={t("select.filter")}
+          aria-label={t("select.filter")}
+          aria-activedescendant={active}
           value={filter}
-          active={active}
-          onChange={(text) => {
-            setFilter(text);
+          onInput={(event) => {
+            setFilter(event.currentTarget.value);
             setAt(0);
           }}
         />
       )}
-      <Choices list={list} options={visible} at={at} value={value} onChoose={onChoose} minWidth={minWidth} />
+      <RowList count={visible.length} rowPx={OPTION_PX} at={at} minWidth={minWidth} row={row} />
       {visible.length === 0 && <div class="option muted">{t("select.none")}</div>}
     </div>
-  );
-}
-
-interface ChoicesProps {
-  /** Id of the list. */
-  list: string;
-  options: readonly Option[];
-  at: number;
-  value: string;
-  onChoose: (id: string) => void;
-  minWidth: string;
-}
-
-function Choices({ list, options, at, value, onChoose, minWidth }: ChoicesProps) {
-  const row = (place: number) => {
-    const option = options[place] as Option;
-    return (
-      <OptionRow
-        key={option.id}
-        id={`${list}:${place}`}
-        option={option}
-        isAt={place === at}
-        isChosen={option.id === value}
-        onChoose={onChoose}
-      />
-    );
-  };
-  return <RowList count={options.length} rowPx={OPTION_PX} at={at} minWidth={minWidth} row={row} />;
-}
-
-function FilterField(props: { value: string; active: string | undefined; onChange: (text: string) => void }) {
-  return (
-    <input
-      class="field"
-      type="text"
-      placeholder={t("select.filter")}
-      aria-label={t("select.filter")}
-      aria-activedescendant={props.active}
-      value={props.value}
-      onInput={(event) => props.onChange(event.currentTarget.value)}
-    />
   );
 }
 

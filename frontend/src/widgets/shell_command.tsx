@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { copyText } from "../base/clipboard";
 import { t } from "../i18n";
+import { TextButton } from "./button";
 
 const COPIED_MS = 1200;
 
@@ -15,9 +16,7 @@ export function ShellCommand({ command }: { command: string }) {
   return (
     <div class="command">
       <code>{command}</code>
-      <button type="button" class="link" onClick={() => void copy()}>
-        {t(isCopied ? "command.copied" : "command.copy")}
-      </button>
+      <TextButton onClick={() => void copy()}>{t(isCopied ? "command.copied" : "command.copy")}</TextButton>
     </div>
   );
 }

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import type { MissingJson, ProblemJson } from "../api/types.gen";
 import { t, textOf } from "../i18n";
-import { Button } from "./button";
+import { Button, TextButton } from "./button";
 import { ProblemList } from "./problem_list";
 
 /** A short text instead of a chart or table without data. */
@@ -16,8 +16,9 @@ export function Empty({ text, children }: { text?: string; children?: ComponentC
   );
 }
 
-/** Missing data of a capture, the consequence, and the option that records them. */
-export function MissingList({ missing }: { missing: readonly MissingJson[] }) {
+/** Missing data of a capture, the consequence, and the option that records them; `none`: text without any. */
+export function MissingList({ missing, none }: { missing: readonly MissingJson[]; none?: string }) {
+  if (none !== undefined && missing.length === 0) return <Empty text={none} />;
   return (
     <ul class="missing-list">
       {missing.map((item) => (
@@ -49,9 +50,9 @@ export function ProblemBanner({ problems: all }: { problems: readonly ProblemJso
         {count === 1 ? t("state.problem") : t("state.problems", { count })}
         {isOpen && <ProblemList problems={problems} />}
       </div>
-      <button type="button" class="link" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+      <TextButton expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         {t(isOpen ? "state.hide" : "state.show")}
-      </button>
+      </TextButton>
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import type { SummariesJson } from "../api/types.gen";
+import type { SpanJson, SummariesJson } from "../api/types.gen";
 import { t } from "../i18n";
 import { Popover } from "./popover";
 import { ShellCommand } from "./shell_command";
@@ -30,5 +30,15 @@ export function SummaryHint({ summaries }: { summaries: readonly SummariesJson[]
         )}
       </Popover>
     </div>
+  );
+}
+
+/** Marks a capture of a simulated device, whose figures are not measured. */
+export function SimulatedMark({ span }: { span: SpanJson | undefined }) {
+  if (!span?.simulated) return null;
+  return (
+    <span class="chip warn" data-tip={t("simulated.tip")}>
+      {t("simulated")}
+    </span>
   );
 }

@@ -1,19 +1,15 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { listen } from "../base/listen";
 import { t } from "../i18n";
+import { Button } from "./button";
 import { openGlossary } from "./glossary";
 
 /** A "?" that explains a figure on hover and focus; a click opens the glossary. */
 export function Help({ text }: { text: string }) {
   return (
-    <button
-      type="button"
-      class="help"
-      data-tip={`${text}\n\n${t("glossary.open")}`}
-      aria-label={text}
-      onClick={() => openGlossary(text)}
-    >
+    <Button look="help" tip={`${text}\n\n${t("glossary.open")}`} label={text} onClick={() => openGlossary(text)}>
       ?
-    </button>
+    </Button>
   );
 }
 
@@ -53,19 +49,13 @@ export function TooltipLayer() {
       isByKey = true;
       if (event.key === "Escape") hide();
     };
-    document.addEventListener("pointerover", show);
-    document.addEventListener("focusin", show);
-    document.addEventListener("pointerdown", onDown);
-    document.addEventListener("input", hide);
-    document.addEventListener("scroll", hideMoved, true);
-    document.addEventListener("keydown", onKey, true); // before the handler that moves the focus
+    const stops = [
+      listen(document, { pointerover: show, focusin: show, pointerdown: onDown, input: hide }),
+      // Capture: scrolling does not bubble, and keys come before the handler that moves the focus.
+      listen(document, { scroll: hideMoved, keydown: onKey }, { capture: true }),
+    ];
     return () => {
-      document.removeEventListener("pointerover", show);
-      document.removeEventListener("focusin", show);
-      document.removeEventListener("pointerdown", onDown);
-      document.removeEventListener("input", hide);
-      document.removeEventListener("scroll", hideMoved, true);
-      document.removeEventListener("keydown", onKey, true);
+      for (const stop of stops) stop();
     };
   }, []);
 

@@ -9,7 +9,9 @@ import type { ViewState } from "../state/use_view";
 import { Button } from "./button";
 import { ProblemList } from "./problem_list";
 import { JobList } from "./progress";
+import { RangeChip } from "./range_chip";
 import { ErrorPanel, MissingList, ProblemBanner } from "./states";
+import { ViewSource } from "./table/props";
 
 interface Props<T> {
   /** From `useView`. */
@@ -21,6 +23,8 @@ interface Props<T> {
   children: (data: T, answer: ViewJson) => ComponentChildren;
   /** "plain": without the banner of problems (for a view that fills the page). */
   problems?: "banner" | "plain";
+  /** What the view shows of a chosen time range; above it, the range. */
+  ofRange?: string;
 }
 
 /**
@@ -31,9 +35,12 @@ export function ViewFrame<T>(props: Props<T>) {
   const { answer, error } = props.view;
   const state = error ? "error" : (answer?.state ?? "loading");
   return (
-    <div class="view-frame" data-state={state} aria-busy={state === "loading" || state === "reading"}>
-      <Content {...props} />
-    </div>
+    <>
+      {props.ofRange && <RangeChip view={props.view} about={props.ofRange} />}
+      <div class="view-frame" data-state={state} aria-busy={state === "loading" || state === "reading"}>
+        <Content {...props} />
+      </div>
+    </>
   );
 }
 
@@ -45,10 +52,10 @@ function Content<T>({ view, children, problems = "banner" }: Props<T>) {
   if (answer.state === "missing") return <Missing answer={answer} />;
   if (answer.state === "failed" || view.data === null) return <Failed answer={answer} onRetry={view.retry} />;
   return (
-    <>
+    <ViewSource.Provider value={{ query: view.query, baseNs: answer.base_ns }}>
       {problems === "banner" && <ProblemBanner problems={answer.problems} />}
       {children(view.data, answer)}
-    </>
+    </ViewSource.Provider>
   );
 }
 

@@ -7,7 +7,7 @@ import { TopBar } from "../../src/shell/top_bar";
 import { catalog } from "../../src/state/catalog";
 import { setParams } from "../../src/state/params";
 import { selection } from "../../src/state/selection";
-import { Sides } from "../../src/views/diff/sides";
+import { Sides } from "../../src/views/diff";
 import { SummaryHint } from "../../src/widgets/summaries";
 
 function span(id: string, simulated: boolean): SpanJson {

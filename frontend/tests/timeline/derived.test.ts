@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { colourOf, MEANINGS, meaningOf } from "../../src/timeline/colours";
-import { isDerivedRow } from "../../src/timeline/derived";
-import { laneOffset } from "../../src/timeline/lanes";
+import { isDerivedRow, laneOffset } from "../../src/timeline/lanes";
 import { rowNumber } from "../../src/timeline/rows";
 import { insertDerived } from "../../src/views/trace/derived_rows";
 import { LANE_TRACKS, process, thread } from "./build";

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { ViewHistory } from "../../src/timeline/history";
-import { Motion, viewAfterPress } from "../../src/timeline/motion";
+import { Motion, ViewHistory, viewAfterPress } from "../../src/timeline/motion";
 import { ANIMATION_MS, timeAt } from "../../src/timeline/viewport";
 
 const VIEW = { start: 1000, scale: 10 };

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { PipelineOp, TableJson } from "../../src/api/types.gen";
-import { queueSeries } from "../../src/views/data_pipeline/batches";
-import { columnsOf, nameOf } from "../../src/views/data_pipeline/names";
-import { findingText } from "../../src/views/data_pipeline/verdict";
+import { findingText } from "../../src/views/data_pipeline";
+import { columnsOf, nameOf } from "../../src/views/data_pipeline/graph";
+import { queueSeries } from "../../src/views/data_pipeline/queue";
 
 const UNKNOWN = { children: [], workers: null, capacity: null, average: null, usage: null, input_usage: null };
 const op = (op_id: number, name: string, parent_id: number | null): PipelineOp => ({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CauseTime } from "../../src/api/types.gen";
-import { causeName, launchSum, partsOf } from "../../src/views/idle/causes";
+import { causeName, launchSum, partsOf } from "../../src/views/idle";
 
 const TIMES: CauseTime[] = [
   { cause: "compile", launch: "late", time_ns: 5, gaps: 1 },

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Device, RooflinePoint } from "../../src/api/types.gen";
-import { axesOf, decadesOf, dotsOf, figureOf, roofPath } from "../../src/views/kernel/roof";
+import { axesOf, decadesOf, dotsOf, figureOf, roofPath } from "../../src/views/kernel/roofline";
 
 const DEVICE: Device = {
   chip: null,

@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { expect, test } from "vitest";
-import { LoaderCard } from "../../src/views/data_pipeline/loader";
+import { LoaderCard } from "../../src/views/data_pipeline";
 
 function text(steps_ns: number | null): string {
   const loader = { calls: 2, total_ns: 300_000_000, longest_ns: 160_000_000, steps_ns, source: "x.csv" };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { RunJson } from "../../src/api/types.gen";
-import { roleLanes } from "../../src/views/overview/roles";
+import { roleLanes } from "../../src/views/overview/roles_card";
 
 const BASE = 1_750_000_000_000_000_000n;
 

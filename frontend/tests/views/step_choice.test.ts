@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import type { StepJson } from "../../src/api/types.gen";
 import { params } from "../../src/state/params";
-import { chooseStep, chosenStep, findStep, stepName } from "../../src/views/overview/step_choice";
+import { chooseStep, chosenStep, findStep, stepName } from "../../src/views/overview/step_card";
 
 const step = (name: string | null, device: number | null) => ({ step: name, device_id: device }) as StepJson;
 const BOTH = [step("11", 0), step("12", 0), step("11", 1), step("12", 1)];

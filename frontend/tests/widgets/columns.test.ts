@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import type { ColumnJson } from "../../src/api/types.gen";
 import { columnFormat } from "../../src/widgets/table/columns";
-import { fitColumns, naturalWidth, type ShownColumn } from "../../src/widgets/table/layout";
-import { comparedValues } from "../../src/widgets/table/use_columns";
+import { comparedValues, fitColumns, naturalWidth, type ShownColumn } from "../../src/widgets/table/layout";
 
 const MS = 1e6;
 const column = (key: string): ColumnJson => ({ key, kind: "duration", title: key, doc: "", group: "", texts: {} });

@@ -9,7 +9,7 @@ import type {
 } from "../../src/api/types.gen";
 import { catalog } from "../../src/state/catalog";
 import { params } from "../../src/state/params";
-import { evidenceLinks } from "../../src/widgets/diagnosis/evidence";
+import { evidenceLinks } from "../../src/widgets/diagnosis/finding";
 import { barParts, judgedLedger, splitRows } from "../../src/widgets/diagnosis/ledger";
 
 const NONE: Evidence = { view: "trace", span: null, table: null, row: null, start_ns: null, end_ns: null, step: null };

@@ -3,8 +3,9 @@
 import { levelOf } from "../cache";
 import type { ArrowSet } from "../decode";
 import { ROWS_PER_TRACK, trackOfRow } from "../lanes";
-import { rowPlaces, type Scene, shownRange, timeWidth } from "../scene";
+import { type FlowCurve, rowPlaces, type Scene, type SliceMark, shownRange, timeWidth } from "../scene";
 import { timeAt, xAt } from "../viewport";
+import { clip } from "./text";
 
 /** Opacity by how many arrows were joined: 1, up to 3, up to 15, more. */
 const STRENGTHS = [0.4, 0.55, 0.7, 0.9];
@@ -32,9 +33,7 @@ export class ArrowPainter {
     if (scene.arrows.length === 0) return 0;
     const { context } = this;
     context.save();
-    context.beginPath();
-    context.rect(scene.gutter, 0, timeWidth(scene), scene.height);
-    context.clip();
+    clip(context, scene.gutter, 0, timeWidth(scene), scene.height);
     context.lineWidth = 1;
     const all = scene.arrows.map((kind) => ({ kind, curves: curvesOf(scene, kind) }));
     const shown = all.reduce((sum, { curves }) => sum + curves.length, 0);
@@ -127,4 +126,37 @@ class Heights {
     this.known.set(row, middle);
     return middle;
   }
+}
+
+/** A flow of the selected slice as a curve with an arrow head. */
+function point(scene: Scene, slice: SliceMark, time: number): { x: number; y: number } | null {
+  const places = rowPlaces(scene, slice.track, slice.depth);
+  const place = places[places.length - 1];
+  if (!place) return null;
+  return { x: scene.gutter + xAt(scene.view, time), y: place.y + place.height / 2 };
+}
+
+/** Draws from the end of the first slice, or from its start if the second slice begins before that end. */
+export function paintFlow(context: CanvasRenderingContext2D, scene: Scene, flow: FlowCurve): void {
+  const begin = flow.to.start >= flow.from.end ? flow.from.end : flow.from.start;
+  const from = point(scene, flow.from, begin);
+  const to = point(scene, flow.to, flow.to.start);
+  if (!from || !to) return;
+  const colour = scene.theme.flow(flow.kind);
+  const bend = Math.min(Math.max(Math.abs(to.x - from.x) / 2, 24), 160);
+  context.strokeStyle = colour;
+  context.fillStyle = colour;
+  context.lineWidth = 1.5;
+  context.beginPath();
+  context.moveTo(from.x, from.y);
+  context.bezierCurveTo(from.x + bend, from.y, to.x - bend, to.y, to.x - 5, to.y);
+  context.stroke();
+  context.beginPath();
+  context.arc(from.x, from.y, 2.5, 0, 2 * Math.PI);
+  context.fill();
+  context.beginPath();
+  context.moveTo(to.x, to.y);
+  context.lineTo(to.x - 7, to.y - 3.5);
+  context.lineTo(to.x - 7, to.y + 3.5);
+  context.fill();
 }

@@ -1,6 +1,7 @@
 /** A counter as a filled step curve: the area up to the largest value of each pixel, the last value as a line. */
 
 import { fixedDecimals } from "../../base/format";
+import { firstIndex } from "../../base/search";
 import { levelOf } from "../cache";
 import { cssColour, MEANINGS } from "../colours";
 import type { CounterSeries } from "../decode";
@@ -8,6 +9,7 @@ import type { TrackItem } from "../rows";
 import { type Scene, type Section, shownRange, timeWidth } from "../scene";
 import { LABEL_FONT } from "../theme";
 import { xAt } from "../viewport";
+import { clip } from "./text";
 
 const TOP = 3;
 
@@ -29,14 +31,7 @@ function counterTop(item: TrackItem, series: readonly CounterSeries[]): number {
 
 /** Index of the current value at `time`; -1 before the first. */
 export function valueAt(series: CounterSeries, time: number): number {
-  let low = 0;
-  let high = series.time.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((series.time[middle] as number) <= time) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
+  return firstIndex(series.time.length, (index) => (series.time[index] as number) <= time) - 1;
 }
 
 export function counterColour(scene: Scene, index: number): string {
@@ -53,9 +48,7 @@ export function paintCounter(context: CanvasRenderingContext2D, scene: Scene, se
   const height = item.height - 2 - TOP;
   const top = counterTop(item, series);
   context.save();
-  context.beginPath();
-  context.rect(scene.gutter, section.top, timeWidth(scene), section.bottom - section.top);
-  context.clip();
+  clip(context, scene.gutter, section.top, timeWidth(scene), section.bottom - section.top);
   series.forEach((one, index) => {
     const colour = counterColour(scene, index);
     const y = (value: number) => bottom - (Math.max(value, 0) / (top || 1)) * height;

@@ -1,10 +1,9 @@
 /** The column on the left: names of processes and threads, with signs to fold and pin them. */
 
-import { BAR, HEADER_HEIGHT, type Item, itemsIn, type ProcessItem, type TrackItem, trackLabel } from "../rows";
-import type { Scene, Section } from "../scene";
-import { sections } from "../scene";
+import { BAR, HEADER_HEIGHT, type ProcessItem, type TrackItem, trackLabel } from "../rows";
+import { itemsOf, type Scene, sections } from "../scene";
 import { HEADER_FONT, LABEL_FONT } from "../theme";
-import { TextFitter } from "./text";
+import { clip, TextFitter } from "./text";
 
 const INDENT = 20;
 /** Width of the pin button, at the right end of the column. */
@@ -31,11 +30,11 @@ export class GutterPainter {
     context.textAlign = "left";
     for (const section of sections(scene)) {
       context.save();
-      context.beginPath();
-      context.rect(0, section.top, width, section.bottom - section.top);
-      context.clip();
-      for (const item of itemsIn(section.items, section.top - section.shift, section.bottom - section.shift)) {
-        this.paintItem(scene, section, item);
+      clip(context, 0, section.top, width, section.bottom - section.top);
+      for (const item of itemsOf(section)) {
+        const y = item.y + section.shift;
+        if (item.kind === "process") this.paintProcess(scene, item, y);
+        else this.paintTrack(scene, item, y, section.items === scene.layout.pinned);
       }
       context.restore();
     }
@@ -49,12 +48,6 @@ export class GutterPainter {
   forgetWidths(): void {
     this.fitter.forget();
     this.headers.forget();
-  }
-
-  private paintItem(scene: Scene, section: Section, item: Item): void {
-    const y = item.y + section.shift;
-    if (item.kind === "process") this.paintProcess(scene, item, y);
-    else this.paintTrack(scene, item, y, section.items === scene.layout.pinned);
   }
 
   private paintProcess(scene: Scene, item: ProcessItem, y: number): void {

@@ -1,13 +1,13 @@
 /** Everything that changes with the pointer and the selection: outlines, area, marks, flows. */
 
 import { duration, fixedDecimals } from "../../base/format";
-import type { TrackItem } from "../rows";
-import { itemsIn, tracksOf } from "../rows";
-import { type Range, rowPlaces, type Scene, type SliceMark, sections, timeWidth } from "../scene";
+import { type TrackItem, tracksOf } from "../rows";
+import { itemsInSight, type Range, rowPlaces, type Scene, type SliceMark, timeWidth } from "../scene";
 import { LABEL_FONT } from "../theme";
 import { timeAt, xAt } from "../viewport";
+import { paintFlow } from "./arrows";
 import { counterColour, counterSeries, valueAt } from "./counter";
-import { paintFlow } from "./flow";
+import { clip } from "./text";
 
 export class OverlayPainter {
   private isClear = false;
@@ -23,9 +23,7 @@ export class OverlayPainter {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
     context.save();
-    context.beginPath();
-    context.rect(gutter, 0, timeWidth(scene), height);
-    context.clip();
+    clip(context, gutter, 0, timeWidth(scene), height);
     for (const mark of scene.marks) this.paintBand(scene, mark, 0.08, scene.theme.mark(mark.colour).fill);
     if (scene.area) this.paintArea(scene);
     this.paintPointer(scene);
@@ -46,9 +44,7 @@ export class OverlayPainter {
     for (const place of rowPlaces(scene, slice.track, slice.depth)) {
       if (!place.inner) continue;
       context.save();
-      context.beginPath();
-      context.rect(gutter, place.section.top, timeWidth(scene), place.section.bottom - place.section.top);
-      context.clip();
+      clip(context, gutter, place.section.top, timeWidth(scene), place.section.bottom - place.section.top);
       const x = Math.floor(gutter + left);
       const breadth = Math.max(Math.ceil(gutter + right) - x, 3);
       context.lineWidth = thickness;
@@ -82,12 +78,10 @@ export class OverlayPainter {
       const covered = new Set(area.tracks);
       context.fillStyle = theme.accent;
       context.globalAlpha = 0.14;
-      for (const section of sections(scene)) {
-        for (const item of itemsIn(section.items, section.top - section.shift, section.bottom - section.shift)) {
-          if (item.kind !== "track" || !tracksOf(item.thread).some((track) => covered.has(track))) continue;
-          const y = Math.max(item.y + section.shift, section.top);
-          context.fillRect(left, y, right - left, item.y + section.shift + item.height - y);
-        }
+      for (const { item, section, y } of itemsInSight(scene)) {
+        if (item.kind !== "track" || !tracksOf(item.thread).some((track) => covered.has(track))) continue;
+        const top = Math.max(y, section.top);
+        context.fillRect(left, top, right - left, y + item.height - top);
       }
       context.globalAlpha = 1;
     }

@@ -2,19 +2,18 @@
 
 import { levelOf, type PieceCache, partsOf } from "../cache";
 import { mix, pixelOf } from "../colours";
-import type { SliceRow } from "../decode";
-import { endOf, startOf } from "../decode";
-import { isDerivedTrack } from "../derived";
+import { endOf, type SliceRow, startOf } from "../decode";
+import { isDerivedTrack } from "../lanes";
 import { type Lookup, Lookups, labelColour } from "../lookup";
 import { clearLine, drawRow, type Line, newLine, Picture } from "../raster";
-import { BAR, type Bar, barsIn, itemsIn } from "../rows";
+import { BAR, type Bar, barsIn } from "../rows";
 import { ticks } from "../ruler";
-import { type Scene, type Section, sections, shownRange, timeWidth } from "../scene";
+import { itemsInSight, itemsOf, type Scene, type Section, sections, shownRange, timeWidth } from "../scene";
 import { LABEL_FONT } from "../theme";
 import { xAt } from "../viewport";
 import { paintCounter } from "./counter";
 import { paintStepLines } from "./steps";
-import { TextFitter } from "./text";
+import { clip, TextFitter } from "./text";
 
 /** Bars narrower than this (CSS pixels) have no label. */
 const LABEL_FROM = 22;
@@ -85,18 +84,18 @@ export class RowPainter {
     const { picture } = sheet;
     const from = section.top - section.shift;
     const to = section.bottom - section.shift;
-    const clip = (y: number) => Math.round(Math.min(Math.max(y, section.top), section.bottom) * ratio);
+    const clipped = (y: number) => Math.round(Math.min(Math.max(y, section.top), section.bottom) * ratio);
     const band = new Uint32Array(blank.length).fill(pixelOf(theme.bandPixels));
-    for (const item of itemsIn(section.items, from, to)) {
+    for (const item of itemsOf(section)) {
       if (item.kind !== "process") continue;
       const y = item.y + section.shift;
-      picture.stampLine(band, clip(y), clip(y + item.height));
+      picture.stampLine(band, clipped(y), clipped(y + item.height));
     }
     const pending = new Uint32Array(blank.length).fill(pixelOf(mix(theme.surface, theme.textColour, 0.03)));
     const grain = Math.max(Math.round(ratio), 1);
     const bars = { line: sheet.bars, steps: { grain, least: 0 } };
     const hits = { line: sheet.hits, steps: { grain, least: HIT_LEAST * grain } };
-    const edges: [number, number] = [clip(section.top), clip(section.bottom)];
+    const edges: [number, number] = [clipped(section.top), clipped(section.bottom)];
     for (const bar of barsIn(section.items, from, to)) {
       const y = bar.y + section.shift;
       const place: [number, number] = [Math.round(y * ratio), Math.round((y + BAR) * ratio)];
@@ -135,11 +134,9 @@ export class RowPainter {
   }
 
   private paintCounters(scene: Scene): void {
-    for (const section of sections(scene)) {
-      for (const item of itemsIn(section.items, section.top - section.shift, section.bottom - section.shift)) {
-        if (item.kind !== "track" || item.thread.kind !== "counter") continue;
-        paintCounter(this.context, scene, section, item);
-      }
+    for (const { item, section } of itemsInSight(scene)) {
+      const isCounter = item.kind === "track" && item.thread.kind === "counter";
+      if (isCounter) paintCounter(this.context, scene, section, item);
     }
   }
 
@@ -151,9 +148,7 @@ export class RowPainter {
     context.textBaseline = "middle";
     for (const section of sections(scene)) {
       context.save();
-      context.beginPath();
-      context.rect(gutter, section.top, timeWidth(scene), section.bottom - section.top);
-      context.clip();
+      clip(context, gutter, section.top, timeWidth(scene), section.bottom - section.top);
       for (const { row, index, y, section: own, lookup } of labels) {
         if (own.top !== section.top) continue;
         const left = Math.max(xAt(view, startOf(row, index)), 0);

@@ -1,7 +1,7 @@
 /** The steps: their names on the ruler, and a faint line at the start of each over the rows of its device. */
 
-import { itemsIn, type TrackItem } from "../rows";
-import { type Scene, type StepMark, sections, timeWidth } from "../scene";
+import type { TrackItem } from "../rows";
+import { itemsInSight, type Scene, type StepMark, timeWidth } from "../scene";
 import { xAt } from "../viewport";
 
 /** Least distance of two lines, CSS pixels. */
@@ -33,13 +33,11 @@ export function paintStepLines(context: CanvasRenderingContext2D, scene: Scene):
   if (starts.length === 0) return;
   context.fillStyle = scene.theme.text;
   context.globalAlpha = 0.28;
-  for (const section of sections(scene)) {
-    for (const item of itemsIn(section.items, section.top - section.shift, section.bottom - section.shift)) {
-      if (item.kind !== "track") continue;
-      const top = Math.max(item.y + section.shift, section.top);
-      const bottom = Math.min(item.y + section.shift + item.height, section.bottom);
-      for (const { step, x } of starts) if (isOfDevice(item, step.device)) context.fillRect(x, top, 1, bottom - top);
-    }
+  for (const { item, section, y } of itemsInSight(scene)) {
+    if (item.kind !== "track") continue;
+    const top = Math.max(y, section.top);
+    const bottom = Math.min(y + item.height, section.bottom);
+    for (const { step, x } of starts) if (isOfDevice(item, step.device)) context.fillRect(x, top, 1, bottom - top);
   }
   context.globalAlpha = 1;
 }

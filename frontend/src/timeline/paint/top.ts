@@ -14,7 +14,7 @@ import { LABEL_FONT } from "../theme";
 import { fit, timeAt, type View, xAt } from "../viewport";
 import { TICK_SPACING } from "./rows";
 import { stepPlaces } from "./steps";
-import { TextFitter } from "./text";
+import { clip, TextFitter } from "./text";
 
 export const MINIMAP_HEIGHT = 22;
 const RULER_HEIGHT = 22;
@@ -144,17 +144,13 @@ export class TopPainter {
     const { theme, gutter, view } = scene;
     const width = timeWidth(scene);
     context.save();
-    context.beginPath();
-    context.rect(0, MINIMAP_HEIGHT, scene.width, RULER_HEIGHT);
-    context.clip();
+    clip(context, 0, MINIMAP_HEIGHT, scene.width, RULER_HEIGHT);
     context.font = LABEL_FONT;
     context.textBaseline = "middle";
     context.textAlign = "right";
     context.fillStyle = theme.muted;
     context.fillText(duration(view.scale * width), gutter - 8, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
-    context.beginPath();
-    context.rect(gutter, MINIMAP_HEIGHT, width, RULER_HEIGHT);
-    context.clip();
+    clip(context, gutter, MINIMAP_HEIGHT, width, RULER_HEIGHT);
     context.textAlign = "left";
     const pointer = this.pointerLabel(scene);
     const steps = this.paintSteps(scene);

@@ -2,7 +2,7 @@ import type { PipelineOp } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { columnsOf, nameOf } from "./names";
+import { Button } from "../../widgets";
 
 interface Props {
   operators: readonly PipelineOp[];
@@ -49,17 +49,16 @@ function Operator({ op, isWorst, isChosen }: { op: PipelineOp; isWorst: boolean;
       {op.usage === null ? (
         <span class="data-link" />
       ) : (
-        <button
-          type="button"
-          class="data-queue"
-          aria-pressed={isChosen}
-          aria-label={t("data.queue.of", { name: nameOf(op) })}
-          data-tip={queueTip(op)}
+        <Button
+          look="data-queue"
+          tip={queueTip(op)}
+          label={t("data.queue.of", { name: nameOf(op) })}
+          pressed={isChosen}
           onClick={() => setParams({ "data.op": isChosen ? null : String(op.op_id) })}
         >
           <span class="fill" style={{ width: `${Math.min(1, op.usage) * 100}%` }} />
           <span class="mono small">{format.percent(100 * op.usage)}</span>
-        </button>
+        </Button>
       )}
     </div>
   );
@@ -69,4 +68,33 @@ function queueTip(op: PipelineOp): string {
   const head = t("data.queue.of", { name: nameOf(op) });
   if (op.average === null || op.capacity === null) return head;
   return `${head}\n${t("data.queue.average", { average: format.fixedDecimals(op.average, 2), capacity: op.capacity })}`;
+}
+
+/** Name of an operator in MindSpore's notation. */
+export function nameOf({ name, op_id }: PipelineOp): string {
+  return `${name.replace(/Op$/, "")}(id=${op_id})`;
+}
+
+/**
+ * The operators in columns, by the longest path from a source. Operators in a cycle (damaged file) are in the first
+ * column.
+ */
+export function columnsOf(operators: readonly PipelineOp[]): PipelineOp[][] {
+  const depth = new Map<number, number>();
+  const byId = new Map(operators.map((op) => [op.op_id, op]));
+  const depthOf = (op: PipelineOp, seen: ReadonlySet<number>): number => {
+    const known = depth.get(op.op_id);
+    if (known !== undefined) return known;
+    const parent = op.parent_id === null ? undefined : byId.get(op.parent_id);
+    const found = parent && !seen.has(parent.op_id) ? depthOf(parent, new Set([...seen, op.op_id])) + 1 : 0;
+    depth.set(op.op_id, found);
+    return found;
+  };
+  for (const op of operators) depthOf(op, new Set([op.op_id]));
+  const columns: PipelineOp[][] = [];
+  for (const op of operators) {
+    const at = depth.get(op.op_id) ?? 0;
+    columns[at] = [...(columns[at] ?? []), op];
+  }
+  return columns.filter((column) => column !== undefined).reverse();
 }

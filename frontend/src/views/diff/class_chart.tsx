@@ -2,7 +2,7 @@ import type { DiffStepJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { type Period, t, tOf, tOr } from "../../i18n";
-import { Card, meaningName } from "../../widgets";
+import { Button, Card, meaningName } from "../../widgets";
 import { type ClassRow, classRows, direction, totals, WHOLE } from "./classes";
 
 /** Parts without kernels. */
@@ -34,16 +34,16 @@ export function ClassChart({ pair, period, chosen, onChoose }: Props) {
         <Head unit={unit.name} />
         {rows.map((row) =>
           NO_KERNELS.has(row.id) ? (
-            <div key={row.id} class="diff-row">
+            <div key={row.id} class="bar-row diff-row">
               <span>{partName(row.id)}</span>
               <Figures row={row} text={text} signed={signed} />
             </div>
           ) : (
-            <button
-              type="button"
+            <Button
               key={row.id}
-              class={`diff-row ${row.id === chosen ? "on" : ""}`}
-              data-tip={t("diff.class.tip", {
+              look="bar-row diff-row"
+              pressed={row.id === chosen}
+              tip={t("diff.class.tip", {
                 before: format.decimal(row.baseline_calls, 2),
                 after: format.decimal(row.experimental_calls, 2),
               })}
@@ -51,10 +51,10 @@ export function ClassChart({ pair, period, chosen, onChoose }: Props) {
             >
               <span class="link">{partName(row.id)}</span>
               <Figures row={row} text={text} signed={signed} />
-            </button>
+            </Button>
           ),
         )}
-        <div class="diff-row sum">
+        <div class="bar-row diff-row sum">
           <span data-tip={t("diff.sum.help")}>{tOf(period, pair.id === WHOLE ? "diff.sum" : "diff.sum.step")}</span>
           <span />
           <span class="mono" data-tip={format.exactDuration(sum.baseline)}>
@@ -109,7 +109,7 @@ function classesCsv(rows: readonly ClassRow[]): string {
 
 function Head({ unit }: { unit: string }) {
   return (
-    <div class="diff-row head">
+    <div class="bar-row diff-row head">
       <span>{t("diff.class")}</span>
       <span data-tip-cut>{t("diff.bars", { unit })}</span>
       <span>{t("diff.baseline")}</span>

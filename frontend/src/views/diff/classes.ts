@@ -12,6 +12,11 @@ export function direction(difference: number | null): Direction {
   return difference > 0 ? "slower" : "faster";
 }
 
+/** Class of its colour. */
+export function changeClass(difference: number): string {
+  return { slower: "worse", faster: "good", same: "" }[direction(difference)];
+}
+
 /** Ids instead of a pair of steps: the mean step of each side; the whole captures, if a side has no steps. */
 export const MEAN = "mean";
 export const WHOLE = "*";

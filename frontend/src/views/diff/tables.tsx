@@ -1,6 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useMemo } from "preact/hooks";
-import type { Query } from "../../api/client";
+import { useContext, useMemo } from "preact/hooks";
 import type { TableJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { lang, type Period, t, tOf } from "../../i18n";
@@ -8,6 +7,7 @@ import { places } from "../../state/catalog";
 import { param, setParams } from "../../state/params";
 import { openView } from "../../state/selection";
 import {
+  Button,
   Card,
   DataTable,
   Empty,
@@ -17,6 +17,8 @@ import {
   RowFacts,
   Segments,
   Select,
+  TextButton,
+  ViewSource,
   type Where,
 } from "../../widgets";
 import { className } from "./class_chart";
@@ -24,8 +26,8 @@ import {
   byChange,
   CHANGES,
   type Change,
+  changeClass,
   changeWhere,
-  direction,
   MEAN,
   signedShare,
   TIMES,
@@ -37,8 +39,7 @@ type Tab = "operators" | "kernels" | "calls";
 const TABS: readonly Tab[] = ["operators", "kernels", "calls"];
 
 interface Props {
-  answer: ViewJson;
-  query: Query;
+  tables: ViewJson["tables"];
   /** Selected class of kernels; "" for all. */
   chosen: string;
   /** Id of the pair of steps, MEAN or WHOLE. */
@@ -51,14 +52,14 @@ const sidesOf = (time: string) => ["baseline", "experimental", "difference"].map
 const COMPARED = [sidesOf(""), ...TIMES.map((id) => sidesOf(`_${id}`))];
 
 /** Operators or kernels of both sides, row by row. */
-export function Tables({ answer, query, chosen, shown, period }: Props) {
-  const tab = TABS.find((id) => id === param("x.tab")) ?? (answer.tables.operators ? "operators" : "kernels");
+export function Tables({ tables, chosen, shown, period }: Props) {
+  const tab = TABS.find((id) => id === param("x.tab")) ?? (tables.operators ? "operators" : "kernels");
   const change = CHANGES.find((id) => id === param("x.change")) ?? "any";
-  const table = answer.tables[tab];
+  const table = tables[tab];
   const tools = (
     <Segments
       label={t("diff.tables")}
-      options={TABS.filter((id) => id !== "calls" || answer.tables.calls).map((id) => ({
+      options={TABS.filter((id) => id !== "calls" || tables.calls).map((id) => ({
         id,
         label: t(`diff.tab.${id}`),
         tip: t(`diff.tab.${id}.tip`),
@@ -84,7 +85,10 @@ export function Tables({ answer, query, chosen, shown, period }: Props) {
       </Card>
     );
   }
-  const shared = { answer, query, table, tools, filter, change };
+  const details = (table: TableJson) => (row: Row) => (
+    <Details table={table} row={row} hasCalls={Boolean(tables.calls)} />
+  );
+  const shared = { table, details, tools, filter, change };
   return (
     <Card>
       {tab === "operators" ? (
@@ -96,14 +100,15 @@ export function Tables({ answer, query, chosen, shown, period }: Props) {
   );
 }
 
-interface TableProps extends Pick<Props, "answer" | "query"> {
+interface TableProps {
   table: TableJson;
+  details: (table: TableJson) => (row: Row) => ComponentChildren;
   tools: ComponentChildren;
   filter: ComponentChildren;
   change: Change;
 }
 
-function Operators({ answer, query, table, tools, filter, change, shown }: TableProps & Pick<Props, "shown">) {
+function Operators({ table, details, tools, filter, change, shown }: TableProps & Pick<Props, "shown">) {
   const time = TIMES.find((id) => id === param("x.time")) ?? "device_self";
   const columns = [
     "name",
@@ -119,14 +124,12 @@ function Operators({ answer, query, table, tools, filter, change, shown }: Table
     <DataTable
       name={t("diff.tab.operators")}
       table={sorted}
-      query={query}
-      baseNs={answer.base_ns}
       columns={columns}
       compared={COMPARED}
       where={changeWhere(change, `changed_${time}`)}
       filters={changeFilters(change)}
       cell={{ ...cells, baseline_calls: calls }}
-      details={(row) => <Details table={sorted} row={row} answer={answer} query={query} />}
+      details={details(sorted)}
       tools={tools}
       moreTools={
         <>
@@ -145,18 +148,9 @@ function Operators({ answer, query, table, tools, filter, change, shown }: Table
   );
 }
 
-function Kernels({
-  answer,
-  query,
-  table,
-  tools,
-  filter,
-  change,
-  tab,
-  chosen,
-  shown,
-  period,
-}: TableProps & Pick<Props, "chosen" | "shown" | "period"> & { tab: "kernels" | "calls" }) {
+type KernelProps = TableProps & Pick<Props, "chosen" | "shown" | "period"> & { tab: "kernels" | "calls" };
+
+function Kernels({ table, details, tools, filter, change, tab, chosen, shown, period }: KernelProps) {
   const isCalls = tab === "calls";
   const where: Where[] = [...changeWhere(change, "changed"), ...(isCalls ? callsWhere() : [])];
   const filters = [...changeFilters(change), ...(isCalls ? callsFilters() : [])];
@@ -171,8 +165,6 @@ function Kernels({
       key={tab}
       name={t(`diff.tab.${tab}`)}
       table={sorted}
-      query={query}
-      baseNs={answer.base_ns}
       columns={[...(isCalls ? CALL_KEYS : KERNEL_KEYS), "baseline_ns", "experimental_ns", "difference_ns", "ratio"]}
       compared={COMPARED}
       where={where}
@@ -182,16 +174,16 @@ function Kernels({
         baseline_calls: calls,
         class: (row) => className(String(row.get("class") ?? "")),
       }}
-      details={(row) => <Details table={sorted} row={row} answer={answer} query={query} />}
+      details={details(sorted)}
       tools={tools}
       moreTools={
         <>
           {filter}
           {shown === MEAN && <span class="chip">{tOf(period, "diff.each")}</span>}
           {chosen && !isCalls && (
-            <button type="button" class="chip" aria-label={t("diff.class.clear")} onClick={clear}>
+            <Button look="chip" label={t("diff.class.clear")} onClick={clear}>
               {className(chosen)} ✕
-            </button>
+            </Button>
           )}
         </>
       }
@@ -224,42 +216,40 @@ function changeFilters(change: Change): Filter[] {
   return [{ label, clear: () => setParams({ "x.change": null }) }];
 }
 
-interface DetailsProps extends Pick<Props, "answer" | "query"> {
+interface DetailsProps {
   table: TableJson;
   row: Row;
+  hasCalls: boolean;
 }
 
 /** All times of a row, and links to the trace of each side. */
-function Details({ table, row, answer, query }: DetailsProps) {
+function Details({ table, row, hasCalls }: DetailsProps) {
+  const { query } = useContext(ViewSource);
   const name = row.get("name");
   const times = table.columns.filter((column) => column.group === "time");
   return (
-    <RowFacts table={{ ...table, columns: times }} row={row} baseNs={answer.base_ns}>
-      {typeof name === "string" && row.get("class") === "communication" && answer.tables.calls && (
-        <button
-          type="button"
-          class="link"
+    <RowFacts table={{ ...table, columns: times }} row={row}>
+      {typeof name === "string" && row.get("class") === "communication" && hasCalls && (
+        <TextButton
           onClick={() => {
             const group = row.get("group");
             setParams({ "x.tab": "calls", "x.name": name, "x.group": typeof group === "string" ? group : null });
           }}
         >
           {t("diff.calls")} →
-        </button>
+        </TextButton>
       )}
       {(["baseline", "experimental"] as const).map((side) => {
         const place = places.value.get(String(query[side] ?? ""));
         if (!place || typeof name !== "string" || row.get(`${side}_calls`) === 0) return null;
         const { run, worker, span } = place;
         return (
-          <button
-            type="button"
+          <TextButton
             key={side}
-            class="link"
             onClick={() => openView("trace", { run: run.id, worker: worker.id, span: span.id, find: name })}
           >
             {t(`diff.trace.${side}`)} →
-          </button>
+          </TextButton>
         );
       })}
     </RowFacts>
@@ -289,11 +279,11 @@ function differenceCells(suffix: string) {
     [difference]: (row: Row, text: string) => {
       const value = row.get(difference);
       const isSeen = typeof value === "number" && /[1-9]/.test(text);
-      return isSeen ? <span class={direction(value)}>{withSign(value, text)}</span> : text;
+      return isSeen ? <span class={changeClass(value)}>{withSign(value, text)}</span> : text;
     },
     [ratio]: (row: Row, text: string) => {
       const value = row.get(ratio);
-      if (typeof value === "number") return <span class={direction(value)}>{signedShare(value)}</span>;
+      if (typeof value === "number") return <span class={changeClass(value)}>{signedShare(value)}</span>;
       return row.get("baseline_calls") === 0 ? <span class="muted">{t("diff.new")}</span> : text;
     },
   };

@@ -4,7 +4,7 @@ import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { Card, lateRankName, Select } from "../../widgets";
-import { BarList } from "./bar_list";
+import { BarList } from "./rank_bars";
 import { isInStep } from "./ranks";
 
 /** The collectives of the chosen step whose arrivals are known. */
@@ -88,7 +88,7 @@ function ArrivalBar({ arrival, last, unit }: BarProps) {
   const isLast = after !== null && after === last && last > 0;
   const figure = after === null ? format.UNKNOWN : format.fixedDecimals(after / unit.scale, unit.scale === 1 ? 0 : 2);
   return (
-    <div class="dist-bar" data-tip={t(`distributed.arrivals.${source}`)}>
+    <div class="bar-row dist-bar" data-tip={t(`distributed.arrivals.${source}`)}>
       <span>
         {lateRankName(arrival) || format.UNKNOWN}{" "}
         {source === "start" && <span class="muted">{t("distributed.arrivals.start")}</span>}

@@ -1,9 +1,9 @@
+import type { ComponentChildren } from "preact";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t, textOf } from "../../i18n";
-import { type BarPart, Card, Empty, Legend, StackedBar, waitingHelp } from "../../widgets";
+import { type BarPart, Button, Card, Empty, Legend, RowList, StackedBar, waitingHelp } from "../../widgets";
 import { partColor, partIds, partTitle } from "../../widgets/parts";
-import { BarList } from "./bar_list";
 import { type Bar, barsOf, type Figures, type RankLine, rankName } from "./ranks";
 
 interface Props {
@@ -53,13 +53,12 @@ export function RankBars(props: Props) {
         bar={(place) => {
           const { line, parts, total } = bars[place] as Bar;
           return (
-            <button
-              type="button"
+            <Button
               key={line.id}
-              class="dist-bar"
-              aria-pressed={line.id === chosen}
-              onClick={() => props.onChoose(line)}
+              look="bar-row dist-bar"
               disabled={line.figures === null}
+              pressed={line.id === chosen}
+              onClick={() => props.onChoose(line)}
             >
               <span class="ellipsis" data-tip-cut>
                 {rankName(line)}
@@ -74,7 +73,7 @@ export function RankBars(props: Props) {
               <span class="mono" data-tip={format.exactDuration(total)}>
                 {figure(total, unit)}
               </span>
-            </button>
+            </Button>
           );
         }}
       />
@@ -117,4 +116,27 @@ export function communicationParts(figures: Figures): BarPart[] {
     color: partColor("communication", id),
     help: id === "waiting" ? waitingHelp(figures.waiting_for) : t(`distributed.part.${id}.help`),
   }));
+}
+
+/** Above this number of ranks, bars are closer together. */
+const CLOSE_FROM = 12;
+/** Height of a bar with the gap below, px; same values in distributed.css. */
+const BAR_PX = 30;
+const CLOSE_PX = 18;
+
+interface BarListProps {
+  count: number;
+  /** The bar at a place, with a key. */
+  bar: (place: number) => ComponentChildren;
+  class?: string;
+}
+
+/** Bars of ranks below each other; many scroll. */
+export function BarList({ count, bar, class: name = "" }: BarListProps) {
+  const isClose = count > CLOSE_FROM;
+  return (
+    <div class={`dist-bars ${isClose ? "close" : ""} ${name}`}>
+      <RowList count={count} rowPx={isClose ? CLOSE_PX : BAR_PX} row={bar} class="dist-bar-rows" />
+    </div>
+  );
 }

@@ -1,12 +1,11 @@
-import type { Query } from "../../api/client";
 import type { ClusterFinding, ClusterJson, TableJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { type BarPart, Card, DataTable, Legend, Pages, Segments, Select, StackedBar, type Where } from "../../widgets";
+import { type BarPart, Card, Legend, Pages, Segments, Select, StackedBar, TableCard, type Where } from "../../widgets";
 import { filterRows } from "../../widgets/table/columnar";
-import { BarList } from "./bar_list";
+import { BarList } from "./rank_bars";
 import {
   choicesOf,
   kindsOf,
@@ -21,8 +20,6 @@ import {
 interface Props {
   cluster: ClusterJson;
   table: TableJson;
-  query: Query;
-  baseNs: string;
 }
 
 const COLORS: Readonly<Record<TrajectoryKey, string>> = {
@@ -40,7 +37,7 @@ const PARALLEL = ["computation_ns", "communication_alone_ns", "collective_alone_
 const ONCE = ["flops", "flops_rate", "peak_bytes", "capacity_bytes"];
 
 /** The steps of all ranks and the findings, for results of MindSpore up to 2.2. */
-export function Trajectory({ cluster, table, query, baseNs }: Props) {
+export function Trajectory({ cluster, table }: Props) {
   const choice = param("d.basis") || MEAN;
   const kinds = kindsOf(table, cluster.mode);
   const kind = kinds.find((one) => one === param("d.kind")) ?? kinds[0];
@@ -65,23 +62,20 @@ export function Trajectory({ cluster, table, query, baseNs }: Props) {
       >
         <Bars rows={rows} />
       </Card>
-      <Card title={t("trajectory.table")}>
-        <DataTable
-          table={shown}
-          query={query}
-          baseNs={baseNs}
-          where={where}
-          filters={
-            stage === null
-              ? []
-              : [{ label: `${t("trajectory.stage")}: ${stage}`, clear: () => setParams({ "d.stage": null }) }]
-          }
-          columns={["rank", "stage", "count", ...PARTS, ...PARALLEL, ...ONCE].filter((key) =>
-            shown.data[key]?.some((value) => value !== null),
-          )}
-          compared={[[...PARTS, ...PARALLEL]]}
-        />
-      </Card>
+      <TableCard
+        title={t("trajectory.table")}
+        table={shown}
+        where={where}
+        filters={
+          stage === null
+            ? []
+            : [{ label: `${t("trajectory.stage")}: ${stage}`, clear: () => setParams({ "d.stage": null }) }]
+        }
+        columns={["rank", "stage", "count", ...PARTS, ...PARALLEL, ...ONCE].filter((key) =>
+          shown.data[key]?.some((value) => value !== null),
+        )}
+        compared={[[...PARTS, ...PARALLEL]]}
+      />
     </>
   );
 }
@@ -160,7 +154,7 @@ function Bars({ rows }: { rows: readonly TrajectoryRow[] }) {
         bar={(place) => {
           const row = rows[place] as TrajectoryRow;
           return (
-            <div key={row.rank} class="dist-bar">
+            <div key={row.rank} class="bar-row dist-bar">
               <span class="ellipsis">
                 {row.stage === null
                   ? `rank ${row.rank}`

@@ -1,9 +1,8 @@
-import type { CostJson, DoctorFileJson, DoctorJson, StageCostJson, ViewId } from "../../api/types.gen";
+import type { CostJson, DoctorFileJson, DoctorJson, SeenJson, StageCostJson, ViewId } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { t, textOf, viewTitle } from "../../i18n";
+import { type Key, t, textOf, viewTitle } from "../../i18n";
 import { openView } from "../../state/selection";
-import { Card, Pages, ProblemList } from "../../widgets";
-import { balanceText, proofText, seenText, silentFiles, toldText } from "./seen";
+import { Card, Pages, ProblemList, TextButton } from "../../widgets";
 
 const SIGNS: Readonly<Record<DoctorFileJson["state"], string>> = {
   read: "✓",
@@ -31,7 +30,7 @@ export function Files({ data: { path, files, costs, more } }: { data: DoctorJson
       <Pages items={[...folders(files)].flatMap(([, own]) => own)}>{(shown) => <FileTable files={shown} />}</Pages>
       {proof && <p class="small">{proof}</p>}
       {silent.map((text) => (
-        <p key={text} class="small doctor-silent">
+        <p key={text} class="small bad">
           {t("doctor.silent", { what: text })}
         </p>
       ))}
@@ -45,27 +44,29 @@ export function Files({ data: { path, files, costs, more } }: { data: DoctorJson
   );
 }
 
+const COLUMNS: readonly { title: Key; tip?: Key; look?: string }[] = [
+  { title: "doctor.state" },
+  { title: "doctor.file" },
+  { title: "doctor.holds" },
+  { title: "doctor.size", look: "number" },
+  { title: "doctor.seen", look: "number", tip: "doctor.seen.tip" },
+  { title: "doctor.told", tip: "doctor.told.tip" },
+  { title: "doctor.cpu", look: "number", tip: "doctor.cpu.tip" },
+  { title: "doctor.memory", look: "number", tip: "doctor.memory.tip" },
+  { title: "doctor.shown" },
+];
+
 function FileTable({ files }: { files: readonly DoctorFileJson[] }) {
   return (
     <div class="doctor-scroll">
       <table class="doctor-files">
         <thead>
           <tr>
-            <th>{t("doctor.state")}</th>
-            <th>{t("doctor.file")}</th>
-            <th>{t("doctor.holds")}</th>
-            <th class="number">{t("doctor.size")}</th>
-            <th class="number" data-tip={t("doctor.seen.tip")}>
-              {t("doctor.seen")}
-            </th>
-            <th data-tip={t("doctor.told.tip")}>{t("doctor.told")}</th>
-            <th class="number" data-tip={t("doctor.cpu.tip")}>
-              {t("doctor.cpu")}
-            </th>
-            <th class="number" data-tip={t("doctor.memory.tip")}>
-              {t("doctor.memory")}
-            </th>
-            <th>{t("doctor.shown")}</th>
+            {COLUMNS.map(({ title, tip, look }) => (
+              <th key={title} class={look} data-tip={tip && t(tip)}>
+                {t(title)}
+              </th>
+            ))}
           </tr>
         </thead>
         {folders(files).map(([folder, own]) => [
@@ -123,9 +124,9 @@ function File({ file }: { file: DoctorFileJson }) {
         <td class="number mono">{file.cost !== null && format.bytes(file.cost.peak_bytes)}</td>
         <td class="links">
           {file.views.map((id) => (
-            <button key={id} type="button" class="link" onClick={() => openView(id as ViewId)}>
+            <TextButton key={id} onClick={() => openView(id as ViewId)}>
               {viewTitle(id)}
-            </button>
+            </TextButton>
           ))}
         </td>
       </tr>
@@ -156,4 +157,74 @@ function costText({ stage, total, ...most }: StageCostJson): string {
     mostWritten: format.bytes(most.most_written_bytes),
     descriptors: format.integer(total.descriptors),
   });
+}
+
+/** The kinds of content, the largest parts of a file first. */
+const KINDS = ["rows", "events", "entries", "columns", "cells"] as const;
+type Amount = "seen" | "shown" | "told" | "silent";
+
+/** What of a count is neither shown nor told. */
+function silentOf({ seen, shown, told }: SeenJson): number {
+  return seen - shown - told;
+}
+
+/** "12,345 rows, 3 columns": the sums of each kind that is not 0. */
+function sums(counts: readonly SeenJson[], amount: Amount, kinds: readonly SeenJson["kind"][] = KINDS): string {
+  return kinds
+    .map((kind) => [kind, counts.filter((count) => count.kind === kind)] as const)
+    .map(
+      ([kind, own]) =>
+        [kind, own.reduce((sum, one) => sum + (amount === "silent" ? silentOf(one) : one[amount]), 0)] as const,
+    )
+    .filter(([, count]) => count !== 0)
+    .map(([kind, count]) => t(`doctor.kind.${kind}`, { count: format.integer(count) }))
+    .join(t("doctor.and"));
+}
+
+/** The counts of a file without those of lists inside its entries. */
+function mainCounts({ seen }: DoctorFileJson): SeenJson[] {
+  const whole = new Set(seen.filter((one) => !one.part).map((one) => one.kind));
+  return seen.filter((one) => !one.part || !whole.has(one.kind));
+}
+
+/** The content of a file in its main unit. */
+function seenText(file: DoctorFileJson): string {
+  const main = KINDS.find((kind) => file.seen.some((count) => count.kind === kind));
+  return main === undefined ? "" : sums(mainCounts(file), "seen", [main]);
+}
+
+/** What of a file no view shows. */
+function toldText({ seen }: DoctorFileJson): string {
+  return sums(seen, "told");
+}
+
+/** One line for each count: what was seen, shown and told. */
+function balanceText({ seen }: DoctorFileJson): string {
+  return seen
+    .map((count) => {
+      const line = t("doctor.seen.line", {
+        seen: sums([count], "seen") || t(`doctor.kind.${count.kind}`, { count: "0" }),
+        shown: format.integer(count.shown),
+        told: format.integer(count.told),
+      });
+      return count.part ? `${count.part}: ${line}` : line;
+    })
+    .join("\n");
+}
+
+/** What all files held, and the proof that none of it was lost silently; "" where nothing was counted. */
+function proofText(files: readonly DoctorFileJson[]): string {
+  const counts = files.flatMap((file) => file.seen);
+  if (counts.length === 0) return "";
+  const kinds = ["rows", "events", "entries"] as const;
+  const told = sums(counts, "told", kinds);
+  const seen = sums(files.flatMap(mainCounts), "seen", kinds);
+  return told ? t("doctor.proof.told", { seen, told }) : t("doctor.proof", { seen });
+}
+
+/** What is neither shown nor told, by file: a defect of this program. */
+function silentFiles(files: readonly DoctorFileJson[]): string[] {
+  return files
+    .filter((file) => file.seen.some((count) => silentOf(count) !== 0))
+    .map((file) => `${file.file}: ${sums(file.seen, "silent")}`);
 }

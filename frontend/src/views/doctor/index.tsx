@@ -47,11 +47,7 @@ function Doctor({ data, answer, run }: { data: DoctorJson; answer: ViewJson; run
       </div>
       <div class="span-6 stack">
         <Card title={t("doctor.missing")} subtitle={t("doctor.missing.sub")}>
-          {answer.missing.length > 0 ? (
-            <MissingList missing={answer.missing} />
-          ) : (
-            <Empty text={t("doctor.missing.none")} />
-          )}
+          <MissingList missing={answer.missing} none={t("doctor.missing.none")} />
         </Card>
         <Card title={t("doctor.skipped")}>
           {skipped.length > 0 ? <SkippedItems skipped={skipped} /> : <Empty text={t("doctor.skipped.none")} />}

@@ -1,15 +1,14 @@
-import type { Query } from "../../api/client";
-import type { IdleJson, ViewJson } from "../../api/types.gen";
+import { type CauseTime, type IdleJson, PARTS, type StreamQueue, type ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { addStyle } from "../../base/style";
 import { t, tOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { openView } from "../../state/selection";
 import { useAccepted, useView } from "../../state/use_view";
 import {
+  type BarPart,
   Card,
-  DataTable,
   Empty,
+  Facts,
   formatPick,
   Legend,
   PickChips,
@@ -18,14 +17,11 @@ import {
   type Row,
   Select,
   StackedBar,
+  TableCard,
   ViewFrame,
 } from "../../widgets";
+import { partColor, partTitle } from "../../widgets/parts";
 import type { ViewModule, ViewProps } from "../view";
-import { causeColor, causeName, launchSum, partsOf } from "./causes";
-import css from "./idle.css?inline";
-import { QueueTable } from "./queues";
-
-addStyle(css);
 
 /** Why the device was idle: by cause, by place in the program, every interval. */
 function IdleView({ selection }: ViewProps) {
@@ -43,7 +39,7 @@ function IdleView({ selection }: ViewProps) {
         ) : (
           <div class="grid">
             <CauseCard data={data} />
-            <Tables answer={answer} query={view.query} />
+            <Tables answer={answer} />
             {data.queues.length > 0 && <QueueTable queues={data.queues} />}
           </div>
         )
@@ -64,7 +60,7 @@ function CauseCard({ data }: { data: IdleJson }) {
   };
   return (
     <Card title={t("idle.causes")} help={tOf(data.period, "idle.causes.help")} actions={<Choices data={data} />}>
-      <p class="idle-verdict">
+      <p class="lead">
         {tOf(data.period, "idle.verdict", {
           time: format.duration(data.free_ns),
           gaps: format.integer(data.gaps),
@@ -130,54 +126,95 @@ const cell = {
 const color = (row: Row) => causeColor(row.get("cause"));
 
 /** Tables by cause, by place, and of all intervals; a chosen cause filters the last two. */
-function Tables({ answer, query }: { answer: ViewJson; query: Query }) {
+function Tables({ answer }: { answer: ViewJson }) {
   const { causes, places, intervals } = answer.tables;
   const pick = parsePick(param("idle.pick"));
   const filters = pick ? [{ label: causeName(pick.value), clear: () => pickCause(null) }] : [];
-  const common = { query, baseNs: answer.base_ns, cell, filters, moreTools: <PickChips filters={filters} /> };
+  const common = { cell, filters, moreTools: <PickChips filters={filters} /> };
   const openInterval = (row: Row) => {
     const start = BigInt(answer.base_ns) + BigInt(row.get("start_ns") as number);
     openView("trace", { find: `derived:idle/${row.get("cause")}`, at: `${start},${row.get("dur_ns")}` });
   };
   return (
     <>
-      {causes && (
-        <Card title={t("idle.by_cause")}>
-          <DataTable
-            table={causes}
-            query={query}
-            baseNs={answer.base_ns}
-            cell={cell}
-            bar={{ column: "share", color }}
-            hasTools={false}
-            onOpen={(row) => pickCause(row.get("cause") as string)}
-          />
-        </Card>
-      )}
-      {places && (
-        <Card title={t("idle.by_place")} help={t("idle.by_place.help")}>
-          <DataTable
-            {...common}
-            table={places}
-            where={pickWhere(places, pick)}
-            compared={[["time_ns", "longest_ns"]]}
-            bar={{ column: "share", color }}
-          />
-        </Card>
-      )}
-      {intervals && (
-        <Card title={t("idle.intervals")} help={t("idle.intervals.help")}>
-          <DataTable
-            {...common}
-            table={intervals}
-            where={pickWhere(intervals, pick)}
-            bar={{ column: "dur_ns", color }}
-            onOpen={openInterval}
-          />
-        </Card>
-      )}
+      <TableCard
+        title={t("idle.by_cause")}
+        table={causes}
+        cell={cell}
+        bar={{ column: "share", color }}
+        hasTools={false}
+        onOpen={(row) => pickCause(row.get("cause") as string)}
+      />
+      <TableCard
+        {...common}
+        title={t("idle.by_place")}
+        help={t("idle.by_place.help")}
+        table={places}
+        where={places ? pickWhere(places, pick) : []}
+        compared={[["time_ns", "longest_ns"]]}
+        bar={{ column: "share", color }}
+      />
+      <TableCard
+        {...common}
+        title={t("idle.intervals")}
+        help={t("idle.intervals.help")}
+        table={intervals}
+        where={intervals ? pickWhere(intervals, pick) : []}
+        bar={{ column: "dur_ns", color }}
+        onOpen={openInterval}
+      />
     </>
   );
 }
 
 export const view: ViewModule = { Component: IdleView };
+
+type Cause = CauseTime["cause"];
+
+const causeColor = (cause: unknown): string => partColor("idle", isCause(cause) ? cause : "unknown");
+
+const isCause = (cause: unknown): cause is Cause => typeof cause === "string" && cause in PARTS.idle;
+
+/** Name of a cause; the id of one that this page does not know. */
+export function causeName(cause: unknown): string {
+  return isCause(cause) ? partTitle("idle", cause) : String(cause ?? "");
+}
+
+/** Idle time by cause, of all launches. */
+export function partsOf(times: readonly CauseTime[]): BarPart[] {
+  const sums = new Map<Cause, number>();
+  for (const { cause, time_ns: time } of times) sums.set(cause, (sums.get(cause) ?? 0) + time);
+  return [...sums].map(([cause, value]) => ({
+    id: cause,
+    label: causeName(cause),
+    help: t(`idle.cause.${cause}.help`),
+    value,
+    color: causeColor(cause),
+  }));
+}
+
+/** Idle time whose launch was late, in time or unknown, ns. */
+export function launchSum(times: readonly CauseTime[], launch: CauseTime["launch"]): number {
+  return times.reduce((sum, one) => sum + (one.launch === launch ? one.time_ns : 0), 0);
+}
+
+/** Launches of each stream: how far the host is ahead of the device. */
+function QueueTable({ queues }: { queues: readonly StreamQueue[] }) {
+  return (
+    <Card title={t("idle.queues")} help={t("idle.queues.help")}>
+      <Facts
+        facts={queues.map((queue) => [
+          queue.stream,
+          t("idle.queue", {
+            tasks: format.integer(queue.tasks),
+            empty: format.percentOfRatio(queue.empty_share),
+            p50: format.duration(queue.latency_p50_ns),
+            max: format.duration(queue.latency_max_ns),
+            length: format.integer(queue.queue_p50),
+            most: format.integer(queue.queue_max),
+          }),
+        ])}
+      />
+    </Card>
+  );
+}

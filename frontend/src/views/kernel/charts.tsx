@@ -53,7 +53,6 @@ export function KernelCharts({ data, statistic, types }: Props) {
           <Donut
             parts={parts}
             unlisted={unlisted}
-            kind="duration"
             most={top}
             under={t("kernel.count", { count: format.integer(count) })}
             selected={selectedOf(key)}
@@ -70,7 +69,6 @@ export function KernelCharts({ data, statistic, types }: Props) {
       >
         <Donut
           parts={cores}
-          kind="duration"
           none={t("kernel.core.none")}
           under={t(isIncluded ? "kernel.all.under" : isGpu ? "kernel.computing.gpu" : "kernel.computing")}
           selected={selectedOf("core")}

@@ -3,7 +3,7 @@ import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
 import { param } from "../../state/params";
 import { useAccepted, useView } from "../../state/use_view";
-import { RangeChip, ViewFrame, WITHIN } from "../../widgets";
+import { ViewFrame, WITHIN } from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
 import { KernelCharts } from "./charts";
 import css from "./kernel.css?inline";
@@ -23,18 +23,15 @@ function KernelView({ selection }: ViewProps) {
   });
   useAccepted(view, WITHIN, "kernel.step", "kernel.peak", "kernel.bandwidth");
   return (
-    <>
-      <RangeChip view={view} about={t("range.kernels")} />
-      <ViewFrame view={view}>
-        {(data, { tables, base_ns: baseNs }) => (
-          <div class="grid">
-            {tables.types && <KernelCharts data={data} statistic={tables.statistic ?? null} types={tables.types} />}
-            {data.roofline && <RooflineCard roofline={data.roofline} period={data.period} />}
-            <KernelTables data={data} tables={tables} query={view.query} baseNs={baseNs} />
-          </div>
-        )}
-      </ViewFrame>
-    </>
+    <ViewFrame view={view} ofRange={t("range.kernels")}>
+      {(data, { tables }) => (
+        <div class="grid">
+          {tables.types && <KernelCharts data={data} statistic={tables.statistic ?? null} types={tables.types} />}
+          {data.roofline && <RooflineCard roofline={data.roofline} period={data.period} />}
+          <KernelTables data={data} tables={tables} />
+        </div>
+      )}
+    </ViewFrame>
   );
 }
 

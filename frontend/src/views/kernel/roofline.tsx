@@ -4,9 +4,9 @@ import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { type Period, t, tOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { Card, formatPick } from "../../widgets";
+import { Button, Card, formatPick } from "../../widgets";
+import { linear, type Scale } from "../../widgets/scale";
 import { useWidth } from "../../widgets/use_width";
-import { type Axes, axesOf, type Dot, decadesOf, dotsOf, figureOf, roofPath, round } from "./roof";
 
 const HEIGHT = 260;
 const FRAME = { left: 60, top: 26, bottom: HEIGHT - 40 };
@@ -92,15 +92,9 @@ function Peak({ name, unit, value, scale, origin }: PeakProps) {
       />{" "}
       {unit} {origin && <span class="muted">{t(`kernel.roofline.${origin}`)}</span>}
       {param(key) !== "" && (
-        <button
-          type="button"
-          class="control plain"
-          aria-label={t("kernel.roofline.reset")}
-          data-tip={t("kernel.roofline.reset")}
-          onClick={() => setParams({ [key]: null })}
-        >
+        <Button look="control plain" name={t("kernel.roofline.reset")} onClick={() => setParams({ [key]: null })}>
           ✕
-        </button>
+        </Button>
       )}
     </label>
   );
@@ -165,7 +159,7 @@ function tipOf({ point, intensity, rate }: Dot): string {
 
 function Grid({ axes: { x, y } }: { axes: Axes }) {
   return (
-    <g class="roof-grid">
+    <g>
       {decadesOf(y).map((power) => (
         <g key={power}>
           <line x1={x.pixel(x.from)} x2={x.pixel(x.to)} y1={y.pixel(power)} y2={y.pixel(power)} />
@@ -198,11 +192,11 @@ const powerText = (power: number) => format.fixedDecimals(10 ** power, Math.max(
 function Legend({ dots }: { dots: readonly Dot[] }) {
   const found = [...new Set(dots.map((dot) => dot.point.bound))];
   return (
-    <div class="roof-legend">
+    <div class="legend">
       <span class="muted">{t("kernel.roofline.bound")}</span>
       {found.map((bound) => (
         <span key={bound}>
-          <i style={{ background: colorOf(bound) }} /> {bound ?? t("core.unknown")}
+          <i class="swatch round" style={{ background: colorOf(bound) }} /> {bound ?? t("core.unknown")}
         </span>
       ))}
     </div>
@@ -225,4 +219,79 @@ function pointsCsv(dots: readonly Dot[]): string {
     [...header, "flops_per_byte", "flops_per_second"],
     dots.map(({ point, intensity, rate }) => [...header.map((key) => point[key]), intensity, rate]),
   );
+}
+
+/** A point of the roofline plot. */
+interface Dot {
+  point: RooflinePoint;
+  /** FLOPs per byte of the least traffic. */
+  intensity: number;
+  /** FLOPs per second. */
+  rate: number;
+}
+
+/** The kernels of the plot; those without traffic are left out. */
+export function dotsOf(points: readonly RooflinePoint[]): Dot[] {
+  return points
+    .filter((point) => point.least_bytes > 0 && point.total_ns > 0 && point.gflops > 0)
+    .map((point) => ({
+      point,
+      intensity: (point.gflops * 1e9) / point.least_bytes,
+      rate: (point.gflops * 1e18 * point.calls) / point.total_ns,
+    }));
+}
+
+/** Both axes in decades: powers of ten. */
+interface Axes {
+  x: Scale;
+  y: Scale;
+}
+
+interface Frame {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
+/** Axes that hold all points, the peak and the ridge, in whole decades. */
+export function axesOf(dots: readonly Dot[], device: Device, frame: Frame): Axes {
+  const { peak_flops: peak, bandwidth } = device;
+  const ridge = peak !== null && bandwidth !== null ? [peak / bandwidth] : [];
+  const [left, right] = decades([...dots.map((dot) => dot.intensity), ...ridge]);
+  const [low, high] = decades([...dots.map((dot) => dot.rate), ...(peak === null ? [] : [peak])]);
+  return { x: linear(left, right, frame.left, frame.right), y: linear(low, high, frame.bottom, frame.top) };
+}
+
+function decades(values: readonly number[]): [number, number] {
+  if (values.length === 0) return [0, 1];
+  const logs = values.map(Math.log10);
+  const from = Math.floor(Math.min(...logs));
+  return [from, Math.max(from + 1, Math.ceil(Math.max(...logs)))];
+}
+
+/** Exponents of the powers of ten on an axis. */
+export function decadesOf({ from, to }: Scale): number[] {
+  return Array.from({ length: Math.round(to - from) + 1 }, (_, index) => Math.round(from) + index);
+}
+
+/** The roof as an SVG path: along the bandwidth up to the ridge, then along the peak. Empty without a peak. */
+export function roofPath({ x, y }: Axes, { peak_flops: peak, bandwidth }: Device): string {
+  if (peak === null) return "";
+  const top = y.pixel(Math.log10(peak));
+  const right = `H${round(x.pixel(x.to))}`;
+  if (bandwidth === null) return `M${round(x.pixel(x.from))},${round(top)}${right}`;
+  const ridge = Math.log10(peak / bandwidth);
+  // Where the bandwidth meets the left edge or the bottom.
+  const start = Math.max(x.from, y.from - Math.log10(bandwidth));
+  const begin = y.pixel(start + Math.log10(bandwidth));
+  return `M${round(x.pixel(start))},${round(begin)}L${round(x.pixel(ridge))},${round(top)}${right}`;
+}
+
+const round = (pixel: number) => Math.round(pixel * 100) / 100;
+
+/** A figure that the user typed, as a parameter: null if it is none. */
+export function figureOf(text: string): string | null {
+  const value = Number(text);
+  return text.trim() !== "" && value > 0 && value < 1e9 ? String(value) : null;
 }

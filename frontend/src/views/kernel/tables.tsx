@@ -1,4 +1,4 @@
-import type { Query } from "../../api/client";
+import { useContext } from "preact/hooks";
 import type { KernelJson, TableJson } from "../../api/types.gen";
 import { coreColor } from "../../base/color";
 import { integer } from "../../base/format";
@@ -17,6 +17,8 @@ import {
   RowFacts,
   Segments,
   Select,
+  TextButton,
+  ViewSource,
 } from "../../widgets";
 import { callsOf, communicationCores, pickOfCalls } from "./parts";
 
@@ -86,12 +88,10 @@ const PICKS = ["kernel.pick", "kernel.core", "kernel.group"] as const;
 interface Props {
   data: KernelJson;
   tables: Readonly<Record<string, TableJson>>;
-  query: Query;
-  baseNs: string;
 }
 
 /** The kernels by name, by type and core, and one by one. */
-export function KernelTables({ data, tables, query, baseNs }: Props) {
+export function KernelTables({ data, tables }: Props) {
   const tabs = TABS.filter((id) => tables[id] !== undefined);
   const tab = tabs.find((id) => id === param("kernel.tab")) ?? tabs[0] ?? "statistic";
   const table = tables[tab];
@@ -105,8 +105,6 @@ export function KernelTables({ data, tables, query, baseNs }: Props) {
         key={tab}
         name={t(`kernel.tab.${tab}`)}
         table={table}
-        query={query}
-        baseNs={baseNs}
         columns={COLUMNS[tab]}
         compared={[["avg_ns", "min_ns", "max_ns"]]}
         bar={{
@@ -118,7 +116,7 @@ export function KernelTables({ data, tables, query, baseNs }: Props) {
         where={picks.flatMap(({ pick }) => pickWhere(table, pick))}
         filters={filters}
         details={(row) => (
-          <KernelDetails table={table} row={row} baseNs={baseNs} hasCalls={tab !== "all" && tables.all !== undefined} />
+          <KernelDetails table={table} row={row} hasCalls={tab !== "all" && tables.all !== undefined} />
         )}
         tools={
           <Segments
@@ -163,34 +161,25 @@ function StepSelect({ steps, period }: Pick<KernelJson, "steps" | "period">) {
 interface DetailsProps {
   table: TableJson;
   row: Row;
-  baseNs: string;
   /** True if the row sums up several kernels that are also listed one by one. */
   hasCalls: boolean;
 }
 
-function KernelDetails({ table, row, baseNs, hasCalls }: DetailsProps) {
+function KernelDetails({ table, row, hasCalls }: DetailsProps) {
+  const { baseNs } = useContext(ViewSource);
   const name = row.get("name");
   const calls = row.get("calls");
   return (
-    <RowFacts table={table} row={row} baseNs={baseNs}>
+    <RowFacts table={table} row={row}>
       {hasCalls && typeof calls === "number" && (
-        <button
-          type="button"
-          class="link"
-          data-tip={t("kernel.calls.tip")}
-          onClick={() => setParams({ "kernel.tab": "all", ...callsOf(row) })}
-        >
+        <TextButton tip={t("kernel.calls.tip")} onClick={() => setParams({ "kernel.tab": "all", ...callsOf(row) })}>
           {t("kernel.calls", { count: integer(calls) })} →
-        </button>
+        </TextButton>
       )}
       {typeof name === "string" && (
-        <button
-          type="button"
-          class="link"
-          onClick={() => openSlice(name, baseNs, row.get("start_ns"), row.get("dur_ns"))}
-        >
+        <TextButton onClick={() => openSlice(name, baseNs, row.get("start_ns"), row.get("dur_ns"))}>
           {t("kernel.trace")} →
-        </button>
+        </TextButton>
       )}
     </RowFacts>
   );

@@ -1,25 +1,21 @@
-import { type ComponentChildren, Fragment } from "preact";
-import { useMemo } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useContext, useMemo } from "preact/hooks";
+import { getTable, type Query } from "../../api/client";
 import type { MemoryJson, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t, textOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { openSlice } from "../../state/selection";
-import { Button, Card, DataTable, type Row, Select, type Where } from "../../widgets";
-import { heldOf, sumOf, useLive } from "./live";
-import { momentParam, setMoment } from "./place";
-import { limitOf, limitsText, sizeWhere } from "./size";
-import { SizeFilter } from "./size_filter";
+import { type Requested, useRequest } from "../../state/use_request";
+import { Button, Card, DataTable, Facts, type Row, Select, ViewSource, type Where } from "../../widgets";
+import { filterRows } from "../../widgets/table/columnar";
+import { limitOf, limitsText, SizeFilter, sizeWhere } from "./size_filter";
 
 interface Props {
   data: MemoryJson;
   /** All allocations of the view's answer. */
   table: TableJson;
-  baseNs: string;
   span: string;
-  device: string;
-  /** The chosen time range, see WITHIN. */
-  within: string;
   /** Time of the peak. */
   peakAt: number | null;
   /** Time of the listed allocations; null: all allocations. */
@@ -39,11 +35,12 @@ const NOT_RELEASED: readonly Where[] = [
 ];
 
 /** All allocations, or those live at one time with their sum. */
-export function Allocations({ data, table, baseNs, span, device, within, peakAt, liveAt }: Props) {
-  const live = useLive({ span, device, within }, liveAt);
-  const shown = liveAt === null ? table : (live.table ?? table);
+export function Allocations({ data, table, span, peakAt, liveAt }: Props) {
+  const { query } = useContext(ViewSource);
+  const live = useLive(query, liveAt);
+  const shown = liveAt === null ? table : (live.value ?? table);
   // Never show all allocations as the live ones: until those are loaded, rows come by pages.
-  const isUnderWay = liveAt !== null && live.table === null;
+  const isUnderWay = liveAt !== null && live.value === null;
   const limits = { least: limitOf(param("m.min")), most: limitOf(param("m.max")) };
   const moment = momentParam("m.live", span);
   const isPeak = moment === "peak";
@@ -70,8 +67,7 @@ export function Allocations({ data, table, baseNs, span, device, within, peakAt,
       <DataTable
         table={shown}
         remote={isUnderWay}
-        query={{ span, device, within, live_at: liveAt }}
-        baseNs={baseNs}
+        query={{ ...query, live_at: liveAt }}
         columns={COLUMNS}
         compared={COMPARED}
         bar={{ column: "size_bytes" }}
@@ -87,7 +83,7 @@ export function Allocations({ data, table, baseNs, span, device, within, peakAt,
               onChange={(id) => id !== "moment" && setLive(id === "all" ? null : id)}
             />
             {liveAt !== null && (
-              <LiveChip at={liveAt} table={live.table} all={table.total} onClear={() => setLive(null)} />
+              <LiveChip at={liveAt} table={live.value} all={table.total} onClear={() => setLive(null)} />
             )}
             {isHeld && <HeldChip table={table} onClear={() => setLive(null)} />}
             {live.error && <span class="muted">{textOf(live.error, "message")}</span>}
@@ -106,7 +102,7 @@ export function Allocations({ data, table, baseNs, span, device, within, peakAt,
           />
         }
         cell={CELLS}
-        details={(row) => <Details row={row} table={shown} baseNs={baseNs} onMoment={(at) => setLive(String(at))} />}
+        details={(row) => <Details row={row} table={shown} onMoment={(at) => setLive(String(at))} />}
       />
     </Card>
   );
@@ -166,9 +162,9 @@ function Chip({ text, tip, onClear }: { text: string; tip: string; onClear: () =
   return (
     <span class="mem-live" data-tip={tip}>
       {text}
-      <button type="button" aria-label={t("memory.live.clear")} onClick={onClear}>
+      <Button look="" label={t("memory.live.clear")} onClick={onClear}>
         ✕
-      </button>
+      </Button>
     </span>
   );
 }
@@ -176,29 +172,69 @@ function Chip({ text, tip, onClear }: { text: string; tip: string; onClear: () =
 interface DetailsProps {
   row: Row;
   table: TableJson;
-  baseNs: string;
   onMoment: (at: number) => void;
 }
 
 /** All figures of one allocation, and a button for the allocations live at the same time. */
-function Details({ row, table, baseNs, onMoment }: DetailsProps) {
+function Details({ row, table, onMoment }: DetailsProps) {
+  const { baseNs } = useContext(ViewSource);
   const at = row.get("alloc_ns");
   const name = row.get("name");
   const known = table.columns.filter((column) => column.kind === "bytes" && row.get(column.key) !== null);
   return (
     <div class="row" style={{ alignItems: "flex-start", gap: "24px" }}>
-      <dl class="facts">
-        {known.map((column) => (
-          <Fragment key={column.key}>
-            <dt>{textOf(column, "title")}</dt>
-            <dd class="mono">{format.bytes(row.get(column.key) as number)}</dd>
-          </Fragment>
-        ))}
-      </dl>
+      <Facts
+        class="figures"
+        facts={known.map((column) => [textOf(column, "title"), format.bytes(row.get(column.key) as number)])}
+      />
       {typeof at === "number" && <Button onClick={() => onMoment(at)}>{t("memory.live.then")}</Button>}
       {typeof at === "number" && typeof name === "string" && (
         <Button onClick={() => openSlice(name, baseNs, at, 0)}>{t("memory.trace")}</Button>
       )}
     </div>
   );
+}
+
+/** Largest table that the server sends in one answer, rows. */
+const ROWS = 20_000;
+
+/** The allocations of the view that are live at `at` (ns after base_ns), the previous ones until they arrive; null: none. */
+function useLive(query: Query, at: number | null): Requested<TableJson> {
+  const of = JSON.stringify(query);
+  const ask = (signal: AbortSignal) => getTable("memory.allocations", { ...query, live_at: at, limit: ROWS }, signal);
+  return useRequest([of, at], at === null ? null : ask, [of]);
+}
+
+/** Sum of the sizes; null unless all rows are loaded. */
+export function sumOf(table: TableJson): number | null {
+  if (table.rows < table.total) return null;
+  return (table.data.size_bytes ?? []).reduce<number>((sum, size) => sum + (typeof size === "number" ? size : 0), 0);
+}
+
+/** Number of rows that meet the conditions, and the sum of their sizes; null unless all rows are loaded. */
+export function heldOf(table: TableJson, where: readonly Where[]): { count: number; bytes: number } | null {
+  if (table.rows < table.total) return null;
+  const rows = [...filterRows(table, "", where)];
+  const sizes = table.data.size_bytes ?? [];
+  return { count: rows.length, bytes: rows.reduce((sum, row) => sum + Number(sizes[row] ?? 0), 0) };
+}
+
+/** A time from the URL: ns, or "peak". */
+export function momentOf(text: string, peakAt: number | null): number | null {
+  if (text === "peak") return peakAt;
+  return /^-?\d+$/.test(text) ? Number(text) : null;
+}
+
+/** Parameters that hold times of one capture and are void in another. */
+type Moment = "m.range" | "m.live";
+
+/** A time of this span from the URL; "" if absent or chosen in another span. */
+export function momentParam(name: Moment, span: string): string {
+  return param("m.of") === span ? param(name) : "";
+}
+
+/** Writes times of this span to the URL; removes those of another span. */
+export function setMoment(span: string, changes: Partial<Record<Moment | "m.tab", string | null>>): void {
+  const kept = param("m.of") === span ? {} : { "m.range": null, "m.live": null };
+  setParams({ ...kept, ...changes, "m.of": span });
 }

@@ -1,10 +1,9 @@
-import { useRef } from "preact/hooks";
+import { type MutableRef, useEffect, useRef, useState } from "preact/hooks";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { linear, roundTop, type Scale, stepPath, ticks } from "../../widgets/scale";
 import { useWidth } from "../../widgets/use_width";
-import { useChartInput } from "./chart_input";
-import { largestWithin, type Series, valueAt } from "./series";
+import { largestWithin, neighbour, type Series, valueAt } from "./series";
 
 /** A labelled vertical line at a time. */
 export interface Marker {
@@ -88,7 +87,7 @@ function Axes({ x, y, bytes, right }: AxesProps) {
   const time = format.unitFor(format.TIME_UNITS, Math.max(Math.abs(x.from), Math.abs(x.to)));
   const most = Math.max(2, Math.min(12, Math.floor((right - LEFT) / 110)));
   return (
-    <g class="mem-axes">
+    <g>
       {ticks(0, y.to, bytes, 5).map((tick, index, all) => (
         <g key={tick.value}>
           <line x1={LEFT} x2={right} y1={y.pixel(tick.value)} y2={y.pixel(tick.value)} />
@@ -117,7 +116,7 @@ function Axes({ x, y, bytes, right }: AxesProps) {
 
 function Lines({ series, x, y }: { series: readonly Series[]; x: Scale; y: Scale }) {
   return (
-    <g class="mem-lines">
+    <g>
       {series.map((one) => (
         <path
           key={one.id}
@@ -161,4 +160,69 @@ function Hover({ series, at, pixel, width }: { series: readonly Series[]; at: nu
       ))}
     </div>
   );
+}
+
+/** Less movement than this (px) is a click. */
+const CLICK_PX = 4;
+/** A second click within this time (ms) makes a double click and voids the first one. */
+const DOUBLE_MS = 250;
+
+interface Actions {
+  onZoom: (from: number, to: number) => void;
+  onReset: () => void;
+  onPick?: (at: number) => void;
+}
+
+/**
+ * Mouse and keys of a chart: drag zooms, double click and Escape reset, click and Enter pick a time, arrow keys step
+ * through the records, "+" zooms in. `at`: the hovered time, ns; `from`: start of the drag, null without one.
+ */
+function useChartInput(box: MutableRef<HTMLElement | null>, x: Scale, series: readonly Series[], actions: Actions) {
+  const [at, setAt] = useState<number | null>(null);
+  const [from, setFrom] = useState<number | null>(null);
+  const picking = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  useEffect(() => () => clearTimeout(picking.current), []);
+
+  const clamp = (moment: number) => Math.round(Math.max(x.from, Math.min(x.to, moment)));
+  const momentOf = (event: PointerEvent) =>
+    clamp(x.value(event.clientX - (box.current?.getBoundingClientRect().left ?? 0)));
+  const pick = (moment: number, delayMs: number) => {
+    clearTimeout(picking.current);
+    picking.current = setTimeout(() => actions.onPick?.(moment), delayMs);
+  };
+  const handlers = {
+    onPointerDown: (event: PointerEvent) => {
+      if (event.button !== 0) return;
+      (event.currentTarget as Element).setPointerCapture(event.pointerId);
+      setFrom(momentOf(event));
+    },
+    onPointerMove: (event: PointerEvent) => setAt(momentOf(event)),
+    onPointerUp: (event: PointerEvent) => {
+      if (from === null) return;
+      const to = momentOf(event);
+      setFrom(null);
+      if (Math.abs(x.pixel(to) - x.pixel(from)) < CLICK_PX) pick(to, DOUBLE_MS);
+      else actions.onZoom(Math.min(from, to), Math.max(from, to));
+    },
+    onPointerCancel: () => setFrom(null),
+    onPointerLeave: () => setAt(null),
+    onDblClick: () => {
+      clearTimeout(picking.current);
+      actions.onReset();
+    },
+    onKeyDown: (event: KeyboardEvent) => {
+      const direction = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+      const here = at ?? clamp((x.from + x.to) / 2);
+      if (direction !== 0) {
+        event.preventDefault();
+        setAt(clamp(neighbour(series, here, direction) ?? here));
+      } else if (event.key === "Enter") pick(here, 0);
+      else if (event.key === "Escape") actions.onReset();
+      else if (event.key === "+") {
+        const quarter = (x.to - x.from) / 4;
+        actions.onZoom(clamp(here - quarter), clamp(here + quarter));
+      }
+    },
+  };
+  return { at, from, handlers };
 }

@@ -1,12 +1,15 @@
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
+import { getView } from "../../api/client";
+import type { CurveJson, MemoryJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { saveCsv, savePng } from "../../base/save";
+import { toggled } from "../../base/search";
 import { t } from "../../i18n";
+import { useRequest } from "../../state/use_request";
 import { Button, Card, Empty } from "../../widgets";
 import { type Marker, StepChart } from "./chart";
-import { curvesCsv, type Series } from "./series";
-import type { Range } from "./zoom";
+import { curvesCsv, isThinned, type Series } from "./series";
 
 interface Props {
   /** Label of the curves, for screen readers. */
@@ -30,16 +33,11 @@ export function Curves({ title, file, tools, series, whole, range, markers, onRa
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const box = useRef<HTMLDivElement>(null);
   const visible = series.filter((one) => !hidden.has(one.id));
-  const toggle = (id: string) => {
-    const next = new Set(hidden);
-    if (!next.delete(id)) next.add(id);
-    setHidden(next);
-  };
   return (
     <Card>
       <div class="row" style={{ marginBottom: "8px" }}>
         {tools}
-        <span class="mem-tools">
+        <span class="at-end">
           {series.length > 0 && <span class="muted small">{t(onPick ? "memory.hint" : "memory.hint.zoom")}</span>}
           {range && <Button onClick={() => onRange(null)}>{t("chart.reset")}</Button>}
           {series.length > 0 && <Saves box={box} label={file} visible={visible} />}
@@ -60,18 +58,18 @@ export function Curves({ title, file, tools, series, whole, range, markers, onRa
           />
         </div>
       )}
-      <div class="mem-legend">
+      <div class="legend mem-legend">
         {series.map((one) => (
-          <button
-            type="button"
+          <Button
             key={one.id}
-            aria-pressed={!hidden.has(one.id)}
-            data-tip={t("memory.legend.tip")}
-            onClick={() => toggle(one.id)}
+            look=""
+            tip={t("memory.legend.tip")}
+            pressed={!hidden.has(one.id)}
+            onClick={() => setHidden(toggled(hidden, one.id))}
           >
             <i class="swatch" style={{ background: one.color }} />
             {one.label} <b>{format.bytes(largestOf(one))}</b>
-          </button>
+          </Button>
         ))}
         {children}
       </div>
@@ -90,10 +88,10 @@ interface SavesProps {
 function Saves({ box, label, visible }: SavesProps) {
   return (
     <>
-      <Button tip={t("chart.png")} onClick={() => void savePng(box.current, label)}>
+      <Button name={t("chart.png")} onClick={() => void savePng(box.current, label)}>
         PNG ↓
       </Button>
-      <Button tip={t("memory.csv")} onClick={() => saveCsv(curvesCsv(visible), label)}>
+      <Button name={t("memory.csv")} onClick={() => saveCsv(curvesCsv(visible), label)}>
         CSV ↓
       </Button>
     </>
@@ -104,4 +102,49 @@ function largestOf(series: Series): number | null {
   let largest: number | null = null;
   for (const value of series.values) if (value !== null && (largest === null || value > largest)) largest = value;
   return largest;
+}
+
+export type Range = readonly [number, number];
+
+/**
+ * The data with detailed curves of the visible range. The coarse curves stay until those arrive, if nothing was
+ * thinned, and after a failed request.
+ */
+export function useDetail(data: MemoryJson, span: string, device: string, range: Range | null): MemoryJson {
+  const isNeeded = range !== null && isThinned(data);
+  const ask = (signal: AbortSignal) =>
+    getView("memory", { span, device, t0: range?.[0], t1: range?.[1], points: DETAIL_POINTS }, signal);
+  const { value } = useRequest([span, device, range?.[0], range?.[1]], isNeeded ? ask : null);
+  if (value?.state !== "ready" || !value.data) return data;
+  const { curves, module_curves } = value.data as unknown as MemoryJson;
+  return { ...data, curves: merge(data.curves, curves), module_curves: merge(data.module_curves, module_curves) };
+}
+
+/** Largest number of points of a curve on screen: several per pixel. */
+const DETAIL_POINTS = 8000;
+
+/** Replaces coarse curves by detailed ones of the same component and device. */
+function merge(coarse: readonly CurveJson[], fine: readonly CurveJson[]): CurveJson[] {
+  const found = new Map(fine.map((curve) => [`${curve.component} ${curve.device}`, curve]));
+  return coarse.map((curve) => found.get(`${curve.component} ${curve.device}`) ?? curve);
+}
+
+/** A range from the URL ("from_to" in ns); null if absent or malformed. */
+export function parseRange(text: string): Range | null {
+  const found = /^(-?\d+)_(-?\d+)$/.exec(text);
+  if (!found) return null;
+  const range: Range = [Number(found[1]), Number(found[2])];
+  return range[1] > range[0] ? range : null;
+}
+
+/** A range "start,end" in ns since 1970, as ns after `baseNs`; null if absent or malformed. */
+export function rangeWithin(text: string, baseNs: string): Range | null {
+  const found = /^(\d+),(\d+)$/.exec(text);
+  if (!found) return null;
+  const base = BigInt(baseNs);
+  return [Number(BigInt(found[1] as string) - base), Number(BigInt(found[2] as string) - base)];
+}
+
+export function formatRange(range: Range | null): string | null {
+  return range ? `${range[0]}_${range[1]}` : null;
 }

@@ -1,5 +1,6 @@
 import type { CurveJson, MemoryJson, MemoryPeakJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
+import { firstIndex } from "../../base/search";
 
 /** Figures of a component in a record. */
 export type Metric = "allocated" | "reserved" | "active";
@@ -134,14 +135,7 @@ export function valueAt(series: Series, moment: number): number | null {
 
 /** Number of entries at or before `moment`. */
 function upperBound(time: readonly number[], moment: number): number {
-  let low = 0;
-  let high = time.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((time[middle] as number) <= moment) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return firstIndex(time.length, (index) => (time[index] as number) <= moment);
 }
 
 /** Largest value within [from, to]. */

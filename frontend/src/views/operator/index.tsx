@@ -1,25 +1,30 @@
 import type { ComponentChildren } from "preact";
 import type { OperatorJson, TableJson } from "../../api/types.gen";
+import * as format from "../../base/format";
 import { addStyle } from "../../base/style";
+import { useMedia } from "../../base/use_media";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { useAccepted, useView, type ViewState } from "../../state/use_view";
+import { useAccepted, useView } from "../../state/use_view";
 import {
   Card,
   DataTable,
+  Donut,
+  formatPick,
   PickChips,
   parsePick,
+  partsCsv,
   pickFilters,
   pickWhere,
-  RangeChip,
   type Row,
   Segments,
+  Select,
   ViewFrame,
   WITHIN,
 } from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
-import { ChartChoice, OperatorCharts } from "./charts";
 import css from "./operator.css?inline";
+import { METRICS, type Metric, operatorParts } from "./parts";
 import { Stacks } from "./stacks";
 
 addStyle(css);
@@ -45,34 +50,21 @@ function OperatorView({ selection }: ViewProps) {
   const view = useView<OperatorJson>("operator", { span: selection.span, within: param(WITHIN) });
   useAccepted(view, WITHIN);
   return (
-    <>
-      <RangeChip view={view} about={t("range.operators")} />
-      <ViewFrame view={view}>
-        {(data, { tables, base_ns: baseNs }) => {
-          const groups = GROUPS.filter((id) => tables[id] !== undefined);
-          const group = groups.find((id) => id === param("operator.tab")) ?? groups[0] ?? "by_name";
-          const table = tables[group];
-          const choice = <GroupChoice groups={groups} group={group} />;
-          if (table && group === "api_statistic") return <ApiTable table={table} view={view} choice={choice} />;
-          return (
-            <div class="grid">
-              {tables.by_name && <OperatorCharts data={data} table={tables.by_name} />}
-              {table && (
-                <OperatorTable
-                  key={group}
-                  group={group}
-                  table={table}
-                  data={data}
-                  query={view.query}
-                  baseNs={baseNs}
-                  choice={choice}
-                />
-              )}
-            </div>
-          );
-        }}
-      </ViewFrame>
-    </>
+    <ViewFrame view={view} ofRange={t("range.operators")}>
+      {(data, { tables }) => {
+        const groups = GROUPS.filter((id) => tables[id] !== undefined);
+        const group = groups.find((id) => id === param("operator.tab")) ?? groups[0] ?? "by_name";
+        const table = tables[group];
+        const choice = <GroupChoice groups={groups} group={group} />;
+        if (table && group === "api_statistic") return <ApiTable table={table} choice={choice} />;
+        return (
+          <div class="grid">
+            {tables.by_name && <OperatorCharts data={data} table={tables.by_name} />}
+            {table && <OperatorTable key={group} group={group} table={table} data={data} choice={choice} />}
+          </div>
+        );
+      }}
+    </ViewFrame>
   );
 }
 
@@ -88,20 +80,12 @@ function GroupChoice({ groups, group }: { groups: readonly Group[]; group: Group
   );
 }
 
-interface ApiProps {
-  table: TableJson;
-  view: ViewState<OperatorJson>;
-  choice: ComponentChildren;
-}
-
 /** CANN calls on the host, as summed by the profiler. */
-function ApiTable({ table, view, choice }: ApiProps) {
+function ApiTable({ table, choice }: Pick<Props, "table" | "choice">) {
   return (
     <Card>
       <DataTable
         table={table}
-        query={view.query}
-        baseNs={view.answer?.base_ns ?? "0"}
         columns={["name", "level", "calls", "total_ns", "avg_ns", "min_ns", "max_ns"]}
         compared={[["avg_ns", "min_ns", "max_ns"]]}
         bar={{ column: "total_ns" }}
@@ -115,12 +99,10 @@ interface Props {
   group: Group;
   table: TableJson;
   data: OperatorJson;
-  query: { span?: string };
-  baseNs: string;
   choice: ComponentChildren;
 }
 
-function OperatorTable({ group, table, data, query, baseNs, choice }: Props) {
+function OperatorTable({ group, table, data, choice }: Props) {
   const pick = parsePick(param("operator.pick"));
   const filters = pickFilters(table, pick, () => setParams({ "operator.pick": null }));
   const isShape = group === "by_shape";
@@ -129,8 +111,6 @@ function OperatorTable({ group, table, data, query, baseNs, choice }: Props) {
     <Card>
       <DataTable
         table={table}
-        query={query}
-        baseNs={baseNs}
         columns={["name", ...(isShape ? ["input_shapes"] : []), "calls", ...TIMES]}
         compared={COMPARED}
         bar={{
@@ -142,7 +122,6 @@ function OperatorTable({ group, table, data, query, baseNs, choice }: Props) {
         cell={{ stacks: stackCell }}
         details={(row) => (
           <Stacks
-            query={query}
             name={String(row.get("name") ?? "")}
             shapes={isShape ? row.get("input_shapes") : undefined}
             hasStacks={data.has_stacks}
@@ -170,3 +149,104 @@ function stackCell(row: Row) {
 }
 
 export const view: ViewModule = { Component: OperatorView };
+
+const CHARTS = ["self", "total", "all"] as const;
+const WIDE = "(min-width: 1900px)";
+const TOPS = [3, 4, 5, 6, 7];
+const TOP = 5;
+
+/** The shown donuts: all four on a wide page, else those of self time. */
+function useCharts(): { charts: string; metrics: readonly Metric[]; isWide: boolean } {
+  const isWide = useMedia(WIDE);
+  const charts = CHARTS.find((id) => id === param("operator.charts")) ?? (isWide ? "all" : "self");
+  return { charts, isWide, metrics: METRICS.filter((metric) => charts === "all" || metric.endsWith(charts)) };
+}
+
+/** Two or four donuts of the same operators. A click on a part filters the table below. */
+function OperatorCharts({ data, table }: { data: OperatorJson; table: TableJson }) {
+  const { metrics, isWide } = useCharts();
+  const hasCommunication = param("operator.comm") === "1";
+  const top = Number(param("operator.top")) || TOP;
+  const pick = parsePick(param("operator.pick"));
+  const width = isWide && metrics.length === 4 ? "span-3" : "span-6";
+  return (
+    <>
+      {metrics.map((metric, index) => {
+        const { parts, calls, unlisted } = operatorParts(table, data, metric, hasCommunication);
+        return (
+          <Card
+            key={metric}
+            class={width}
+            title={t(`operator.${metric}`)}
+            help={t(`operator.${metric}.help`)}
+            actions={
+              index === 0 ? (
+                <Choices
+                  hasCommunication={hasCommunication}
+                  top={top}
+                  canCommunicate={(data.communication_self_ns ?? 0) > 0}
+                />
+              ) : (
+                <span class="muted">{t(hasCommunication ? "operator.comm.included" : "operator.comm.apart")}</span>
+              )
+            }
+            chart={{ name: `operators-${metric.replace("_", "-")}`, csv: () => partsCsv("name", parts, unlisted) }}
+          >
+            <Donut
+              parts={parts}
+              unlisted={unlisted}
+              none={metric.startsWith("device") ? t("operator.none.device") : undefined}
+              most={top}
+              under={t("operator.calls", { count: format.integer(calls) })}
+              selected={pick?.column === "name" ? pick.value : null}
+              onSelect={(id) => setParams({ "operator.pick": formatPick("name", id) })}
+            />
+          </Card>
+        );
+      })}
+    </>
+  );
+}
+
+interface ChoiceProps {
+  hasCommunication: boolean;
+  canCommunicate: boolean;
+  top: number;
+}
+
+function Choices({ hasCommunication, canCommunicate, top }: ChoiceProps) {
+  return (
+    <>
+      {canCommunicate && (
+        <Select
+          label={t("operator.comm.label")}
+          class="plain"
+          options={(["apart", "included"] as const).map((id) => ({ id, label: t(`operator.comm.${id}`) }))}
+          value={hasCommunication ? "included" : "apart"}
+          onChange={(id) => setParams({ "operator.comm": id === "included" ? "1" : null })}
+        />
+      )}
+      <Select
+        label={t("operator.top.label")}
+        class="plain"
+        options={TOPS.map((count) => ({ id: String(count), label: t("operator.top", { count }) }))}
+        value={String(top)}
+        onChange={(id) => setParams({ "operator.top": id === String(TOP) ? null : id })}
+      />
+    </>
+  );
+}
+
+/** The self/total switch. */
+function ChartChoice() {
+  const { charts } = useCharts();
+  return (
+    <Select
+      label={t("operator.charts")}
+      prefix
+      options={CHARTS.map((id) => ({ id, label: t(`operator.charts.${id}`) }))}
+      value={charts}
+      onChange={(id) => setParams({ "operator.charts": id })}
+    />
+  );
+}

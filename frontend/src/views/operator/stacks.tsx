@@ -1,14 +1,13 @@
-import type { Query } from "../../api/client";
+import { useContext } from "preact/hooks";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { openView } from "../../state/selection";
-import { useTable } from "../../state/use_table";
-import { Empty, ErrorPanel, Pages, type Row } from "../../widgets";
+import { useTable } from "../../state/use_request";
+import { Empty, ErrorPanel, Pages, type Row, TextButton, ViewSource } from "../../widgets";
 import { type Cell, rowAt } from "../../widgets/table/columnar";
 import { frames } from "./parts";
 
 interface Props {
-  query: Query;
   name: string;
   /** Calls with these shapes only; null: unknown shapes; undefined: all. */
   shapes: Cell | undefined;
@@ -21,9 +20,10 @@ const FIRST = 20;
 const NO_SHAPES = "null";
 
 /** The calls of one operator by distinct call stack, with the frames of each. */
-export function Stacks({ query, name, shapes, hasStacks }: Props) {
+export function Stacks({ name, shapes, hasStacks }: Props) {
+  const { query } = useContext(ViewSource);
   const asked = { ...query, name, input_shapes: shapes === undefined ? "" : (shapes ?? NO_SHAPES).toString() };
-  const { table, error, retry } = useTable("operator.stacks", { ...asked, limit: FIRST });
+  const { value: table, error, retry } = useTable("operator.stacks", { ...asked, limit: FIRST });
 
   if (error) return <ErrorPanel error={error} onRetry={retry} />;
   if (!table) return <Empty text={t("state.loading")} />;
@@ -53,9 +53,7 @@ function Stack({ row, name }: { row: Row; name: string }) {
     <div class="stack-block mono">
       <div class="muted">
         {t(calls === 1 ? "operator.stack.line.one" : "operator.stack.line", values)} ·{" "}
-        <button type="button" class="link" onClick={() => openView("trace", { find: name })}>
-          {t("operator.trace")}
-        </button>
+        <TextButton onClick={() => openView("trace", { find: name })}>{t("operator.trace")}</TextButton>
       </div>
       <div class="frames">
         {stack.length === 0 && <span class="muted">{t("operator.stack.unknown")} ▸ </span>}

@@ -1,14 +1,14 @@
 import type { ComponentChildren } from "preact";
 import type { CaptureJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { t, textAt, textOf } from "../../i18n";
+import { type Key, t, textAt, textOf } from "../../i18n";
 import { place } from "../../state/selection";
-import { Card, Pages } from "../../widgets";
+import { Card, type Fact, Facts, Pages } from "../../widgets";
 
 /** The capture settings of this span. `hasFiles`: lists its files (the Doctor has its own list). */
 export function CaptureCard({ capture, hasFiles = true }: { capture: CaptureJson; hasFiles?: boolean }) {
   const profiled = place.value?.run.workers.length ?? 1;
-  const facts: [string, ComponentChildren][] = [
+  const facts: Fact[] = [
     [t("overview.producer"), textOf(capture, "producer")],
     [t("overview.device"), deviceText(capture)],
     [t("overview.rank"), rankText(capture, profiled)],
@@ -30,56 +30,46 @@ export function CaptureCard({ capture, hasFiles = true }: { capture: CaptureJson
   return (
     <Card title={t("overview.capture")}>
       {capture.simulated && <p class="banner">{t("simulated.tip")}</p>}
-      <dl class="facts">
-        {facts
-          .filter(([, value]) => value !== "")
-          .map(([name, value]) => [<dt key={name}>{name}</dt>, <dd key={`${name} value`}>{value}</dd>])}
-      </dl>
-      <Folded
-        title={t("overview.environment", { count: Object.keys(capture.environment).length })}
-        items={capture.environment}
-      />
-      <Folded
-        title={t("overview.metadata", { count: Object.keys(capture.metadata).length })}
-        items={capture.metadata}
-      />
-      {hasFiles && capture.files.length > 0 && (
-        <details>
-          <summary class="muted">{t("overview.files", { count: capture.files.length })}</summary>
-          <Pages items={capture.files}>
-            {(shown) => (
-              <ul class="mono folded">
-                {shown.map((file) => (
-                  <li key={file}>{file}</li>
-                ))}
-              </ul>
-            )}
-          </Pages>
-        </details>
-      )}
+      <Facts facts={facts.filter(([, value]) => value !== "")} />
+      <Folded title="overview.environment" items={Object.entries(capture.environment)}>
+        {(shown) => <Facts class="mono folded" facts={shown.map(settingOf)} />}
+      </Folded>
+      <Folded title="overview.metadata" items={Object.entries(capture.metadata)}>
+        {(shown) => <Facts class="mono folded" facts={shown.map(settingOf)} />}
+      </Folded>
+      <Folded title="overview.files" items={hasFiles ? capture.files : []}>
+        {(shown) => (
+          <ul class="mono folded">
+            {shown.map((file) => (
+              <li key={file}>{file}</li>
+            ))}
+          </ul>
+        )}
+      </Folded>
     </Card>
   );
 }
 
-function Folded({ title, items }: { title: string; items: Readonly<Record<string, unknown>> }) {
-  const entries = Object.entries(items);
-  if (entries.length === 0) return null;
+interface FoldedProps<T> {
+  title: Key;
+  items: readonly T[];
+  children: (shown: readonly T[]) => ComponentChildren;
+}
+
+function Folded<T>({ title, items, children }: FoldedProps<T>) {
+  if (items.length === 0) return null;
   return (
     <details>
-      <summary class="muted">{title}</summary>
-      <Pages items={entries}>
-        {(shown) => (
-          <dl class="facts mono folded">
-            {shown.map(([name, value]) => [
-              <dt key={name}>{name}</dt>,
-              <dd key={`${name} value`}>{typeof value === "string" ? value : JSON.stringify(value)}</dd>,
-            ])}
-          </dl>
-        )}
-      </Pages>
+      <summary class="muted">{t(title, { count: items.length })}</summary>
+      <Pages items={items}>{children}</Pages>
     </details>
   );
 }
+
+const settingOf = ([name, value]: [string, unknown]): Fact => [
+  name,
+  typeof value === "string" ? value : JSON.stringify(value),
+];
 
 function deviceText({ device, device_ids: ids, device_kind: kind }: CaptureJson): string {
   const numbers = ids.length > 0 ? `${kind} ${ids.join(", ")}` : "";

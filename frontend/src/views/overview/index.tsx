@@ -9,15 +9,14 @@ import { isActive } from "../../state/reading";
 import { place } from "../../state/selection";
 import { useView } from "../../state/use_view";
 import { Card, Empty, ExcessCard, JobList, LedgerCard, MissingList, ViewFrame } from "../../widgets";
-import { useDiagnosis } from "../../widgets/diagnosis/use_diagnosis";
+import { useDiagnosis } from "../../widgets/diagnosis/ledger";
 import type { ViewModule, ViewProps } from "../view";
 import { CaptureCard } from "./capture_card";
 import css from "./overview.css?inline";
 import { RankLedgers } from "./rank_ledgers";
 import { RolesCard } from "./roles_card";
 import { StepCard } from "./step_card";
-import { StepTable } from "./step_table";
-import { TopKernels, TopOperators } from "./tops";
+import { StepTable, TopKernels, TopOperators } from "./tops";
 
 addStyle(css);
 
@@ -40,20 +39,7 @@ function OverviewView({ selection }: ViewProps) {
         const excess = diagnosis.data?.excess?.kind ? diagnosis.data.excess : null;
         const ofRanks = ledgers.length > 1 ? diagnosis.data : null;
         const isWide = hasTops || (ofRanks && excess === null);
-        const steps = data.course === null && (
-          <StepCard
-            steps={data.steps}
-            count={data.step_count}
-            deviceKind={data.capture.device_kind}
-            source={data.steps_source}
-            isComputed={data.steps_computed}
-            period={data.period}
-            inputBound={data.input_bound}
-            deviceWork={data.device_work}
-            rank={rank}
-            hasLedger={ledgers.length > 0}
-          />
-        );
+        const steps = data.course === null && <StepCard data={data} rank={rank} hasLedger={ledgers.length > 0} />;
         const facts = (
           <>
             <CaptureCard capture={data.capture} />
@@ -91,14 +77,7 @@ function OverviewView({ selection }: ViewProps) {
               {isBeside && steps}
               {isWide && facts}
             </div>
-            {data.steps.length > 0 && (
-              <StepTable
-                steps={data.steps}
-                count={data.step_count}
-                isComputed={data.steps_computed}
-                period={data.period}
-              />
-            )}
+            {data.steps.length > 0 && <StepTable data={data} />}
           </div>
         );
       }}

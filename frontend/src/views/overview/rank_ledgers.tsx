@@ -3,7 +3,7 @@ import * as format from "../../base/format";
 import { type Key, t, tOf } from "../../i18n";
 import { setParams } from "../../state/params";
 import { place } from "../../state/selection";
-import { Card, Legend, Pages, StackedBar } from "../../widgets";
+import { Button, Card, Legend, Pages, StackedBar } from "../../widgets";
 import {
   barParts,
   chosenLedger,
@@ -42,11 +42,10 @@ export function RankLedgers({ data, class: more = "" }: { data: DiagnosisJson; c
         {(page) => (
           <div class="rank-ledgers">
             {page.map((one) => (
-              <button
-                type="button"
+              <Button
                 key={ledgerKey(one)}
-                class="plain-button"
-                aria-pressed={chosen !== null && ledgerKey(one) === ledgerKey(chosen)}
+                look="bar-row"
+                pressed={chosen !== null && ledgerKey(one) === ledgerKey(chosen)}
                 onClick={() => choose(one)}
               >
                 <span class="link ellipsis" data-tip-cut>
@@ -54,7 +53,7 @@ export function RankLedgers({ data, class: more = "" }: { data: DiagnosisJson; c
                 </span>
                 <StackedBar parts={barParts(splitRows(one)[0], unit)} whole={longest} />
                 <span class="mono">{timeText(one.window_ns, unit)}</span>
-              </button>
+              </Button>
             ))}
           </div>
         )}

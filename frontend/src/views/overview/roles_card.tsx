@@ -1,9 +1,9 @@
 import { setReading } from "../../api/client";
+import type { RunJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { chooseCapture, place } from "../../state/selection";
 import { Button, Card } from "../../widgets";
-import { type RoleLane, roleLanes } from "./roles";
 
 /** When each role of a reinforcement learning job runs on its devices; a click opens a capture. */
 export function RolesCard() {
@@ -33,7 +33,7 @@ function Lane({ lane: { role, bars }, whole }: { lane: RoleLane; whole: number }
   const busy = bars.reduce((sum, { start, end }) => sum + end - start, 0);
   const at = (ns: number) => `${(100 * ns) / whole}%`;
   return (
-    <div class="step-line role-lane">
+    <div class="bar-row step-line role-lane">
       <span class="ellipsis" data-tip-cut>
         {role || t("overview.roles.none")}
       </span>
@@ -52,4 +52,49 @@ function Lane({ lane: { role, bars }, whole }: { lane: RoleLane; whole: number }
       <span class="mono">{bars.length > 0 ? format.shareOf(busy, whole) : format.UNKNOWN}</span>
     </div>
   );
+}
+
+/** Time in which ranks of a role run tasks, ns after the start of the first role. span: one of its captures. */
+interface RoleBar {
+  start: number;
+  end: number;
+  span: string;
+  label: string;
+  captures: number;
+}
+
+interface RoleLane {
+  role: string;
+  /** By start; what overlaps is one bar. */
+  bars: RoleBar[];
+  /** Captures that are not read. */
+  unread: string[];
+}
+
+/** One lane for each role, the first to start on top; [] without roles. */
+export function roleLanes({ workers }: RunJson): RoleLane[] {
+  const roles = [...new Set(workers.map(({ role }) => role))];
+  const starts = workers.flatMap(({ spans }) => spans.flatMap(({ device_ns: times }) => times?.slice(0, 1) ?? []));
+  const base = starts.reduce((least, time) => (BigInt(time) < least ? BigInt(time) : least), BigInt(starts[0] ?? 0));
+  const after = (time: string | undefined) => Number(BigInt(time ?? 0) - base);
+  const lanes = roles.map((role) => {
+    const own = workers.filter((worker) => worker.role === role).flatMap(({ spans }) => spans);
+    const bars = own.flatMap(({ id, label, device_ns: times }) =>
+      times ? [{ start: after(times[0]), end: after(times[1]), span: id, label, captures: 1 }] : [],
+    );
+    return { role, bars: merged(bars), unread: own.flatMap(({ id, state }) => (state === "new" ? [id] : [])) };
+  });
+  const first = ({ bars }: RoleLane) => bars[0]?.start ?? Number.POSITIVE_INFINITY;
+  return roles.length > 1 ? lanes.sort((a, b) => (first(a) === first(b) ? 0 : first(a) - first(b))) : [];
+}
+
+/** The roles of a reinforcement learning job on the wall clock. */
+function merged(bars: readonly RoleBar[]): RoleBar[] {
+  const out: RoleBar[] = [];
+  for (const bar of [...bars].sort((a, b) => a.start - b.start)) {
+    const last = out[out.length - 1];
+    if (!last || bar.start >= last.end) out.push({ ...bar });
+    else Object.assign(last, { end: Math.max(last.end, bar.end), captures: last.captures + 1 });
+  }
+  return out;
 }

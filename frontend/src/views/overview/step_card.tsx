@@ -1,11 +1,13 @@
 import { useState } from "preact/hooks";
-import type { DeviceWork, InputBoundSteps, StepJson } from "../../api/types.gen";
+import type { OverviewJson, StepJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { type Period, t, tOf } from "../../i18n";
+import { param, setParams } from "../../state/params";
 import { openView } from "../../state/selection";
 import {
   type BarPart,
+  Button,
   budgetParts,
   Card,
   Empty,
@@ -14,20 +16,11 @@ import {
   Pages,
   StackedBar,
   stepTotal,
+  TextButton,
 } from "../../widgets";
-import { chooseStep, chosenStep, hasDevices, stepName } from "./step_choice";
 
 interface Props {
-  steps: readonly StepJson[];
-  /** Number of steps of the capture; `steps` are its first. */
-  count: number;
-  /** Kind of device: "NPU". */
-  deviceKind: string;
-  source: string | null;
-  isComputed: boolean;
-  period: Period;
-  inputBound: InputBoundSteps | null;
-  deviceWork: DeviceWork | null;
+  data: OverviewJson;
   /** Name of the rank if the run has several. */
   rank: string;
   /** The ledger of the mean step is shown: one step needs no bar here. */
@@ -38,8 +31,8 @@ interface Props {
 const FIRST = 12;
 
 /** The steps of the capture, each with its duration on the device. */
-export function StepCard(props: Props) {
-  const { steps, source, isComputed, period, rank } = props;
+export function StepCard({ data, rank, hasLedger }: Props) {
+  const { steps, steps_computed: isComputed, period } = data;
   const chosen = chosenStep(steps);
   if (!chosen) {
     return (
@@ -52,15 +45,15 @@ export function StepCard(props: Props) {
   const took = rank ? t("overview.step.took.rank", { time, rank }) : t("overview.step.took", { time });
   return (
     <Card
-      title={stepName(steps, chosen, props.deviceKind, period)}
+      title={stepName(steps, chosen, data.capture.device_kind, period)}
       subtitle={<span data-tip={format.exactDuration(stepTotal(chosen))}>{took}</span>}
       class="budget-card"
       chart={{ name: "step-budget", csv: () => budgetCsv(steps) }}
     >
-      {(steps.length > 1 || !props.hasLedger) && <StepBars {...props} chosen={chosen} />}
-      <WorkLine inputBound={props.inputBound} deviceWork={props.deviceWork} />
+      {(steps.length > 1 || !hasLedger) && <StepBars data={data} chosen={chosen} />}
+      <WorkLine data={data} />
       <p class="muted small">
-        {tOf(period, isComputed ? "overview.source.kernels" : "overview.source", { file: source ?? "" })}
+        {tOf(period, isComputed ? "overview.source.kernels" : "overview.source", { file: data.steps_source ?? "" })}
         {isComputed && chosen.copying !== null && ` ${t("overview.copying")}`}
       </p>
     </Card>
@@ -68,7 +61,8 @@ export function StepCard(props: Props) {
 }
 
 /** All steps on one scale, and the parts of the chosen one. */
-function StepBars({ steps, count, deviceKind, period, chosen }: Props & { chosen: StepJson }) {
+function StepBars({ data, chosen }: { data: OverviewJson; chosen: StepJson }) {
+  const { steps, step_count: count, period } = data;
   const [all, setAll] = useState(false);
   const shown = all ? steps : steps.slice(0, FIRST);
   const longest = Math.max(...shown.map((step) => stepTotal(step) ?? 0));
@@ -80,7 +74,7 @@ function StepBars({ steps, count, deviceKind, period, chosen }: Props & { chosen
             <StepLine
               key={`${step.device_id} ${step.step}`}
               step={step}
-              name={stepName(steps, step, deviceKind, period)}
+              name={stepName(steps, step, data.capture.device_kind, period)}
               hasDevices={hasDevices(steps)}
               longest={longest}
               isChosen={step === chosen}
@@ -90,32 +84,30 @@ function StepBars({ steps, count, deviceKind, period, chosen }: Props & { chosen
         }
       </Pages>
       {steps.length > shown.length && (
-        <button type="button" class="link" onClick={() => setAll(true)}>
-          {moreText(steps.length, count, period)}
-        </button>
+        <TextButton onClick={() => setAll(true)}>
+          {tOf(period, steps.length < count ? "overview.more.first" : "overview.more", {
+            count: format.integer(steps.length),
+          })}
+        </TextButton>
       )}
       <Legend parts={inStep(namedBudgetParts(chosen))} hasValues />
     </>
   );
 }
 
-function moreText(sent: number, count: number, period: Period): string {
-  return tOf(period, sent < count ? "overview.more.first" : "overview.more", { count: format.integer(sent) });
-}
-
 /** Without what lies before the step. */
 const inStep = (parts: readonly BarPart[]) => parts.filter((part) => !part.outside);
 
 /** Input-bound steps, streams and tasks; nothing before the trace is read. */
-function WorkLine({ inputBound, deviceWork }: Pick<Props, "inputBound" | "deviceWork">) {
+function WorkLine({ data: { input_bound: inputBound, device_work: deviceWork } }: Pick<Props, "data">) {
   if (!inputBound && !deviceWork) return null;
   const count = format.integer;
   return (
     <p>
       {inputBound && (
-        <button type="button" class="link" data-tip={t("overview.input_bound.tip")} onClick={() => openView("idle")}>
+        <TextButton tip={t("overview.input_bound.tip")} onClick={() => openView("idle")}>
           {t("overview.input_bound", { steps: count(inputBound.steps), of: count(inputBound.of) })}
-        </button>
+        </TextButton>
       )}
       {inputBound && deviceWork && " · "}
       {deviceWork && (
@@ -147,12 +139,49 @@ interface LineProps {
 /** One of several steps, all on one scale. */
 function StepLine({ step, name, hasDevices, longest, isChosen, onChoose }: LineProps) {
   return (
-    <div class={`step-line ${hasDevices ? "has-devices" : ""}`}>
-      <button type="button" class="link ellipsis" aria-pressed={isChosen} onClick={onChoose}>
+    <div class={`bar-row step-line ${hasDevices ? "has-devices" : ""}`}>
+      <Button look="link ellipsis" pressed={isChosen} onClick={onChoose}>
         {isChosen ? <strong>{name}</strong> : name}
-      </button>
+      </Button>
       <StackedBar parts={inStep(budgetParts(step))} whole={longest} thin />
       <span class="mono">{format.duration(stepTotal(step), 2)}</span>
     </div>
   );
+}
+
+type Which = Pick<StepJson, "step" | "device_id">;
+
+/** The step of this name on this device; without the device, the first step of the name. */
+export function findStep<T extends Which>(steps: readonly T[], step: string | null, device: number | null) {
+  const named = steps.filter((one) => one.step === step);
+  return named.find((one) => one.device_id === device) ?? named[0];
+}
+
+/** The chosen step: the step in the URL, else the first. */
+export function chosenStep(steps: readonly StepJson[]): StepJson | undefined {
+  const device = param("overview.device");
+  const found = findStep(steps, param("overview.step") || null, device === "" ? null : Number(device));
+  return found ?? steps[0];
+}
+
+/** Chooses a step. The URL names its device only if there are several. */
+export function chooseStep(steps: readonly StepJson[], { step, device_id }: Which): void {
+  const isOne = !hasDevices(steps) || device_id === null;
+  setParams({ "overview.step": step, "overview.device": isOne ? null : String(device_id) });
+}
+
+/** "Step 11", or "Step 11 · NPU 1" with several devices; `kind`: the kind of device. */
+export function stepName(
+  steps: readonly StepJson[],
+  { step, device_id }: Which,
+  kind: string,
+  period: Period = "step",
+): string {
+  const name = step === null ? t("overview.step.none") : tOf(period, "overview.step", { step });
+  return hasDevices(steps) && device_id !== null ? `${name} · ${kind} ${device_id}` : name;
+}
+
+/** True if step names need the device. */
+function hasDevices(steps: readonly StepJson[]): boolean {
+  return new Set(steps.map((one) => one.device_id)).size > 1;
 }

@@ -1,43 +1,40 @@
-import type { TableJson } from "../../api/types.gen";
+import type { ColumnJson, OverviewJson, StepJson, TableJson } from "../../api/types.gen";
 import { coreColor } from "../../base/color";
-import { t } from "../../i18n";
+import * as format from "../../base/format";
+import { type Period, t, tOf } from "../../i18n";
 import { openView } from "../../state/selection";
-import { Card, DataTable, type Row } from "../../widgets";
+import { Card, DataTable, pageColumn, pageTable, type Row, stepTotal, TableCard, TextButton } from "../../widgets";
+import { partTitle } from "../../widgets/parts";
 import { formatState, parseState } from "../../widgets/table/state";
 
 /** The kernels with the most device time; a click shows that type in the Kernel view. */
 export function TopKernels({ table, rank }: { table: TableJson; rank: string }) {
   return (
-    <Card
+    <TableCard
       title={t("overview.kernels")}
       subtitle={withRank(t("overview.kernels.sub"), rank)}
       actions={<OpenLink view="kernel" />}
-    >
-      <DataTable
-        table={table}
-        query={{}}
-        baseNs="0"
-        hasTools={false}
-        columns={[
-          hasTypes(table) ? "type" : "name",
-          ...(hasValues(table, "core") ? ["core"] : []), // level 0 records none
-          "calls",
-          "total_ns",
-          "share",
-          "ratio",
-          "avg_ns",
-          "min_ns",
-          "max_ns",
-        ]}
-        compared={[["avg_ns", "min_ns", "max_ns"]]}
-        bar={{ column: table.columns.some((column) => column.key === "share") ? "share" : "ratio", color: coreOf }}
-        onOpen={(row) =>
-          hasTypes(table)
-            ? openFiltered("kernel", "kernel.types", row.get("type"), "types")
-            : openFiltered("kernel", "kernel.statistic", row.get("name"))
-        }
-      />
-    </Card>
+      table={table}
+      hasTools={false}
+      columns={[
+        hasTypes(table) ? "type" : "name",
+        ...(hasValues(table, "core") ? ["core"] : []), // level 0 records none
+        "calls",
+        "total_ns",
+        "share",
+        "ratio",
+        "avg_ns",
+        "min_ns",
+        "max_ns",
+      ]}
+      compared={[["avg_ns", "min_ns", "max_ns"]]}
+      bar={{ column: table.columns.some((column) => column.key === "share") ? "share" : "ratio", color: coreOf }}
+      onOpen={(row) =>
+        hasTypes(table)
+          ? openFiltered("kernel", "kernel.types", row.get("type"), "types")
+          : openFiltered("kernel", "kernel.statistic", row.get("name"))
+      }
+    />
   );
 }
 
@@ -60,18 +57,17 @@ export function TopOperators({ table, rank }: { table: TableJson; rank: string }
   const isDevice = table.sort !== "host_self_ns"; // else nothing ran on a device
   const subtitle = withRank(t(isDevice ? "overview.operators.sub" : "overview.operators.sub.host"), rank);
   return (
-    <Card title={t("overview.operators")} subtitle={subtitle} actions={<OpenLink view="operator" />}>
-      <DataTable
-        table={table}
-        query={{}}
-        baseNs="0"
-        hasTools={false}
-        columns={["name", "calls", ...(isDevice ? DEVICE_TIMES : []), ...HOST_TIMES]}
-        compared={[DEVICE_TIMES, HOST_TIMES]}
-        bar={{ column: table.sort || "device_self_ns", isApart: (row) => row.get("communication") === 1 }}
-        onOpen={(row) => openFiltered("operator", "operator.by_name", row.get("name"))}
-      />
-    </Card>
+    <TableCard
+      title={t("overview.operators")}
+      subtitle={subtitle}
+      actions={<OpenLink view="operator" />}
+      table={table}
+      hasTools={false}
+      columns={["name", "calls", ...(isDevice ? DEVICE_TIMES : []), ...HOST_TIMES]}
+      compared={[DEVICE_TIMES, HOST_TIMES]}
+      bar={{ column: table.sort || "device_self_ns", isApart: (row) => row.get("communication") === 1 }}
+      onOpen={(row) => openFiltered("operator", "operator.by_name", row.get("name"))}
+    />
   );
 }
 
@@ -81,14 +77,64 @@ function withRank(text: string, rank: string): string {
 }
 
 function OpenLink({ view }: { view: "kernel" | "operator" }) {
-  return (
-    <button type="button" class="link" onClick={() => openView(view)}>
-      {t("overview.open")}
-    </button>
-  );
+  return <TextButton onClick={() => openView(view)}>{t("overview.open")}</TextButton>;
 }
 
 function openFiltered(view: "kernel" | "operator", table: string, name: unknown, tab: string | null = null): void {
   const filter = formatState({ ...parseState(""), filter: String(name ?? "") });
   openView(view, { [`t.${table}`]: filter, [`${view}.tab`]: tab });
+}
+
+interface Props {
+  /** Its steps are the first of the capture, and the linked one. */
+  data: OverviewJson;
+}
+
+/** The recorded or computed figures of the steps as a table. */
+export function StepTable({ data: { steps, step_count: count, steps_computed: isComputed, period } }: Props) {
+  const table = stepTable(steps, period);
+  const times = table.columns.filter((column) => column.kind === "duration").map((column) => column.key);
+  return (
+    <Card
+      title={tOf(period, "overview.numbers")}
+      subtitle={t(isComputed ? "overview.numbers.computed" : "overview.numbers.sub")}
+      actions={
+        steps.length < count && (
+          <TextButton onClick={() => openView("step_trace")}>
+            {tOf(period, "overview.numbers.first", {
+              shown: format.integer(steps.length),
+              count: format.integer(count),
+            })}
+          </TextButton>
+        )
+      }
+    >
+      <div class="overview-steps">
+        <DataTable table={table} compared={[times]} isLocal />
+      </div>
+    </Card>
+  );
+}
+
+function stepTable(steps: readonly StepJson[], period: Period): TableJson {
+  const time = (key: Exclude<keyof StepJson, "waiting_for">, title: string, doc = "") =>
+    [pageColumn(key, "duration", title, doc), (step: StepJson) => step[key]] as const;
+  const all = pageTable("overview.steps", steps, [
+    [pageColumn("step", "text", tOf(period, "step.label")), ({ step }) => step],
+    [pageColumn("device_id", "int", t("overview.col.device")), (step) => step.device_id],
+    [pageColumn("step_time", "duration", tOf(period, "step.time"), tOf(period, "overview.steps.help")), stepTotal],
+    time("computing", t("step.computing"), t("step.computing.help")),
+    time("overlapped", partTitle("budget", "overlapped"), t("budget.overlapped.help")),
+    time("communication_not_overlapped", partTitle("budget", "communication"), t("budget.communication.help")),
+    time("exposed_waiting", partTitle("budget", "waiting"), t("overview.waiting.help")),
+    time("communication", t("step.communication"), t("step.communication.help")),
+    time("copying", partTitle("budget", "copying"), t("budget.copying.help")),
+    time("free", partTitle("budget", "free"), t("budget.free.help")),
+    time("bubble", partTitle("budget", "bubble"), t("budget.bubble.help")),
+    time("preparing", t("step.preparing"), t("step.preparing.help")),
+    time("stage", t("overview.col.stage")),
+  ]);
+  const isThere = (key: string, value: unknown) => value !== null && !(key === "bubble" && value === 0);
+  const isKnown = ({ key }: ColumnJson) => key === "step" || all.data[key]?.some((value) => isThere(key, value));
+  return { ...all, columns: all.columns.filter(isKnown) };
 }

@@ -20,17 +20,29 @@ import type {
 import { t } from "../../i18n";
 import type { Window } from "../../timeline/cache";
 import type { SourceState } from "../../timeline/decode";
-import { DERIVED } from "../../timeline/derived";
-import { type LaneOffset, laneOffset, laneOfSlice, laneOfTrack, layerOfSlice } from "../../timeline/lanes";
+import { DERIVED, type LaneOffset, laneOffset, laneOfSlice, laneOfTrack, layerOfSlice } from "../../timeline/lanes";
 import type { TimelineSource } from "../../timeline/loader";
 import type { Area, Range } from "../../timeline/scene";
-import { type Asked, askOf, type SourceRef } from "./ask";
-import { type AreaRank, type MembersOf, placeStats, rowsOf } from "./range/area_rows";
 import type { Lanes } from "./ranks/lanes";
 import { placeChain, placeDescent, placeDetail, placeFlow } from "./ranks/placement";
 import { type LaneTimeline, requestRows, zeroOf } from "./ranks/row_source";
-import { MAX_RANKS, placeHits, placeSearch, type SearchAnswer, type SearchedRank, sourcesOf } from "./search/rank_hits";
-import { type CollectiveTasks, placeCollective } from "./selection/collective";
+import {
+  type AreaRank,
+  type Asked,
+  askOf,
+  type CollectiveTasks,
+  MAX_RANKS,
+  type MembersOf,
+  placeCollective,
+  placeHits,
+  placeSearch,
+  placeStats,
+  rowsOf,
+  type SearchAnswer,
+  type SearchedRank,
+  type SourceRef,
+  sourcesOf,
+} from "./search/rank_hits";
 
 /** What the statistics of a range are grouped by. */
 export type Grouping = "name_row" | "name" | "row" | "rank";

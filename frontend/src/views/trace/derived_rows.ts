@@ -4,8 +4,7 @@ import { signal } from "@preact/signals";
 import { ApiError } from "../../api/client";
 import type { LayerJson, ProcessJson, ThreadJson, TraceJson } from "../../api/types.gen";
 import { t, textOf } from "../../i18n";
-import { DERIVED, type SliceLabels } from "../../timeline/derived";
-import { laneOffset } from "../../timeline/lanes";
+import { DERIVED, laneOffset, type SliceLabels } from "../../timeline/lanes";
 import type { RowProcess } from "../../timeline/rows";
 
 /** Time (ms) until the next try while the server still reads what the rows need. */

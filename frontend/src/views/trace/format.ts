@@ -1,7 +1,7 @@
 /** Formats figures and values of the panels. */
 
 import { asApiError } from "../../api/client";
-import { duration, exactDuration, fixedDecimals, TIME_UNITS, unitFor } from "../../base/format";
+import { fixedDecimals, TIME_UNITS, unitFor } from "../../base/format";
 import { textOf } from "../../i18n";
 
 /** A time after the start of the capture: "+52 148.220 µs", in a unit that keeps the ns. */
@@ -9,8 +9,6 @@ export function offset(ns: number): string {
   const unit = unitFor(TIME_UNITS, ns).scale >= 1e6 ? { name: "µs", scale: 1e3 } : unitFor(TIME_UNITS, ns);
   return `${ns < 0 ? "" : "+"}${fixedDecimals(ns / unit.scale, unit.scale === 1 ? 0 : 3)} ${unit.name}`;
 }
-
-export { duration, exactDuration };
 
 /** The text of an error. */
 export function messageOf(error: unknown): string {

@@ -5,7 +5,7 @@ import { useRef, useState } from "preact/hooks";
 import { integer } from "../../base/format";
 import { type Key, type Period, t, tOf } from "../../i18n";
 import { readStored, store } from "../../state/storage";
-import { Segments } from "../../widgets";
+import { Button, Segments } from "../../widgets";
 import { MarksPanel } from "./marks/marks_panel";
 import { AreaPanel } from "./range/area_panel";
 import { StepsPanel } from "./ranks/steps_panel";
@@ -55,16 +55,14 @@ export function Panel({ session }: { session: TraceSession }) {
             session.panelOpen.value = true;
           }}
         />
-        <button
-          type="button"
-          class="control plain"
-          data-tip={t(isOpen ? "trace.panel.hide" : "trace.panel.show")}
-          aria-label={t(isOpen ? "trace.panel.hide" : "trace.panel.show")}
-          aria-expanded={isOpen}
+        <Button
+          look="control plain"
+          name={t(isOpen ? "trace.panel.hide" : "trace.panel.show")}
+          expanded={isOpen}
           onClick={toggle}
         >
           {isOpen ? "▾" : "▴"}
-        </button>
+        </Button>
       </div>
       {isOpen && (
         <div

@@ -7,8 +7,8 @@ import { t } from "../../i18n";
 import type { Packing } from "../../timeline/display";
 import { laneOffset } from "../../timeline/lanes";
 import type { RowProcess, RowThread } from "../../timeline/rows";
-import { askOf } from "./ask";
 import { whenRead } from "./derived_rows";
+import { askOf } from "./search/rank_hits";
 
 /** Tracks of the trace in rows of a layer. */
 export interface PackedTracks extends ReplacedTracksJson {

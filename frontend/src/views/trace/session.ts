@@ -3,37 +3,35 @@
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { TraceJson } from "../../api/types.gen";
 import { Latest } from "../../base/async";
+import { toggled } from "../../base/search";
 import { t } from "../../i18n";
 import { places } from "../../state/catalog";
 import { params, setParams } from "../../state/params";
 import type { Arrangement } from "../../timeline/arrangement";
-import { DERIVED } from "../../timeline/derived";
+import type { TimelineData } from "../../timeline/data";
 import { type Display, FRAME, PACKINGS, type Packing } from "../../timeline/display";
 import { TimelineEngine } from "../../timeline/engine";
-import { laneOffset, laneOfTrack } from "../../timeline/lanes";
+import { DERIVED, laneOffset, laneOfTrack, type SliceLabels } from "../../timeline/lanes";
 import { foldKey, type LayoutState, type RowProcess, type TrackItem } from "../../timeline/rows";
 import type { Area, HoverBar, Range } from "../../timeline/scene";
 import { TimelineApi } from "./api";
 import { DerivedRows } from "./derived_rows";
 import { messageOf, offset } from "./format";
 import { formatArea, formatDisplay, formatLayout, formatRange, KEYS, type LinkState } from "./link/link";
-import { checkLink, type Note } from "./link/link_notice";
-import { PendingLink } from "./link/pending_link";
+import { checkLink, type Note, PendingLink } from "./link/link_notice";
 import { carryWindow, inheritedWindow, keepSpan, rememberWindow } from "./link/span_state";
 import { Marks } from "./marks/marks";
 import { AreaStats } from "./range/area_stats";
 import type { RankPlace } from "./ranks/choice";
 import { Lanes } from "./ranks/lanes";
+import { loadDerived } from "./ranks/rank_rows";
 import { RanksState } from "./ranks/ranks_state";
 import { RepackedRows } from "./repacked_rows";
-import { Finder } from "./search/finder";
-import { SearchState } from "./search/search_state";
+import { Finder, SearchState } from "./search/search_state";
 import { migrateSelection, type Reading, type SelectionMigration } from "./selection/migrate_selection";
 import { Selection } from "./selection/selection";
-import { loadDerived } from "./show_derived";
 import { StepMarks } from "./step_marks";
 import type { PageReading, PanelId, TimelinePort } from "./timeline_port";
-import { homeRange, timelineData } from "./trace_data";
 
 /** Loading that lasts longer than this (ms) is shown. */
 const LOADING_MS = 200;
@@ -313,8 +311,7 @@ export class TraceSession implements TimelinePort {
 
   /** Shows or hides all arrows of a kind of flow. */
   toggleArrows(kind: string): void {
-    const shown = new Set(this.arrows.peek());
-    if (!shown.delete(kind)) shown.add(kind);
+    const shown = toggled(this.arrows.peek(), kind);
     this.arrows.value = shown;
     this.engine?.update({ arrows: this.arrowKinds(this.data) });
     this.save({ [KEYS.arrows]: [...shown].join(",") });
@@ -482,4 +479,24 @@ export class TraceSession implements TimelinePort {
     rememberWindow({ span: this.span, range: isHome ? null : range, base: this.base, steps: this.data.steps });
     this.save({ [KEYS.range]: text });
   }
+}
+
+/** From the start of the first slice to the end of the last. */
+function homeRange(data: TraceJson): Range {
+  return { start: data.slices_start ?? data.start, end: data.slices_end ?? data.end };
+}
+
+/** Converts a reading of a trace to the data of the engine. */
+function timelineData({ data, base }: Reading, labels: SliceLabels, api: TimelineApi): TimelineData {
+  return {
+    processes: data.processes,
+    labels,
+    flowKinds: data.flow_kinds,
+    limits: { start: data.start, end: data.end },
+    beside: null,
+    zero: data.zero,
+    home: homeRange(data),
+    base,
+    source: api.source,
+  };
 }

@@ -3,11 +3,13 @@
 import { useMemo } from "preact/hooks";
 import type { Query } from "../../api/client";
 import type { ColumnJson, TableJson } from "../../api/types.gen";
+import { csvHeader, csvText, type Field } from "../../base/csv";
 import { absoluteNs, integer } from "../../base/format";
+import { saveCsv } from "../../base/save";
 import { lang, t } from "../../i18n";
 import { laneOfTrack } from "../../timeline/lanes";
 import { findTrack, processLabel, trackLabel } from "../../timeline/rows";
-import { DataTable, pageColumn } from "../../widgets";
+import { DataTable, pageColumn, TextButton } from "../../widgets";
 import type { Row } from "../../widgets/table/columnar";
 import type { TraceSession } from "./session";
 
@@ -47,7 +49,6 @@ export function SliceList({ session, name, table, columns, compared = [], isTree
     <DataTable
       name={name}
       table={shown}
-      query={{}}
       baseNs={absoluteNs(session.base, session.data.zero) ?? ""}
       hasTools={false}
       columns={columns}
@@ -88,4 +89,33 @@ export function rowNames(session: TraceSession, tracks: readonly unknown[]): str
     );
   }
   return tracks.map((track) => names.get(track) ?? "");
+}
+
+/** Saves the rows of a complete table. */
+export function CsvLink({ table, name }: { table: TableJson; name: string }) {
+  return (
+    <TextButton tip={t("trace.csv")} onClick={() => saveCsv(tableCsv(table), name)}>
+      CSV ↓
+    </TextButton>
+  );
+}
+
+/** A complete table as CSV: the header with keys and units, then the rows. */
+export function tableCsv(table: TableJson): string {
+  const rows = Array.from({ length: table.rows }, (_, row) =>
+    table.columns.map((column) => table.data[column.key]?.[row] as Field),
+  );
+  return csvText(table.columns.map(csvHeader), rows);
+}
+
+/** Label of a button that opens a menu. */
+export function MenuLabel({ text }: { text: string }) {
+  return (
+    <>
+      <span class="caption ellipsis trace-face">{text}</span>
+      <span class="arrow" aria-hidden="true">
+        ▾
+      </span>
+    </>
+  );
 }

@@ -1,25 +1,25 @@
 /** The Trace view: toolbar, timeline, panel. */
 
 import { render } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { TraceJson, ViewJson } from "../../api/types.gen";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { ProgressJson, TraceJson, ViewJson } from "../../api/types.gen";
+import { bytes, duration, integer, shareOf } from "../../base/format";
 import { lang, t } from "../../i18n";
 import { param, params, parentDocument, setParams } from "../../state/params";
+import { freshJobs } from "../../state/progress";
 import { theme } from "../../state/theme";
-import { ProblemBanner } from "../../widgets";
-import { listenKeys } from "./help/keyboard";
-import { KeysHelp } from "./help/keys_help";
-import { HoverTip } from "./hover_tip";
+import type { HoverBar } from "../../timeline/scene";
+import { ControlError, JobControl, Pace, ProblemBanner, ProgressBar, TextButton } from "../../widgets";
+
+import { KeysHelp, listenKeys } from "./help/keyboard";
 import { KEYS, parseLink, parseMoment } from "./link/link";
 import { foreignNote, outdatedNote } from "./link/link_notice";
 import { enterSpan, spanChanges } from "./link/span_state";
 import { Panel } from "./panel";
-import { AlignPair } from "./ranks/align_pair";
+import { AlignPair } from "./ranks/align_menu";
 import { followLanes } from "./ranks/follow_lanes";
 import { RankStrips } from "./ranks/rank_strips";
 import { RowMenu } from "./ranks/row_menu";
-import { ReadingBanner } from "./reading_banner";
-import { followRanks } from "./search/follow_ranks";
 import { TraceSession } from "./session";
 import { Toolbar } from "./toolbar/toolbar";
 
@@ -29,14 +29,6 @@ interface Props {
   answer: ViewJson;
   /** The server has a newer reading of the trace: request the view again. */
   onStale: () => void;
-}
-
-/** Keeps rows and hits in step with the ranks; returns what stops it. */
-function follow(session: TraceSession): () => void {
-  const stops = [followLanes(session), followRanks(session)];
-  return () => {
-    for (const stop of stops) stop();
-  };
 }
 
 export function TraceTimeline({ span, data, answer, onStale }: Props) {
@@ -56,7 +48,7 @@ export function TraceTimeline({ span, data, answer, onStale }: Props) {
   useEffect(() => {
     if (!root.current) return;
     setParams(spanChanges(entry.params));
-    session.attach(root.current, () => follow(session));
+    session.attach(root.current, () => followLanes(session));
     const slot = session.engine?.surface.slot;
     if (slot) render(<RankStrips session={session} />, slot);
     const note = entry.foreign ? foreignNote(entry.foreign) : outdatedNote(entry.params, span, data.version);
@@ -128,21 +120,15 @@ function NoteLine({ session }: { session: TraceSession }) {
   return (
     <div class={`trace-note ${note.action?.isError ? "error" : ""}`} role="alert">
       <span class="grow">{note.text}</span>
-      {note.action && (
-        <button type="button" class="link" onClick={note.action.run}>
-          {note.action.label}
-        </button>
-      )}
-      <button
-        type="button"
-        class="link"
-        aria-label={t("trace.note.close")}
+      {note.action && <TextButton onClick={note.action.run}>{note.action.label}</TextButton>}
+      <TextButton
+        label={t("trace.note.close")}
         onClick={() => {
           session.note.value = null;
         }}
       >
         ✕
-      </button>
+      </TextButton>
     </div>
   );
 }
@@ -182,4 +168,76 @@ function useDeepLinks(session: TraceSession): void {
     const now = params.peek()[KEYS.search] ?? "";
     if (now !== session.search.text.peek()) void session.finder.find(now, true);
   }, [text]);
+}
+
+const AWAY = 14;
+
+/** Name and duration of the bar under the pointer. */
+function HoverTip({ session }: { session: TraceSession }) {
+  const hovered = session.hovered.value;
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    if (!hovered || !box.current) return;
+    const { width, height } = box.current.getBoundingClientRect();
+    const fitsRight = hovered.x + AWAY + width < window.innerWidth - 4;
+    const fitsBelow = hovered.y + AWAY + height < window.innerHeight - 4;
+    box.current.style.left = `${fitsRight ? hovered.x + AWAY : Math.max(4, hovered.x - AWAY - width)}px`;
+    box.current.style.top = `${fitsBelow ? hovered.y + AWAY : hovered.y - AWAY - height}px`;
+  });
+  if (!hovered) return null;
+  return (
+    <div class="tooltip" ref={box}>
+      {hovered.bar ? <BarFigures session={session} bar={hovered.bar} /> : hovered.help}
+    </div>
+  );
+}
+
+function BarFigures({ session, bar }: { session: TraceSession; bar: HoverBar }) {
+  return (
+    <>
+      {bar.merged > 1 && <div>{t("trace.hover.merged", mergedFigures(bar))}</div>}
+      <div>
+        <b>{session.nameOf(bar)}</b>
+      </div>
+      <div>
+        {duration(bar.longest)}
+        {bar.merged === 1 && ` · ${session.shownTime(Math.round(bar.start))}`}
+      </div>
+    </>
+  );
+}
+
+function mergedFigures({ merged, busy, start, end }: HoverBar) {
+  return { count: integer(merged), total: duration(busy), share: shareOf(busy, end - start) };
+}
+
+interface BannerProps {
+  /** Bytes of the trace that the timeline shows. */
+  shown: number;
+  progress: readonly ProgressJson[];
+}
+
+/** Banner above a partial trace: how much is shown, and when the rest is ready. */
+function ReadingBanner({ shown, progress }: BannerProps) {
+  const job = freshJobs(progress).find((one) => one.stage === "trace");
+  if (!job) return null;
+  const isStopped = job.state === "cancelled" || job.state === "failed";
+  const values = { shown: bytes(shown, 0), total: bytes(job.bytes_total, 1) };
+  return (
+    <section class="trace-reading" aria-label={t("state.reading.trace")} data-job={job.state}>
+      <div class="job-head">
+        <span class="ellipsis grow" data-tip-cut>
+          {t(isStopped ? "trace.reading.cancelled" : "trace.reading", values)}
+        </span>
+        {job.state === "reading" && (
+          <span class="job-figures short mono muted">
+            <Pace rate={job.rate} left={job.eta_s} />
+          </span>
+        )}
+        <JobControl jobs={[job]} />
+      </div>
+      <ProgressBar label={job.file} done={job.bytes_done} total={job.bytes_total} stopped={isStopped} />
+      <ControlError />
+    </section>
+  );
 }

@@ -1,23 +1,24 @@
 import { useState } from "preact/hooks";
-import type { DiagnosisJson, UncheckedJson, ViewJson } from "../../api/types.gen";
+import type { DiagnosisJson, NeedJson, UncheckedJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { addStyle } from "../../base/style";
 import { t, textOf, tOf } from "../../i18n";
 import { freshJobs } from "../../state/progress";
 import type { ViewState } from "../../state/use_view";
+import { TextButton } from "../button";
 import { Card } from "../card";
 import { Pages } from "../pages";
-import { say } from "../parts";
+import { message, say } from "../parts";
 import { ProblemList } from "../problem_list";
 import { RunProgress } from "../run_progress";
+import { ticks } from "../scale";
+import { StackedBar } from "../stacked_bar";
 import css from "./diagnosis.css?inline";
 import { ExcessCard } from "./excess";
-import { chosenLedger, judgedLedger, ledgerKey, type NamedLedger } from "./ledger";
-import { LedgerBar } from "./ledger_bar";
+import { withCode } from "./finding";
+import { barParts, chosenLedger, judgedLedger, ledgerKey, type NamedLedger, splitRows, useDiagnosis } from "./ledger";
 import { LedgerTable } from "./ledger_table";
-import { Needs } from "./needs";
 import { isPreliminary, Preliminary, readingText } from "./preliminary";
-import { useDiagnosis } from "./use_diagnosis";
 
 addStyle(css);
 
@@ -96,9 +97,9 @@ function Diagnosis({ data, answer, most, hasLedger }: DiagnosisProps) {
       {ledger && !isPreliminary(data.ranks) && <Needs needs={ledger.needs} />}
       <div class="row small muted">
         {findings.length > costly.length && most !== ALL_FINDINGS && (
-          <button type="button" class="link" onClick={() => setOpen(!isOpen)}>
+          <TextButton onClick={() => setOpen(!isOpen)}>
             {isOpen ? t("diagnosis.less") : t("diagnosis.more", { count: findings.length })}
-          </button>
+          </TextButton>
         )}
         {!ledger && findings.length > 1 && <span data-tip={t("diagnosis.stake.help")}>{stakeText(data)}</span>}
       </div>
@@ -173,4 +174,73 @@ function CheckList({ checks }: { checks: readonly UncheckedJson[] }) {
 function stakeText({ at_stake_ms_per_step: ms, mean_step_ms: step, period }: DiagnosisJson): string {
   const time = format.duration(ms * 1e6, 2);
   return tOf(period, "diagnosis.stake", { time, share: format.percentOfRatio(step > 0 ? ms / step : 0, 0) });
+}
+
+interface LedgerBarProps {
+  ledger: NamedLedger;
+  unit: format.Unit;
+}
+
+/** Largest part of the width for the time before the first task; a longer time is cut. */
+const MOST_BEFORE = 0.2;
+/** A shorter time before the first task is not drawn. */
+const LEAST_BEFORE = 0.003;
+const MOST_TICKS = 8;
+/** A tick closer to the end of the bar has no room. */
+const LAST_TICK = 0.97;
+
+/** The step of a rank as one bar with its scale. The time before its first task stands in front, on the same scale. */
+function LedgerBar({ ledger, unit }: LedgerBarProps) {
+  const [rows, outside] = splitRows(ledger);
+  const before = outside.find(({ kind }) => kind === "before");
+  const share = before ? Math.min(MOST_BEFORE, before.ns / (before.ns + ledger.window_ns)) : 0;
+  const flat = rows.flatMap((row) => (row.kind === "waiting" && row.parts.length > 0 ? row.parts : [row]));
+  const marks = ticks(0, ledger.window_ns, unit, MOST_TICKS).filter(
+    ({ value }) => value <= LAST_TICK * ledger.window_ns,
+  );
+  const isDrawn = before !== undefined && share >= LEAST_BEFORE;
+  return (
+    <div class="ledger-bar" style={isDrawn ? { gridTemplateColumns: `${share}fr ${1 - share}fr` } : undefined}>
+      {isDrawn && <StackedBar parts={barParts([before], unit).map((part) => ({ ...part, outside: true }))} />}
+      <div>
+        <StackedBar parts={barParts(flat, unit)} />
+        <div class="ledger-axis mono" aria-hidden="true">
+          {marks.map(({ value, label }) => (
+            <span key={label} style={{ left: `${(100 * value) / ledger.window_ns}%` }}>
+              {value === 0 ? `${label} ${unit.name}` : label}
+            </span>
+          ))}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+const COLUMNS = ["decide", "missing", "how"] as const;
+
+/** What would decide the entries that the data at hand leave open. */
+function Needs({ needs }: { needs: readonly NeedJson[] }) {
+  if (needs.length === 0) return null;
+  return (
+    <table class="ledger needs">
+      <thead>
+        <tr>
+          {COLUMNS.map((column) => (
+            <th key={column} scope="col">
+              {message(`ledger.need.column.${column}`)}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {needs.map((need) => (
+          <tr key={say(need.missing)}>
+            {COLUMNS.map((column) => (
+              <td key={column}>{withCode(say(need[column]))}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
 }

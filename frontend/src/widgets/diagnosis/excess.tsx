@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { ExcessJson, KernelExcess } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
+import { TextButton } from "../button";
 import { Card } from "../card";
 import { Dialog } from "../dialog";
 import { message } from "../parts";
@@ -25,9 +26,7 @@ export function ExcessCard({ excess, class: more = "" }: Props) {
   const kernels = excess.kernels.filter(({ group }) => group === null);
   const unit = format.unitFor(format.TIME_UNITS, excess.ns);
   const all = (
-    <button type="button" class="link" onClick={() => setOpen(true)}>
-      {t("diagnosis.excess.all", { count: kernels.length })}
-    </button>
+    <TextButton onClick={() => setOpen(true)}>{t("diagnosis.excess.all", { count: kernels.length })}</TextButton>
   );
   const props = { excess, who, unit };
   return (

@@ -1,6 +1,9 @@
 import type { DiagnosisJson, LedgerJson, LedgerRowJson, LedgerTableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
+import type { Place } from "../../state/catalog";
 import { param } from "../../state/params";
+import { place } from "../../state/selection";
+import { useView, type ViewState } from "../../state/use_view";
 import { message, partColor, say } from "../parts";
 import type { BarPart } from "../stacked_bar";
 
@@ -68,4 +71,15 @@ function rangeText({ ns, low_ns, high_ns }: LedgerRowJson, unit: format.Unit): s
 /** A time in the unit of the ledger, without it. */
 export function timeText(ns: number, unit: format.Unit): string {
   return format.fixedDecimals(ns / unit.scale, unit.scale === 1 ? 0 : 2);
+}
+
+/** The diagnosis of a run. The server reads what it needs; findings are preliminary until then. */
+export function useDiagnosis(run: string): ViewState<DiagnosisJson> {
+  const span = laterSpan(place.value);
+  return useView<DiagnosisJson>("diagnosis", { run, span });
+}
+
+/** The span if it is not the first of its worker: the diagnosis is about the n-th span of each worker. */
+function laterSpan(at: Place | undefined): string {
+  return at && at.worker.spans.indexOf(at.span) > 0 ? at.span.id : "";
 }

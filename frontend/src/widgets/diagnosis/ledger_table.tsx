@@ -143,7 +143,7 @@ function FindingLine(props: Props & { finding: FindingJson }) {
     <tr class={ledger ? "child" : ""}>
       <th scope="row">
         <span
-          class={`severity ${finding.severity}`}
+          class={`swatch round severity ${finding.severity}`}
           data-tip={tOf(data.period, `diagnosis.severity.${finding.severity}`)}
         />
         {textOf(finding, "title")}

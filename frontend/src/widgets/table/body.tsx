@@ -1,10 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { integer } from "../../base/format";
-import { usePrinting } from "../../base/use_printing";
+import { usePrinting } from "../../base/use_media";
 import { t } from "../../i18n";
-import { HBar } from "../hbar";
 import { MiddleCut } from "../middle_cut";
+import { HBar } from "../stacked_bar";
 import { scrollToRow, useRowWindow } from "../use_row_window";
 import type { Cell, Row } from "./columnar";
 import type { ShownColumn } from "./layout";

@@ -1,5 +1,6 @@
 import type { ColumnJson } from "../../api/types.gen";
 import { t, textOf, tOr } from "../../i18n";
+import { Button } from "../button";
 import { Pages } from "../pages";
 import { Popover } from "../popover";
 import { columnTitle } from "./columns";
@@ -73,9 +74,9 @@ export function ColumnMenu({ all, shown, onChange }: Props) {
               </Pages>
             </div>
           ))}
-          <button type="button" class="option" onClick={() => onChange(null)}>
+          <Button look="option" onClick={() => onChange(null)}>
             {t("table.columns.reset")}
-          </button>
+          </Button>
         </div>
       )}
     </Popover>
@@ -93,8 +94,8 @@ function Choice({ column, on, onToggle }: { column: ColumnJson; on: boolean; onT
 
 function MoveButton({ sign, tip, off, onClick }: { sign: string; tip: string; off: boolean; onClick: () => void }) {
   return (
-    <button type="button" aria-label={tip} data-tip={tip} disabled={off} onClick={onClick}>
+    <Button look="" name={tip} disabled={off} onClick={onClick}>
       {sign}
-    </button>
+    </Button>
   );
 }

@@ -1,5 +1,5 @@
 import type { ColumnJson, TableJson } from "../../api/types.gen";
-import { holdsAll, wordsOf } from "../../base/words";
+import { holdsAll, wordsOf } from "../../base/search";
 
 /** Value of a cell. */
 export type Cell = string | number | boolean | null;

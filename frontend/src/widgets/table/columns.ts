@@ -1,4 +1,4 @@
-import type { ColumnJson } from "../../api/types.gen";
+import type { ColumnJson, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t, textOf } from "../../i18n";
 import type { Cell } from "./columnar";
@@ -111,4 +111,20 @@ function figures(
     text: (value) => text(asNumber(value)),
     full: (value) => (asNumber(value) === null ? t("table.unknown") : full(asNumber(value))),
   };
+}
+
+/** A column that the page computes; title and doc are in its language. */
+export function pageColumn(key: string, kind: ColumnJson["kind"], title: string, doc = ""): ColumnJson {
+  return { key, kind, title, doc, group: "", texts: {} };
+}
+
+/** A table that the page computes: its columns, each with what gives the values of its cells. */
+export function pageTable<Item>(
+  id: string,
+  items: readonly Item[],
+  columns: readonly (readonly [ColumnJson, (item: Item, at: number) => unknown])[],
+): TableJson {
+  const data = Object.fromEntries(columns.map(([{ key }, pick]) => [key, items.map(pick)])) as TableJson["data"];
+  const [rows, desc] = [items.length, false];
+  return { id, columns: columns.map(([column]) => column), data, offset: 0, rows, total: rows, sort: "", desc };
 }

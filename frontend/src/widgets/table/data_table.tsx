@@ -1,19 +1,19 @@
 import { useContext, useRef } from "preact/hooks";
+import type { TableJson } from "../../api/types.gen";
 import { t, textOf, viewTitle } from "../../i18n";
-import { CardTitle } from "../card";
+import { TextButton } from "../button";
+import { Card, type CardProps, CardTitle } from "../card";
 import { Empty } from "../states";
-import { useWidth } from "../use_width";
+import { useMoreRight, useWidth } from "../use_width";
 import { rowId, TableBody } from "./body";
 import { nextOrder, type Where } from "./columnar";
 import { TableHeader } from "./header";
-import { fitColumns, template, totalWidth } from "./layout";
+import { barsOf, fitColumns, shownKeys, template, totalWidth, useColumns } from "./layout";
 import { type Filter, NoRows, textFilter } from "./no_rows";
-import type { DataTableProps } from "./props";
+import { type DataTableProps, type SourcedTable, ViewSource } from "./props";
 import { isWhole, type RowQuery, type Rows, useInlineRows, useRemoteRows } from "./rows";
 import { type TableState, useTableState } from "./state";
 import { Tools } from "./tools";
-import { barsOf, shownKeys, useColumns } from "./use_columns";
-import { useMoreRight } from "./use_more_right";
 import { useRowChoice } from "./use_row_choice";
 
 export type { DataTableProps } from "./props";
@@ -25,7 +25,8 @@ const NO_WHERE: readonly Where[] = [];
 const NO_FILTERS: readonly Filter[] = [];
 
 /** A table with sort, filter, column choice, resizing, keyboard, copy and CSV. Its state is in the URL. */
-export function DataTable(props: DataTableProps) {
+export function DataTable(given: DataTableProps) {
+  const props = { ...useContext(ViewSource), ...given };
   const { table, where = NO_WHERE, filters = NO_FILTERS, details, onOpen, hasTools = true } = props;
   const [state, change] = useTableState(table.id);
   const scroller = useRef<HTMLDivElement>(null);
@@ -109,7 +110,7 @@ function shapeOf(count: number, isWide: boolean): "tall" | "wide" | "fits" {
 }
 
 /** The rows of the view's answer, or those of the server. */
-function useRows({ table, query, remote, fetchRows }: DataTableProps, asked: RowQuery): Rows {
+function useRows({ table, query, remote, fetchRows }: SourcedTable, asked: RowQuery): Rows {
   const isRemote = remote === true || !isWhole(table);
   const inline = useInlineRows(table, asked);
   const others = useRemoteRows(table, query, asked, isRemote, fetchRows);
@@ -125,9 +126,19 @@ function Failed({ message, retry }: { message: string; retry: () => void }) {
   return (
     <Empty text={t("table.failed", { message })}>
       {" "}
-      <button type="button" class="link" onClick={retry}>
-        {t("state.retry")}
-      </button>
+      <TextButton onClick={retry}>{t("state.retry")}</TextButton>
     </Empty>
+  );
+}
+
+type TableCardProps = Omit<CardProps, "children"> & Omit<DataTableProps, "table"> & { table: TableJson | undefined };
+
+/** A card with a table; nothing without the table. */
+export function TableCard({ title, subtitle, help, actions, table, ...rest }: TableCardProps) {
+  if (!table) return null;
+  return (
+    <Card {...{ title, subtitle, help, actions }}>
+      <DataTable table={table} {...rest} />
+    </Card>
   );
 }

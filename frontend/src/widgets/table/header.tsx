@@ -1,5 +1,6 @@
 import { useRef } from "preact/hooks";
 import { t, textOf } from "../../i18n";
+import { Button } from "../button";
 import type { Order } from "./columnar";
 import { columnTitle } from "./columns";
 import type { ShownColumn } from "./layout";
@@ -42,15 +43,14 @@ function HeaderCell({ shown, order, onSort, onResize }: CellProps) {
       aria-sort={isSorted ? (order.desc ? "descending" : "ascending") : "none"}
       tabIndex={-1}
     >
-      <button
-        type="button"
-        class="ellipsis"
-        data-tip={tip}
-        aria-label={t("table.sort", { column: columnTitle(column) })}
+      <Button
+        look="ellipsis"
+        tip={tip}
+        label={t("table.sort", { column: columnTitle(column) })}
         onClick={() => onSort(column.key)}
       >
         {format.header}
-      </button>
+      </Button>
       {isSorted && <span aria-hidden="true">{order.desc ? "↓" : "↑"}</span>}
       <ResizeHandle onResize={(width) => onResize(column.key, width)} />
     </div>

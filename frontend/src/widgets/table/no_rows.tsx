@@ -1,4 +1,5 @@
 import { t } from "../../i18n";
+import { Button, TextButton } from "../button";
 
 /** The text of a filter, and a function that removes it. */
 export interface Filter {
@@ -15,30 +16,22 @@ export function textFilter(typed: string, clear: () => void): Filter[] {
 /** Shown instead of rows: the active filters, each with a button that removes it. */
 export function NoRows({ filters }: { filters: readonly Filter[] }) {
   return (
-    <div class="no-rows muted">
+    <div class="row no-rows muted">
       <span>{t(filters.length > 0 ? "table.none.filters" : "table.none")}</span>
       {filters.map(({ label, clear }) => (
-        <button
-          type="button"
-          key={label}
-          class="chip"
-          aria-label={t("table.clear.one", { filter: label })}
-          onClick={clear}
-        >
+        <Button key={label} look="chip" label={t("table.clear.one", { filter: label })} onClick={clear}>
           <span class="ellipsis">{label}</span>
           <span aria-hidden="true">✕</span>
-        </button>
+        </Button>
       ))}
       {filters.length > 1 && (
-        <button
-          type="button"
-          class="link"
+        <TextButton
           onClick={() => {
             for (const { clear } of filters) clear();
           }}
         >
           {t("table.clear.all")}
-        </button>
+        </TextButton>
       )}
     </div>
   );

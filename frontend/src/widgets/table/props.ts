@@ -1,18 +1,23 @@
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, createContext } from "preact";
 import type { Query } from "../../api/client";
 import type { TableJson } from "../../api/types.gen";
 import type { Row, Where } from "./columnar";
 import type { Filter } from "./no_rows";
+
+/** Where the tables of a view come from: its query, and the origin of "time" columns. */
+export const ViewSource = createContext<{ query: Query; baseNs: string }>({ query: {}, baseNs: "0" });
+
+/** The props of a table with its source. */
+export type SourcedTable = DataTableProps & { query: Query; baseNs: string };
 
 export interface DataTableProps {
   /** Name for screen readers; default: the title of the card. */
   name?: string;
   /** From a view's answer. Its id ("kernel.all") is also the route of further pages and the CSV. */
   table: TableJson;
-  /** The view's query (`view.query`), and further parameters of the table's route. */
-  query: Query;
-  /** Origin of "time" columns (`answer.base_ns`). */
-  baseNs: string;
+  /** Query of the table's route and origin of "time" columns; default: those of the view. */
+  query?: Query;
+  baseNs?: string;
   /** Fetches rows from the server even if the view sent all of them (for another query than the view's). */
   remote?: boolean;
   /** Fetches rows from another route than /api/table; `query` has sort, desc, offset and limit. */

@@ -4,15 +4,16 @@ import { csvHeader, csvText } from "../../base/csv";
 import * as text from "../../base/format";
 import { saveCsv } from "../../base/save";
 import { t } from "../../i18n";
+import { Button } from "../button";
 import { ColumnMenu } from "./column_menu";
-import type { DataTableProps } from "./props";
+import type { SourcedTable } from "./props";
 import { type RowQuery, type Rows, serverQuery } from "./rows";
 import type { TableState } from "./state";
 
 /** Tables with fewer rows have no filter. */
 const FILTER_FROM = 8;
 
-interface ToolsProps extends DataTableProps {
+interface ToolsProps extends SourcedTable {
   rows: Rows;
   state: TableState;
   asked: RowQuery;
@@ -35,7 +36,7 @@ export function Tools({
   change,
 }: ToolsProps) {
   return (
-    <div class="table-tools">
+    <div class="row table-tools">
       {tools}
       {(rows.all > FILTER_FROM || state.filter !== "") && (
         <input
@@ -50,19 +51,14 @@ export function Tools({
       )}
       {moreTools}
       <ColumnMenu all={table.columns} shown={shown} onChange={(columns) => change({ columns })} />
-      <span class="table-count">
+      <span class="at-end">
         <span class="muted" role="status">
           {countText(rows)}
         </span>
         {isLocal ? (
-          <button
-            type="button"
-            class="control"
-            data-tip={t("table.csv")}
-            onClick={() => saveCsv(localCsv(rows, columnsOf(table, shown)), table.id)}
-          >
+          <Button tip={t("table.csv")} onClick={() => saveCsv(localCsv(rows, columnsOf(table, shown)), table.id)}>
             CSV ↓
-          </button>
+          </Button>
         ) : (
           <a
             class="control"

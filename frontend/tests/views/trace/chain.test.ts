@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ChainLinkJson, FlowJson, SliceJson } from "../../../src/api/types.gen";
-import { causeOf, hiddenLinks } from "../../../src/views/trace/selection/chain";
+import { causeOf, hiddenLinks } from "../../../src/views/trace/selection/chain_column";
 
 function end(id: number): SliceJson {
   return { id, name: `s${id}`, track: 0, depth: 0, start: id, dur: 1, process: "", thread: "" };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { tableCsv } from "../../../src/views/trace/csv_link";
 import { argument, offset } from "../../../src/views/trace/format";
+import { tableCsv } from "../../../src/views/trace/slice_list";
 
 test("cells are quoted where they must be, formulas are disarmed, unknown is empty", () => {
   const column = (key: string, kind: "text" | "int") => ({ key, kind, title: key, doc: "", group: "", texts: {} });

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { expect, test } from "vitest";
-import { followRanks } from "../../../src/views/trace/search/follow_ranks";
+import { followRanks } from "../../../src/views/trace/ranks/follow_lanes";
 
 function page() {
   const beside = signal([{ lane: 1, span: "s1", version: "", zero: "100" }]);

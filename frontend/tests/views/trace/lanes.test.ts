@@ -3,7 +3,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import type { SliceDetailJson } from "../../../src/api/types.gen";
 import { laneOffset } from "../../../src/timeline/lanes";
 import { rowNumber } from "../../../src/timeline/rows";
-import { pairOffset } from "../../../src/views/trace/ranks/align_pair";
+import { pairOffset } from "../../../src/views/trace/ranks/align_menu";
 import { Lanes } from "../../../src/views/trace/ranks/lanes";
 import { placeDescent, placeDetail } from "../../../src/views/trace/ranks/placement";
 import { type LaneTimeline, requestRows } from "../../../src/views/trace/ranks/row_source";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { DERIVED } from "../../../src/timeline/derived";
 import { ALL_SLICES } from "../../../src/timeline/display";
+import { DERIVED } from "../../../src/timeline/lanes";
 import {
   formatArea,
   formatDisplay,
@@ -14,7 +14,7 @@ import {
   parseMoment,
   parseRange,
 } from "../../../src/views/trace/link/link";
-import { shortenName } from "../../../src/views/trace/marks/mark_name";
+import { shortenName } from "../../../src/views/trace/marks/marks";
 
 test("a range survives the link; nonsense does not", () => {
   expect(parseRange(formatRange({ start: 12.3456, end: 99 }))).toEqual({ start: 12.35, end: 99 });

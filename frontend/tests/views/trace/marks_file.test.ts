@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { formatMarks, parseMarks } from "../../../src/views/trace/link/link";
-import { marksFromJson, marksToJson } from "../../../src/views/trace/marks/marks_file";
+import { marksFromJson, marksToJson } from "../../../src/views/trace/marks/marks";
 
 const BASE = "1736408883704000500";
 

@@ -11,8 +11,7 @@ import {
 } from "../../../src/views/trace/ranks/alignment";
 import { formatChoice, pairedRanks, parseChoice, rankSets, ranksOf } from "../../../src/views/trace/ranks/choice";
 import { changeOf, stepPairs, stepTime } from "../../../src/views/trace/ranks/step_differences";
-import { decodeStrips, timesIn } from "../../../src/views/trace/ranks/strip_data";
-import { covers, windowAround } from "../../../src/views/trace/ranks/strip_window";
+import { covers, decodeStrips, timesIn, windowAround } from "../../../src/views/trace/ranks/strip_data";
 
 const line = (span: string, clock: [string, number, number] | null, more = {}) => ({
   span,

@@ -1,18 +1,16 @@
 /** The trace, its visible part and its picture as files; the part in Perfetto; marks from a file. */
 
-import { integer } from "../../../base/format";
+import { duration, integer } from "../../../base/format";
 import { saveCanvas } from "../../../base/save";
 import { t } from "../../../i18n";
 import { catalog, places, workerName } from "../../../state/catalog";
-import { pictureOf } from "../../../timeline/picture";
 import type { Range } from "../../../timeline/scene";
-import { Popover } from "../../../widgets";
+import { Button, Popover } from "../../../widgets";
 import { ShellCommand, shellWord } from "../../../widgets/shell_command";
 import { downloadUrl } from "../api";
-import { duration, messageOf } from "../format";
+import { messageOf } from "../format";
 import type { TraceSession } from "../session";
-import { MenuLabel } from "../toolbar/menu_label";
-import { openInPerfetto, PerfettoError } from "./perfetto";
+import { MenuLabel } from "../slice_list";
 
 export function FileMenu({ session }: { session: TraceSession }) {
   return (
@@ -58,14 +56,14 @@ function Entries({ session, close }: { session: TraceSession; close: () => void 
           <span class="muted small">{t("trace.file.ranks.about")}</span>
         </a>
       )}
-      <button type="button" class="option" onClick={open}>
+      <Button look="option" onClick={open}>
         <span>{t("trace.file.perfetto", { time })}</span>
         <span class="muted small">{t("trace.file.perfetto.about")}</span>
-      </button>
+      </Button>
       {command && <ShellCommand command={command} />}
-      <button type="button" class="option" onClick={savePicture}>
+      <Button look="option" onClick={savePicture}>
         <span>{t("trace.file.picture")}</span>
-      </button>
+      </Button>
       <label class="option">
         <span>{t("trace.file.marks")}</span>
         <input
@@ -120,4 +118,69 @@ function commandOf({ span, base, lanes, ranks }: TraceSession, range: Range): st
   const shown = beside.length > 0 ? ["--ranks", workers.join(",")] : [];
   const times = ["--start", epoch(range.start), "--end", epoch(range.end), "--out", "window.json"];
   return ["tb-npu export-trace", ...[...words, ...shown, ...times].map(shellWord)].join(" ");
+}
+
+/** The timeline as a picture. */
+
+/** All canvases of the timeline as they are on the page, in device pixels. `background`: a CSS colour. */
+function pictureOf(root: HTMLElement, background: string): HTMLCanvasElement {
+  const ratio = window.devicePixelRatio || 1;
+  const frame = root.getBoundingClientRect();
+  const picture = document.createElement("canvas");
+  picture.width = Math.round(frame.width * ratio);
+  picture.height = Math.round(frame.height * ratio);
+  const context = picture.getContext("2d");
+  if (!context) return picture;
+  context.fillStyle = background;
+  context.fillRect(0, 0, picture.width, picture.height);
+  for (const canvas of root.querySelectorAll("canvas")) {
+    const box = canvas.getBoundingClientRect();
+    context.drawImage(
+      canvas,
+      Math.round((box.left - frame.left) * ratio),
+      Math.round((box.top - frame.top) * ratio),
+      Math.round(box.width * ratio),
+      Math.round(box.height * ratio),
+    );
+  }
+  return picture;
+}
+
+/** Opens a trace in the Perfetto UI. Its documented way: open its page, send "PING" until it answers "PONG", send the trace. */
+
+const PERFETTO = "https://ui.perfetto.dev";
+const PING_MS = 50;
+const PATIENCE_MS = 60_000;
+
+class PerfettoError extends Error {}
+
+/**
+ * Opens a tab; must be called from a click. `load`: fetches the trace. Rejects with PerfettoError if the browser blocks the tab,
+ * the tab is closed, or Perfetto does not answer; with the error of `load`.
+ */
+async function openInPerfetto(load: () => Promise<ArrayBuffer>, title: string, fileName: string): Promise<void> {
+  const tab = window.open(PERFETTO);
+  if (!tab) throw new PerfettoError("blocked");
+  const [buffer] = await Promise.all([load(), answerOf(tab)]);
+  tab.postMessage({ perfetto: { buffer, title, fileName } }, PERFETTO);
+}
+
+/** Resolves when the page in the tab is ready. */
+function answerOf(tab: Window): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const started = performance.now();
+    const ping = setInterval(() => {
+      if (tab.closed || performance.now() - started > PATIENCE_MS) end(() => reject(new PerfettoError("no answer")));
+      else tab.postMessage("PING", PERFETTO);
+    }, PING_MS);
+    const onMessage = (event: MessageEvent) => {
+      if (event.source === tab && event.origin === PERFETTO && event.data === "PONG") end(resolve);
+    };
+    const end = (done: () => void) => {
+      clearInterval(ping);
+      window.removeEventListener("message", onMessage);
+      done();
+    };
+    window.addEventListener("message", onMessage);
+  });
 }

@@ -1,10 +1,11 @@
 /** The marks: named, in order, with the time from one to the next. */
 
+import { duration, exactDuration } from "../../../base/format";
 import { t } from "../../../i18n";
-import { MARK_COLOURS, type MarkColour, markToken } from "../../../timeline/mark_colours";
 import type { Mark } from "../../../timeline/scene";
-import { Pages } from "../../../widgets";
-import { duration, exactDuration } from "../format";
+import { MARK_COLOURS, type MarkColour, markToken } from "../../../timeline/tokens";
+import { Pages, TextButton } from "../../../widgets";
+
 import type { TraceSession } from "../session";
 
 export function MarksPanel({ session }: { session: TraceSession }) {
@@ -15,17 +16,10 @@ export function MarksPanel({ session }: { session: TraceSession }) {
         <h2>{t("trace.panel.marks")}</h2>
         <span class="muted">{t("trace.marks.about")}</span>
         <span class="grow" />
-        <button
-          type="button"
-          class="link"
-          data-tip={t("trace.marks.export.tip")}
-          onClick={() => session.marks.export()}
-        >
+        <TextButton tip={t("trace.marks.export.tip")} onClick={() => session.marks.export()}>
           JSON ↓
-        </button>
-        <button type="button" class="link" onClick={() => session.marks.set([])}>
-          {t("trace.marks.clear")}
-        </button>
+        </TextButton>
+        <TextButton onClick={() => session.marks.set([])}>{t("trace.marks.clear")}</TextButton>
       </div>
       <Pages items={marks}>
         {(shown, first) => (
@@ -101,12 +95,8 @@ function MarkRow({ session, mark, index, before }: RowProps) {
         {before && duration(start - before.start)}
       </td>
       <td>
-        <button type="button" class="link" onClick={() => session.marks.show(mark)}>
-          {t("trace.marks.show")}
-        </button>{" "}
-        <button type="button" class="link" onClick={() => session.marks.remove(index)}>
-          {t("trace.marks.remove")}
-        </button>
+        <TextButton onClick={() => session.marks.show(mark)}>{t("trace.marks.show")}</TextButton>{" "}
+        <TextButton onClick={() => session.marks.remove(index)}>{t("trace.marks.remove")}</TextButton>
       </td>
     </tr>
   );

@@ -2,19 +2,18 @@
 
 import { useMemo } from "preact/hooks";
 import type { TableJson, ViewId } from "../../../api/types.gen";
-import { absoluteNs, integer } from "../../../base/format";
-import { lang, t, viewTitle } from "../../../i18n";
+import { absoluteNs, duration, exactDuration, integer } from "../../../base/format";
+import { lang, t, textOf, viewTitle } from "../../../i18n";
 import { openView } from "../../../state/selection";
+import { useRequest } from "../../../state/use_request";
 import type { Area } from "../../../timeline/scene";
-import { DataTable, Empty, Help, Segments, WITHIN } from "../../../widgets";
+import { DataTable, Empty, Help, Segments, TextButton, WITHIN } from "../../../widgets";
 import type { Grouping } from "../api";
-import { duration, exactDuration } from "../format";
 import { zoomToArea } from "../help/keyboard";
+import type { MembersOf } from "../search/rank_hits";
 import type { TraceSession } from "../session";
-import { rowColumns, rowNames } from "../slice_list";
-import { CountersList } from "./counters_list";
-import { MembersList } from "./members_list";
-import { RanksList } from "./ranks_list";
+import { rowColumns, rowNames, SliceList } from "../slice_list";
+import { CountersList, RanksList } from "./ranks_list";
 
 const FIGURES = ["clipped_self", "share", "count", "total", "avg", "min", "p50", "p95", "max"];
 const COLUMNS: Record<Grouping, string[]> = {
@@ -66,30 +65,22 @@ export function AreaPanel({ session }: { session: TraceSession }) {
         />
         <div class="trace-actions">
           {VIEWS.map((view) => (
-            <button
-              type="button"
-              class="link"
+            <TextButton
               key={view}
-              data-tip={t("trace.area.use.tip")}
+              tip={t("trace.area.use.tip")}
               onClick={() => openView(view, { [WITHIN]: epochRange(session, area) })}
             >
               {t("trace.area.use", { view: viewTitle(view) })}
-            </button>
+            </TextButton>
           ))}
           {area.tracks && (
-            <button type="button" class="link" onClick={() => void session.setArea({ ...area, tracks: null })}>
+            <TextButton onClick={() => void session.setArea({ ...area, tracks: null })}>
               {t("trace.area.whole")}
-            </button>
+            </TextButton>
           )}
-          <button type="button" class="link" onClick={() => zoomToArea(session)}>
-            {t("trace.area.zoom")}
-          </button>
-          <button type="button" class="link" onClick={() => session.marks.markHere()}>
-            {t("trace.area.mark")}
-          </button>
-          <button type="button" class="link" onClick={() => void session.setArea(null)}>
-            {t("trace.area.clear")}
-          </button>
+          <TextButton onClick={() => zoomToArea(session)}>{t("trace.area.zoom")}</TextButton>
+          <TextButton onClick={() => session.marks.markHere()}>{t("trace.area.mark")}</TextButton>
+          <TextButton onClick={() => void session.setArea(null)}>{t("trace.area.clear")}</TextButton>
           {list === "slices" && (
             <a class="link" href={session.api.csvUrl(area, by)} download data-tip={t("trace.area.csv")}>
               CSV ↓
@@ -103,8 +94,6 @@ export function AreaPanel({ session }: { session: TraceSession }) {
       {table && !members && list === "slices" && (
         <DataTable
           table={table}
-          query={{}}
-          baseNs={session.base}
           hasTools={false}
           columns={COLUMNS[by]}
           compared={[["avg", "min", "p50", "p95", "max"]]}
@@ -146,4 +135,58 @@ function withRows(session: TraceSession, table: TableJson): TableJson {
     columns: [...table.columns, ...rowColumns()],
     data: { ...table.data, row: rowNames(session, track), rank },
   };
+}
+
+const SLICE_FIGURES = ["start", "dur", "self", "clipped"];
+const FIRST = { sort: "dur", desc: 1, limit: 200 };
+
+/** The slices behind a row of the statistics. */
+function MembersList({ session, area, of }: { session: TraceSession; area: Area; of: MembersOf }) {
+  const stats = session.area.stats.value;
+  const isOfOneRank = of.track !== null || of.lane !== null || (stats?.parts.length ?? 1) === 1;
+  const ask = (signal: AbortSignal) => session.api.members(area, of, FIRST, signal);
+  const { value: found, error } = useRequest([area, of, stats], ask);
+  const rank = of.lane === null || of.track !== null ? "" : session.lanes.rankOf(of.lane);
+  const name = [of.name, rank, ...(of.track === null ? [] : rowNames(session, [of.track]))].filter(Boolean).join(" · ");
+  const back = () => {
+    session.area.members.value = null;
+  };
+  return (
+    <section>
+      <h3 class="trace-sub trace-list-title">
+        <TextButton onClick={back}>‹ {t("trace.area.back")}</TextButton>
+        {name}
+        {found && (
+          <span class="muted">
+            {found.total < of.count
+              ? t("trace.descent.some", { shown: integer(found.total), total: integer(of.count) })
+              : t("trace.area.slices", { count: integer(of.count) })}
+          </span>
+        )}
+        {of.name && (
+          <TextButton onClick={() => void session.finder.find(of.name, true)}>{t("trace.slice.same")}</TextButton>
+        )}
+        <a class="link" href={session.api.membersCsvUrl(area, of)} download data-tip={t("trace.area.members.csv")}>
+          CSV ↓
+        </a>
+      </h3>
+      {error && <Empty text={t("trace.area.failed", { message: textOf(error, "message") })} />}
+      {!found && !error && <Empty text={t("state.loading")} />}
+      {found && (
+        <SliceList
+          session={session}
+          name={name}
+          table={found}
+          columns={[
+            ...(of.name && of.track === null ? [] : ["name"]),
+            ...(of.track === null ? ["row"] : []),
+            ...(isOfOneRank ? [] : ["rank"]),
+            ...SLICE_FIGURES,
+          ]}
+          compared={[["dur", "self", "clipped"]]}
+          fetchRows={(query, signal) => session.api.members(area, of, query, signal)}
+        />
+      )}
+    </section>
+  );
 }

@@ -2,15 +2,16 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { getJson } from "../../../api/client";
-import type { ColumnJson, PARTS, RankRangeJson, RankRangesJson, TableJson } from "../../../api/types.gen";
-import { t } from "../../../i18n";
+import type { CountersJson, PARTS, RankRangeJson, RankRangesJson, TableJson } from "../../../api/types.gen";
+import { t, textOf } from "../../../i18n";
+import { useRequest } from "../../../state/use_request";
+import { findTrack } from "../../../timeline/rows";
 import type { Area } from "../../../timeline/scene";
 import { DataTable, Empty, pageColumn, pageTable } from "../../../widgets";
 import { partTitle } from "../../../widgets/parts";
-import { askOf } from "../ask";
-import { CsvLink } from "../csv_link";
-import { messageOf } from "../format";
+import { askOf } from "../search/rank_hits";
 import type { TraceSession } from "../session";
+import { CsvLink, rowNames } from "../slice_list";
 
 /** Ranks of one request. */
 const AT_ONCE = 64;
@@ -18,44 +19,30 @@ const AT_ONCE = 64;
 const READING_MS = 700;
 
 export function RanksList({ session, area }: { session: TraceSession; area: Area }) {
-  const [found, setFound] = useState<RankRangesJson | null>(null);
-  const [error, setError] = useState("");
   const [round, setRound] = useState(0);
-  const [shown, shifts] = [session.ranks.shown.value, session.ranks.shifts.value];
+  const { shown, shifts } = session.ranks;
+  const ask = (signal: AbortSignal) => request(session, area, signal);
+  const { value, error } = useRequest([area, shown.value, shifts.value, round], ask, []);
   useEffect(() => {
-    setError("");
-    const abort = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    request(session, area, abort.signal).then(
-      (ranges) => {
-        setFound(ranges);
-        if (ranges.ranks.some(({ state }) => state === "reading"))
-          timer = setTimeout(() => setRound(round + 1), READING_MS);
-      },
-      (reason) => !abort.signal.aborted && setError(messageOf(reason)),
-    );
-    return () => {
-      abort.abort();
-      clearTimeout(timer);
-    };
-  }, [area, shown, shifts, round]);
-  if (!found || error) return <Empty text={error ? t("trace.area.failed", { message: error }) : t("state.loading")} />;
-  const table = tableOf(session, found);
-  const unread = found.ranks.length - table.rows;
+    if (!value?.ranks.some(({ state }) => state === "reading")) return;
+    const timer = setTimeout(() => setRound(round + 1), READING_MS);
+    return () => clearTimeout(timer);
+  }, [value]);
+  if (error) return <Empty text={t("trace.area.failed", { message: textOf(error, "message") })} />;
+  if (!value) return <Empty text={t("state.loading")} />;
+  const table = tableOf(session, value);
+  const unread = value.ranks.length - table.rows;
   return (
     <>
       <CsvLink table={table} name="ranks" />
       {unread > 0 && <span class="muted"> {t("trace.area.ranks.unread", { count: unread })}</span>}
       <DataTable
         table={table}
-        query={{}}
-        baseNs="0"
         hasTools={false}
         name={t("trace.area.by.ranks")}
         compared={[["p50", "p95"]]}
-        columns={table.columns.map(({ key }) => key)}
         onOpen={(row) => {
-          const place = session.ranks.shown.peek().find((one) => session.lanes.nameOf(one) === row.get("rank"));
+          const place = shown.peek().find((one) => session.lanes.nameOf(one) === row.get("rank"));
           if (place) session.openRank(place);
         }}
       />
@@ -91,30 +78,55 @@ function tableOf(session: TraceSession, { parts, ranks }: RankRangesJson): Table
     const place = places.get(span);
     return place ? session.lanes.nameOf(place) : span;
   };
-  const shown = parts.map((id, at) => ({ id, at })).filter(({ at }) => rows.some(({ times }) => times[at]));
   const titleOf = (id: string) => partTitle("budget", id as keyof (typeof PARTS)["budget"]);
-  const afterParts: [ColumnJson, (row: RankRangeJson) => unknown][] = [
+  const times = parts.flatMap((id, part) => {
+    if (!rows.some((row) => row.times[part])) return [];
+    return [[pageColumn(id, "duration", titleOf(id)), (row: RankRangeJson) => row.times[part] ?? null] as const];
+  });
+  return pageTable("trace.ranks", rows, [
+    [pageColumn("rank", "text", t("trace.versus.column.rank")), nameOf],
+    ...times,
     [pageColumn("waits_for", "text", t("trace.area.waits_for"), t("trace.area.waits_for.tip")), lateRank],
     [pageColumn("kernels", "int", t("trace.area.kernels"), t("trace.area.kernels.tip")), ({ kernels }) => kernels],
     [pageColumn("p50", "duration", "p50", t("trace.area.p50.tip")), ({ p50 }) => p50],
     [pageColumn("p95", "duration", "p95", t("trace.area.p95.tip")), ({ p95 }) => p95],
     [pageColumn("longest", "text", t("trace.area.longest")), ({ longest }) => longest],
-  ];
-  return pageTable(
-    "trace.ranks",
-    [
-      pageColumn("rank", "text", t("trace.versus.column.rank")),
-      ...shown.map(({ id }) => pageColumn(id, "duration", titleOf(id))),
-      ...afterParts.map(([one]) => one),
-    ],
-    {
-      rank: rows.map(nameOf),
-      ...Object.fromEntries(shown.map(({ id, at }) => [id, rows.map(({ times }) => times[at] ?? null)])),
-      ...Object.fromEntries(afterParts.map(([{ key }, pick]) => [key, rows.map(pick)])),
-    } as TableJson["data"],
-    rows.length,
-  );
+  ]);
 }
 
 const lateRank = ({ waits_for }: RankRangeJson): string | null =>
   waits_for === null ? null : t("trace.area.rank", { rank: waits_for });
+
+/** Least, mean and largest value of each counter in the range. */
+export function CountersList({ session, area }: { session: TraceSession; area: Area }) {
+  const ask = (signal: AbortSignal) => session.api.counters(area, signal);
+  const { value, error } = useRequest([area, session.reading.value], ask);
+  if (error) return <Empty text={t("trace.area.failed", { message: textOf(error, "message") })} />;
+  if (!value) return <Empty text={t("state.loading")} />;
+  const table = countersTable(session, value);
+  if (table.rows === 0) return <Empty text={t("trace.area.counters.none")} />;
+  return (
+    <>
+      <CsvLink table={table} name="counters" />
+      <DataTable table={table} hasTools={false} name={t("trace.area.counters")} />
+    </>
+  );
+}
+
+/** Counters without a value in the range are left out. */
+function countersTable(session: TraceSession, found: CountersJson): TableJson {
+  const series = found.series.filter((one) => one.min !== null);
+  const rows = rowNames(
+    session,
+    series.map((one) => one.track),
+  );
+  const unitOf = (track: number) => findTrack(session.data.processes, track)?.thread.unit ?? "";
+  return pageTable("trace.range_counters", series, [
+    [pageColumn("row", "text", t("col.row")), (_, at) => rows[at]],
+    [pageColumn("series", "text", t("col.series"), t("trace.area.series.tip")), (one) => one.series],
+    [pageColumn("unit", "text", t("col.unit")), ({ track }) => unitOf(track)],
+    [pageColumn("min", "float", t("col.min")), ({ min }) => min],
+    [pageColumn("mean", "float", t("col.mean"), t("trace.area.mean.tip")), ({ mean }) => mean],
+    [pageColumn("max", "float", t("col.max")), ({ max }) => max],
+  ]);
+}

@@ -1,15 +1,17 @@
 /** Chooses how the strips are aligned with the rows of the open rank. */
 
-import type { CollectiveEndJson, TraceCollectiveJson, TraceRanksJson } from "../../../api/types.gen";
+import type { CollectiveEndJson, SliceDetailJson, TraceCollectiveJson, TraceRanksJson } from "../../../api/types.gen";
+import { duration } from "../../../base/format";
 import { t, tOf } from "../../../i18n";
 import { originOf } from "../../../timeline/decode";
-import { Pages, Popover } from "../../../widgets";
-import { duration } from "../format";
+import { laneOfSlice } from "../../../timeline/lanes";
+import { Pages, Popover, TextButton } from "../../../widgets";
+
+import type { SlicePair } from "../selection/selection";
 import type { TraceSession } from "../session";
-import { MenuLabel } from "../toolbar/menu_label";
+import { MenuLabel } from "../slice_list";
 import { type Alignment, collectiveKey, formatAlignment } from "./alignment";
-import type { RanksState } from "./ranks_state";
-import { shiftText } from "./shift_text";
+import { type RanksState, shiftText } from "./ranks_state";
 
 export function AlignMenu({ session }: { session: TraceSession }) {
   const { ranks } = session;
@@ -103,9 +105,7 @@ function ByHand({ session }: { session: TraceSession }) {
     <>
       <div class="row">
         <b>{t("trace.align.by_hand")}</b>
-        <button type="button" class="link" onClick={() => ranks.clearOffsets()}>
-          {t("trace.align.clear")}
-        </button>
+        <TextButton onClick={() => ranks.clearOffsets()}>{t("trace.align.clear")}</TextButton>
       </div>
       <Pages items={ranks.shown.value}>
         {(shown) =>
@@ -155,4 +155,43 @@ function tipOf(ranks: RanksState): string {
   const lines = ranks.data.value?.lines ?? [];
   const untraced = lines.filter((line) => !line.is_traced).length;
   return untraced > 0 ? t("trace.align.untraced", { count: untraced }) : t("trace.align.tip");
+}
+
+/** What is added to the second slice's times to align the pair, ns. */
+export function pairOffset({ first, second }: SlicePair, by: "start" | "end"): number {
+  const end = by === "end" ? first.dur - second.dur : 0;
+  return first.start - second.start + end;
+}
+
+/** Moves the rank of the second slice; the open rank keeps its times. */
+function align(session: TraceSession, pair: SlicePair, by: "start" | "end"): void {
+  const offset = pairOffset(pair, by);
+  const isOpen = laneOfSlice(pair.second.id) === 0;
+  const moved = session.lanes.loaded.peek().get(laneOfSlice((isOpen ? pair.first : pair.second).id));
+  session.selection.closePair();
+  if (!moved) return;
+  const { span } = moved.place;
+  session.ranks.setOffset(span, (session.ranks.byHand.peek().get(span) ?? 0) + (isOpen ? -offset : offset));
+}
+
+/** Aligns two ranks by hand: by a slice of each. */
+export function AlignPair({ session }: { session: TraceSession }) {
+  const pair = session.selection.pair.value;
+  if (!pair) return null;
+  const label = ({ id, name }: SliceDetailJson) => `${session.lanes.rankOf(laneOfSlice(id))}: ${name}`;
+  return (
+    <div class="trace-note" role="group" aria-label={t("trace.pair.title")}>
+      <span class="grow ellipsis" data-tip-cut>
+        {label(pair.first)} ↔ {label(pair.second)}
+      </span>
+      {(["start", "end"] as const).map((by) => (
+        <TextButton key={by} onClick={() => align(session, pair, by)}>
+          {t(`trace.pair.${by}`, { offset: duration(pairOffset(pair, by)) })}
+        </TextButton>
+      ))}
+      <TextButton label={t("trace.note.close")} onClick={() => session.selection.closePair()}>
+        ✕
+      </TextButton>
+    </div>
+  );
 }

@@ -1,4 +1,4 @@
-/** Keeps the rows on the page in step with the ranks: which are loaded, and where their times are. */
+/** Keeps rows and hits in step with the ranks: which are loaded, where their times are, and what a search covers. */
 
 import { effect, untracked } from "@preact/signals";
 import { param } from "../../../state/params";
@@ -6,7 +6,7 @@ import { laneOfSlice, laneOfTrack } from "../../../timeline/lanes";
 import type { Range } from "../../../timeline/scene";
 import { KEYS } from "../link/link";
 import type { TraceSession } from "../session";
-import { loadDerived } from "../show_derived";
+import { loadDerived } from "./rank_rows";
 
 /** Returns what stops it. */
 export function followLanes(session: TraceSession): () => void {
@@ -36,6 +36,7 @@ export function followLanes(session: TraceSession): () => void {
       session.engine?.setRows({ processes: session.processes.value, labels });
     }),
     followTimes(session),
+    followRanks(session),
     effect(() => {
       lanes.below();
       for (const lane of lanes.loaded.value.values()) lanes.timeOf(lane);
@@ -113,4 +114,23 @@ function followPackings(session: TraceSession): () => void {
 function union(one: Range | null, other: Range | null): Range | null {
   if (!one || !other) return one ?? other;
   return { start: Math.min(one.start, other.start), end: Math.max(one.end, other.end) };
+}
+
+/** Repeats the search when other ranks are shown, moved or read. Returns what stops it. */
+export function followRanks(session: TraceSession): () => void {
+  const { lanes, ranks, search } = session;
+  let before: string | null = null;
+  return effect(() => {
+    const now = JSON.stringify(lanes.beside());
+    const loaded = lanes.loaded.value;
+    const traced = new Set(ranks.lines().flatMap(({ span, is_traced }) => (is_traced ? [span] : [])));
+    const isOutdated = search.ranks.peek().some(({ lane, version, total }) => {
+      const span = ranks.all.peek()[lane - 1]?.span ?? "";
+      const read = loaded.get(lane)?.data.version;
+      return lane > 0 && (total === null ? traced.has(span) || read !== undefined : (read ?? version) !== version);
+    });
+    const isChanged = before !== null && before !== now;
+    before = now;
+    if (isChanged || isOutdated) untracked(() => void session.finder.again());
+  });
 }

@@ -1,10 +1,8 @@
 /** What the user does with the rows of other ranks. */
 
 import { t } from "../../../i18n";
-import { isDerivedTrack } from "../../../timeline/derived";
-import { laneOfTrack } from "../../../timeline/lanes";
+import { DERIVED, isDerivedTrack, laneOfTrack } from "../../../timeline/lanes";
 import { findTrack, processKey, trackLabel } from "../../../timeline/rows";
-import { fetchDerived } from "../show_derived";
 import type { TimelinePort } from "../timeline_port";
 
 /** Shows the rows of a rank below those of the open one, those of its host folded; or hides them. */
@@ -64,4 +62,32 @@ export function showRank({ ranks, lanes }: TimelinePort, lane: number): void {
   const shown = ranks.shown.peek().map(({ span }) => span);
   if (!shown.includes(place.span)) ranks.show([...shown, place.span]);
   lanes.toggle(place.span, true);
+}
+
+/** Loads the derived rows of a rank, by its number, if the page shows some of them. */
+export async function loadDerived(port: TimelinePort, lane = 0): Promise<void> {
+  const { collapsedProcesses, pinned } = port.layout.peek();
+  const isPinned = pinned.some((track) => isDerivedTrack(track) && laneOfTrack(track) === lane);
+  const isUnfolded = lane === 0 || port.lanes.isUnfolded(port.readingOf(lane)?.span ?? "");
+  if (isPinned || (isUnfolded && !collapsedProcesses.has(DERIVED))) await fetchDerived(port, lane);
+}
+
+/** Loads the derived rows of a loaded rank, by its number. */
+async function fetchDerived(port: TimelinePort, lane: number): Promise<void> {
+  const reading = port.readingOf(lane);
+  if (!reading || reading.partial !== null) return;
+  const { api, derived } = port;
+  try {
+    if (await derived.load(reading, () => api.derived(lane))) port.showDerived();
+  } catch (error) {
+    port.fail(error);
+  }
+}
+
+/** Unfolds the derived rows, and waits until those of a rank are shown. */
+export async function openDerived(port: TimelinePort, lane: number): Promise<void> {
+  const layout = port.layout.peek();
+  const collapsedProcesses = new Set(layout.collapsedProcesses);
+  if (collapsedProcesses.delete(DERIVED)) port.setLayout({ ...layout, collapsedProcesses });
+  await loadDerived(port, lane);
 }

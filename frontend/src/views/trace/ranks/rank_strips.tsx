@@ -1,3 +1,4 @@
+import { Button } from "../../../widgets";
 /** The strips of the chosen ranks, between the ruler and the rows of the open rank. */
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
@@ -7,7 +8,7 @@ import { useRowWindow } from "../../../widgets/use_row_window";
 import type { TraceSession } from "../session";
 import type { RankPlace } from "./choice";
 import { toggleRank } from "./rank_rows";
-import { shiftText } from "./shift_text";
+import { shiftText } from "./ranks_state";
 import { StripCanvas } from "./strip_canvas";
 import { STRIP_HEIGHT } from "./strip_paint";
 import { OtherRun, useRanks } from "./use_ranks";
@@ -66,17 +67,16 @@ function RankName({ session, place, top }: { session: TraceSession; place: RankP
   const fold = t(isUnfolded ? "trace.ranks.fold" : "trace.ranks.unfold", { name });
   return (
     <div class={`rank-strip-name ${isUnfolded ? "open" : ""} ${isSlow ? "slow" : ""}`} style={{ top: `${top}px` }}>
-      <button
-        type="button"
-        class="rank-strip-fold"
+      <Button
+        look="rank-strip-fold"
+        tip={isOpen ? tip[0] : fold}
+        label={fold}
         disabled={isOpen}
-        aria-expanded={isUnfolded}
-        aria-label={fold}
-        data-tip={isOpen ? tip[0] : fold}
+        expanded={isUnfolded}
         onClick={() => void toggleRank(session, place.span)}
       >
         {isUnfolded ? "▾" : "▸"}
-      </button>
+      </Button>
       <button
         type="button"
         class="rank-strip-open"
@@ -97,7 +97,7 @@ const LEGEND = ["computing", "overlapped", "waiting", "communication", "free"] a
 /** `other`: name of the run that is compared; "" without one. */
 function Legend({ other, period }: { other: string; period: Period }) {
   return (
-    <div class="rank-strips-legend muted small">
+    <div class="legend rank-strips-legend">
       {LEGEND.map((id) => (
         <span key={id}>
           <span class="swatch" style={{ background: partColor("budget", id) }} /> {partTitle("budget", id)}

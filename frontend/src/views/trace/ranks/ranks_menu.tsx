@@ -1,9 +1,10 @@
 /** Chooses the ranks that are shown as strips. */
 
+import { toggled } from "../../../base/search";
 import { t } from "../../../i18n";
-import { Pages, Popover, Select } from "../../../widgets";
+import { Button, Pages, Popover, Select, TextButton } from "../../../widgets";
 import type { TraceSession } from "../session";
-import { MenuLabel } from "../toolbar/menu_label";
+import { MenuLabel } from "../slice_list";
 import { type RankSet, rankSets } from "./choice";
 import type { RanksState } from "./ranks_state";
 import { useRanks } from "./use_ranks";
@@ -24,21 +25,14 @@ function Choice({ session }: { session: TraceSession }) {
   useRanks(session);
   const data = ranks.data.value;
   const shown = new Set(ranks.shown.value.map(({ span }) => span));
-  const toggle = (span: string) => {
-    const next = new Set(shown);
-    if (!next.delete(span)) next.add(span);
-    ranks.show(next);
-  };
   return (
     <div class="trace-menu">
       <p class="muted small">{t("trace.ranks.about")}</p>
       <div class="row">
-        <button type="button" class="link" onClick={() => ranks.show(ranks.all.value.map(({ span }) => span))}>
+        <TextButton onClick={() => ranks.show(ranks.all.value.map(({ span }) => span))}>
           {t("trace.ranks.all")}
-        </button>
-        <button type="button" class="link" onClick={() => ranks.show([])}>
-          {t("trace.ranks.none")}
-        </button>
+        </TextButton>
+        <TextButton onClick={() => ranks.show([])}>{t("trace.ranks.none")}</TextButton>
       </div>
       {data && (
         <Pages items={rankSets(data)}>
@@ -53,7 +47,7 @@ function Choice({ session }: { session: TraceSession }) {
         {(some) =>
           some.map(({ span, name }) => (
             <label key={span} class="option">
-              <input type="checkbox" checked={shown.has(span)} onChange={() => toggle(span)} />
+              <input type="checkbox" checked={shown.has(span)} onChange={() => ranks.show(toggled(shown, span))} />
               <span class="ellipsis">{ranks.isOther(span) ? t("trace.versus.rank", { name }) : name}</span>
             </label>
           ))
@@ -68,10 +62,10 @@ function SetRow({ set, choose }: { set: RankSet; choose: () => void }) {
   const { kind, name, title } = set;
   const text = t(`trace.ranks.set.${kind}`, { name: title ? `${title} (${name.slice(-6)})` : name });
   return (
-    <button type="button" class="option" data-tip={name} onClick={choose}>
+    <Button look="option" tip={name} onClick={choose}>
       <span class="ellipsis grow">{text}</span>
       <span class="muted small">{t("trace.ranks.members", { count: set.spans.length })}</span>
-    </button>
+    </Button>
   );
 }
 

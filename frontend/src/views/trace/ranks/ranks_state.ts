@@ -2,11 +2,13 @@
 
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import type { RunJson, TraceRankJson, TraceRanksJson } from "../../../api/types.gen";
-import type { Period } from "../../../i18n";
+import { duration } from "../../../base/format";
+import { type Period, t, tOf } from "../../../i18n";
 import { catalog, places } from "../../../state/catalog";
 import { param, setParams } from "../../../state/params";
 import { originOf } from "../../../timeline/decode";
 import type { Range } from "../../../timeline/scene";
+
 import { KEYS } from "../link/link";
 import {
   type Alignment,
@@ -150,4 +152,19 @@ export class RanksState {
   clearOffsets(): void {
     setParams({ [KEYS.offsets]: null });
   }
+}
+
+/** "offset −8.120 µs ± 1.314 µs"; "" for a rank whose offset is 0 without an estimate. */
+export function shiftText({ shifts, byHand, period }: RanksState, span: string): string {
+  const shift = shifts.value.get(span);
+  if (!shift) return "";
+  if (shift.by === "unknown" && !byHand.value.get(span)) return t("trace.align.unknown");
+  if (shift.by === "run") return tOf(period, "trace.versus.aligned");
+  if (shift.error === null) return shift.ns === 0 ? "" : t("trace.align.offset", { offset: signed(shift.ns) });
+  return t("trace.align.offset_error", { offset: signed(shift.ns), error: duration(shift.error) });
+}
+
+/** Texts of offsets. */
+function signed(ns: number): string {
+  return ns > 0 ? `+${duration(ns)}` : duration(ns);
 }

@@ -1,6 +1,7 @@
 /** The menu of a row: pin it, on this rank or on all. */
 
 import { useEffect, useRef } from "preact/hooks";
+import { listen } from "../../../base/listen";
 import { t } from "../../../i18n";
 import { togglePinned, trackLabel, tracksOf } from "../../../timeline/rows";
 import type { OpenMenu, TraceSession } from "../session";
@@ -24,10 +25,7 @@ function Menu({ session, item, x, y }: OpenMenu & { session: TraceSession }) {
       if (isEscape) event.stopPropagation();
       if (!isInside || isEscape) close();
     };
-    for (const type of ["pointerdown", "wheel", "keydown"]) window.addEventListener(type, leave, true);
-    return () => {
-      for (const type of ["pointerdown", "wheel", "keydown"]) window.removeEventListener(type, leave, true);
-    };
+    return listen(window, { pointerdown: leave, wheel: leave, keydown: leave }, { capture: true });
   }, [item]);
   const state = session.layout.value;
   const { track } = item.thread;

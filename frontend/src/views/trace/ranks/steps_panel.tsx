@@ -5,10 +5,10 @@ import type { PARTS, TableJson } from "../../../api/types.gen";
 import { t, tOf } from "../../../i18n";
 import { DataTable, pageColumn, pageTable } from "../../../widgets";
 import { partTitle } from "../../../widgets/parts";
-import { CsvLink } from "../csv_link";
 import type { TraceSession } from "../session";
+import { CsvLink } from "../slice_list";
 import type { RanksState } from "./ranks_state";
-import { changeOf, placeOf, stepTime } from "./step_differences";
+import { changeOf, placeOf, type StepPair, stepTime } from "./step_differences";
 
 export function StepsPanel({ session }: { session: TraceSession }) {
   const { ranks } = session;
@@ -21,7 +21,7 @@ export function StepsPanel({ session }: { session: TraceSession }) {
       (row: { get: (key: string) => unknown }, text: string) => {
         const difference = Number(row.get(key));
         const change = changeOf(0, difference, Number(row.get("own")));
-        return <span class={change === "muted" ? "" : `trace-${change}`}>{difference > 0 ? `+${text}` : text}</span>;
+        return <span class={change === "muted" ? "" : change}>{difference > 0 ? `+${text}` : text}</span>;
       },
     ]),
   );
@@ -35,8 +35,6 @@ export function StepsPanel({ session }: { session: TraceSession }) {
       </div>
       <DataTable
         table={table}
-        query={{}}
-        baseNs="0"
         hasTools={false}
         name={tOf(ranks.period, "trace.panel.steps")}
         compared={[["own", "other", ...coloured]]}
@@ -58,36 +56,28 @@ const isDifference = (key: string): boolean => key.startsWith("difference");
 
 function tableOf({ steps, data, period }: RanksState): TableJson {
   const pairs = steps.value;
-  const parts = data.value?.parts ?? [];
-  const shown = parts
-    .map((id, at) => ({ id, at }))
-    .filter(({ at }) => pairs.some(({ own, other }) => (own.times[at] ?? 0) + (other.times[at] ?? 0) > 0));
   const titleOf = (id: string) => partTitle("budget", id as keyof (typeof PARTS)["budget"]);
-  return pageTable(
-    "trace.steps",
+  const parts = (data.value?.parts ?? []).flatMap((id, part) => {
+    if (!pairs.some(({ own, other }) => (own.times[part] ?? 0) + (other.times[part] ?? 0) > 0)) return [];
+    const column = pageColumn(`difference_${id}`, "duration", titleOf(id));
+    return [[column, ({ own, other }: StepPair) => (other.times[part] ?? 0) - (own.times[part] ?? 0)] as const];
+  });
+  return pageTable("trace.steps", pairs, [
+    [pageColumn("number", "int", ""), (_, at) => at + 1],
     [
-      pageColumn("number", "int", ""),
       pageColumn("rank", "text", t("trace.versus.column.rank")),
-      pageColumn("step", "text", tOf(period, "step.label")),
-      pageColumn("own", "duration", t("trace.versus.column.own")),
-      pageColumn("other", "duration", t("trace.versus.column.other")),
-      pageColumn("difference", "duration", t("trace.versus.column.difference")),
-      ...shown.map(({ id }) => pageColumn(`difference_${id}`, "duration", titleOf(id))),
+      ({ line }) => (line.rank === null ? line.worker : `rank ${line.rank}`),
     ],
-    {
-      number: pairs.map((_, at) => at + 1),
-      rank: pairs.map(({ line }) => (line.rank === null ? line.worker : `rank ${line.rank}`)),
-      step: pairs.map(({ own, other }) => (own.step === other.step ? own.step : `${own.step} / ${other.step}`)),
-      own: pairs.map(({ own }) => stepTime(own)),
-      other: pairs.map(({ other }) => stepTime(other)),
-      difference: pairs.map(({ own, other }) => stepTime(other) - stepTime(own)),
-      ...Object.fromEntries(
-        shown.map(({ id, at }) => [
-          `difference_${id}`,
-          pairs.map(({ own, other }) => (other.times[at] ?? 0) - (own.times[at] ?? 0)),
-        ]),
-      ),
-    },
-    pairs.length,
-  );
+    [
+      pageColumn("step", "text", tOf(period, "step.label")),
+      ({ own, other }) => (own.step === other.step ? own.step : `${own.step} / ${other.step}`),
+    ],
+    [pageColumn("own", "duration", t("trace.versus.column.own")), ({ own }) => stepTime(own)],
+    [pageColumn("other", "duration", t("trace.versus.column.other")), ({ other }) => stepTime(other)],
+    [
+      pageColumn("difference", "duration", t("trace.versus.column.difference")),
+      ({ own, other }) => stepTime(other) - stepTime(own),
+    ],
+    ...parts,
+  ]);
 }

@@ -3,16 +3,14 @@
 import { effect } from "@preact/signals";
 import { percent, shareOf } from "../../../base/format";
 import { lang, t } from "../../../i18n";
-import { theme } from "../../../state/theme";
 import { resizeCanvas } from "../../../timeline/surface";
 import { partTitle } from "../../../widgets/parts";
 import type { TraceSession } from "../session";
 import type { RankPlace } from "./choice";
-import { shiftText } from "./shift_text";
+import { shiftText } from "./ranks_state";
 import { stepsOf } from "./step_differences";
-import { type Strip, type StripAnswer, timesIn } from "./strip_data";
-import { StripLoader } from "./strip_loader";
-import { paintStrips, readStripTheme, STRIP_HEIGHT, type StripTheme } from "./strip_paint";
+import { type Strip, type StripAnswer, StripLoader, timesIn } from "./strip_data";
+import { paintStrips, STRIP_HEIGHT } from "./strip_paint";
 
 /** Smaller shares of a pixel are left out of its tip. */
 const LEAST_SHARE = 0.0005;
@@ -22,7 +20,6 @@ export class StripCanvas {
   readonly loader: StripLoader;
   private box: HTMLElement | null = null;
   private canvas: HTMLCanvasElement | null = null;
-  private theme: StripTheme | null = null;
   private stopped: (() => void)[] = [];
 
   constructor(private readonly session: TraceSession) {
@@ -42,11 +39,6 @@ export class StripCanvas {
     box.addEventListener("pointerleave", this.leave);
     box.addEventListener("click", this.click);
     box.addEventListener("wheel", this.wheel, { passive: false });
-    const stopTheme = effect(() => {
-      theme.value;
-      this.theme = readStripTheme(box);
-      this.draw();
-    });
     const stopDraw = effect(() => {
       session.drawn.value;
       session.ranks.shifts.value;
@@ -55,7 +47,7 @@ export class StripCanvas {
       lang.value;
       this.draw();
     });
-    this.stopped = [stopTheme, stopDraw, () => observer.disconnect()];
+    this.stopped = [stopDraw, () => observer.disconnect()];
   }
 
   detach(): void {
@@ -76,11 +68,11 @@ export class StripCanvas {
   }
 
   draw(): void {
-    const { box, canvas, theme, session, loader } = this;
+    const { box, canvas, session, loader } = this;
     const scene = session.engine?.scene;
     const context = canvas?.getContext("2d");
-    if (!box || !canvas || !theme || !scene || !context || scene.height === 0) return;
-    const { width, gutter, ratio, view } = scene;
+    if (!box || !canvas || !scene || !context || scene.height === 0) return;
+    const { width, gutter, ratio, view, theme } = scene;
     const height = box.clientHeight;
     resizeCanvas(canvas, width, height, ratio);
     const inSight = this.inSight();

@@ -1,7 +1,8 @@
 /** Draws strips: in each pixel column the parts of its time, stacked. */
 
 import { PARTS } from "../../../api/types.gen";
-import { cssColour, parseColour, pixelOf, type Rgb, textOn } from "../../../timeline/colours";
+import { cssColour, pixelOf, textOn } from "../../../timeline/colours";
+import type { Theme } from "../../../timeline/theme";
 import type { View } from "../../../timeline/viewport";
 import { type PartId, type Strip, type StripAnswer, timeBefore } from "./strip_data";
 
@@ -20,37 +21,12 @@ const LABEL = 12;
 const MOST_OF_STEP = 0.5;
 const FONT = '11px Roboto, "Noto Sans", "Noto Sans SC", "Microsoft YaHei", system-ui, sans-serif';
 
-export interface StripTheme {
-  surface: string;
-  text: string;
-  line: string;
-  muted: string;
-  worse: string;
-  good: string;
-  parts: ReadonlyMap<PartId, Rgb>;
-}
-
 /** A step compared with that of the other run, at its times on the page. */
 export interface PaintedStep {
   start: number;
   end: number;
   change: "worse" | "good" | "muted";
   text: string;
-}
-
-export function readStripTheme(element: Element): StripTheme {
-  const style = getComputedStyle(element);
-  const colour = (name: string) => cssColour(parseColour(style.getPropertyValue(name)));
-  const parts = STACK.map((id) => [id, parseColour(style.getPropertyValue(PARTS.budget[id].color))] as const);
-  return {
-    surface: colour("--surface"),
-    text: colour("--text"),
-    line: colour("--line"),
-    muted: colour("--muted"),
-    worse: colour("--worse"),
-    good: colour("--good"),
-    parts: new Map(parts),
-  };
 }
 
 /** A strip on the canvas. y: of its top, CSS pixels. */
@@ -70,7 +46,7 @@ export interface StripScene {
   gutter: number;
   ratio: number;
   view: View;
-  theme: StripTheme;
+  theme: Theme;
   answer: StripAnswer | null;
   strips: readonly PlacedStrip[];
   /** Text of a wait. */
@@ -80,7 +56,7 @@ export interface StripScene {
 export function paintStrips(context: CanvasRenderingContext2D, scene: StripScene): void {
   const { width, height, gutter, ratio, theme } = scene;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.fillStyle = theme.surface;
+  context.fillStyle = theme.surfaceText;
   context.fillRect(0, 0, width, height);
   context.font = FONT;
   context.textBaseline = "middle";
@@ -116,11 +92,10 @@ function paintParts(
   const filled = new Float64Array(columns);
   for (const id of STACK) {
     const sums = strip.sums[answer.parts.indexOf(id)];
-    const colour = theme.parts.get(id);
-    if (!sums || !colour || sums[answer.bins] === 0) continue;
+    if (!sums || sums[answer.bins] === 0) continue;
     const most = id === "free" ? Math.round(FREE * ratio) : rows;
     const shares = columnShares(answer, sums, view.start, view.scale / ratio, columns);
-    const pixel = pixelOf(colour);
+    const pixel = pixelOf(theme.token(PARTS.budget[id].color));
     for (let x = 0; x < columns; x++) {
       const share = shares[x] ?? 0;
       if (share <= 0) continue;
@@ -147,9 +122,7 @@ function columnShares(answer: StripAnswer, sums: Float64Array, start: number, sc
 
 function paintWaits(context: CanvasRenderingContext2D, scene: StripScene, strip: Strip, y: number): void {
   const { width, gutter, view, theme } = scene;
-  const colour = theme.parts.get("waiting");
-  if (!colour) return;
-  context.fillStyle = cssColour(textOn(colour));
+  context.fillStyle = cssColour(textOn(theme.token(PARTS.budget.waiting.color)));
   for (const { start, end, rank } of strip.waits) {
     const left = Math.max(gutter + (start - view.start) / view.scale, gutter);
     const right = Math.min(gutter + (end - view.start) / view.scale, width);
@@ -170,7 +143,7 @@ function paintHits(context: CanvasRenderingContext2D, scene: StripScene, hits: r
     if (x >= width) break;
     if (x < gutter || x === last) continue;
     last = x;
-    context.fillStyle = theme.surface;
+    context.fillStyle = theme.surfaceText;
     context.fillRect(x - 1, bottom - TICK, 3, TICK);
     context.fillStyle = theme.text;
     context.fillRect(x, bottom - TICK, 1, TICK);
@@ -188,6 +161,6 @@ function paintStep(context: CanvasRenderingContext2D, scene: StripScene, step: P
   const room = context.measureText(step.text).width + 8;
   if (room > (right - left) * MOST_OF_STEP) return;
   context.fillRect(left, y, room, TOP + LABEL);
-  context.fillStyle = theme.surface;
+  context.fillStyle = theme.surfaceText;
   context.fillText(step.text, left + 4, y + (TOP + LABEL) / 2 + 1);
 }

@@ -1,34 +1,26 @@
 /** All hits of the search in all ranks on the page, sorted by the server. */
 
-import { useEffect, useState } from "preact/hooks";
-import type { TableJson } from "../../../api/types.gen";
 import { integer } from "../../../base/format";
-import { t } from "../../../i18n";
+import { t, textOf } from "../../../i18n";
+import { useRequest } from "../../../state/use_request";
 import { Empty } from "../../../widgets";
 import { messageOf } from "../format";
 import type { TraceSession } from "../session";
 import { SliceList } from "../slice_list";
-import { inRanks, unsearchedTip } from "./searched_text";
+import { inRanks, unsearchedTip } from "./rank_hits";
 
 const COLUMNS = ["name", "start", "dur", "self", "row"];
 const FIRST = { sort: "start", limit: 200 };
 
 export function HitsPanel({ session }: { session: TraceSession }) {
   const { search, api } = session;
-  const [found, setFound] = useState<TableJson | string | null>(null);
   const text = search.text.value;
   const total = search.total.value;
   const ranks = search.ranks.value;
   const columns = ranks.length > 1 ? ["name", "rank", ...COLUMNS.slice(1)] : COLUMNS;
-  useEffect(() => {
-    const abort = new AbortController();
-    setFound(null);
-    if (total === 0 || search.busy.value) return;
-    api.hits(text, FIRST, abort.signal).then(setFound, (error) => {
-      if (!abort.signal.aborted) setFound(messageOf(error));
-    });
-    return () => abort.abort();
-  }, [text, total, ranks, session.reading.value]);
+  const ask = (signal: AbortSignal) => api.hits(text, FIRST, signal);
+  const isFound = total > 0 && !search.busy.value;
+  const { value: found, error } = useRequest([text, total, ranks, session.reading.value], isFound ? ask : null);
   if (search.error.value) return <Empty text={messageOf(search.error.value)} />;
   if (search.busy.value) return <Empty text={t("state.loading")} />;
   if (total === 0) return <Empty text={t("trace.search.none")} />;
@@ -39,7 +31,7 @@ export function HitsPanel({ session }: { session: TraceSession }) {
         <span class="muted" data-tip={unsearchedTip(ranks)}>
           {inRanks(t("trace.search.total", { total: integer(total) }), ranks)}
         </span>
-        {found && typeof found !== "string" && found.total < total && (
+        {found && found.total < total && (
           <span class="muted">{t("trace.descent.some", { shown: integer(found.total), total: integer(total) })}</span>
         )}
         <span class="grow" />
@@ -47,9 +39,9 @@ export function HitsPanel({ session }: { session: TraceSession }) {
           CSV ↓
         </a>
       </div>
-      {found === null && <Empty text={t("state.loading")} />}
-      {typeof found === "string" && <Empty text={t("trace.area.failed", { message: found })} />}
-      {found && typeof found !== "string" && (
+      {error && <Empty text={t("trace.area.failed", { message: textOf(error, "message") })} />}
+      {!found && !error && <Empty text={t("state.loading")} />}
+      {found && (
         <SliceList
           session={session}
           name="found"

@@ -1,8 +1,9 @@
 /** The ranks of a search, and its answers in numbers and times of the page. */
 
-import type { SearchJson, TableJson } from "../../../api/types.gen";
-import { laneOffset } from "../../../timeline/lanes";
-import type { SourceRef } from "../ask";
+import type { Query } from "../../../api/client";
+import type { CollectiveJson, SearchJson, StatsJson, TableJson } from "../../../api/types.gen";
+import { t } from "../../../i18n";
+import { type LayerId, laneOffset, laneOfTrack } from "../../../timeline/lanes";
 
 /** Most ranks of one search; the server refuses more. */
 export const MAX_RANKS = 64;
@@ -42,7 +43,7 @@ export interface SearchAnswer {
 }
 
 /** Those that the server is asked for. */
-export function askedRanks(ranks: readonly SearchedRank[]): SearchedRank[] {
+function askedRanks(ranks: readonly SearchedRank[]): SearchedRank[] {
   return ranks.filter(({ zero }) => zero !== null).slice(0, MAX_RANKS);
 }
 
@@ -78,4 +79,106 @@ export function placeHits(table: TableJson, ranks: readonly SearchedRank[]): Tab
   const id = (table.data.id ?? []).map((value, row) => Number(value) + (lanes[row]?.slice ?? 0));
   const track = (table.data.track ?? []).map((value, row) => Number(value) + (lanes[row]?.track ?? 0));
   return { ...table, data: { ...table.data, id, track } };
+}
+
+/** "486 found in 8 ranks · 3 not searched"; of one rank, what was found. */
+export function inRanks(found: string, ranks: readonly RankHits[]): string {
+  const missing = unsearched(ranks);
+  const searched = ranks.length - missing;
+  const text = searched > 1 ? t("trace.search.in_ranks", { found, ranks: searched }) : found;
+  return missing > 0 ? `${text} · ${t("trace.search.left_out", { count: missing })}` : text;
+}
+
+/** Why ranks are not searched; "" if all are. */
+export function unsearchedTip(ranks: readonly RankHits[]): string {
+  const count = unsearched(ranks);
+  return count > 0 ? t("trace.search.unsearched", { count, most: MAX_RANKS }) : "";
+}
+
+/** What the page says of the ranks that a search covers. */
+function unsearched(ranks: readonly RankHits[]): number {
+  return ranks.filter(({ total }) => total === null).length;
+}
+
+/** A rank of the run. `unasked`: more ranks than one request may name. */
+export interface CollectiveRank {
+  lane: number;
+  state: CollectiveJson["ranks"][number]["state"] | "unasked";
+  /** The collective on this rank. */
+  slice: number | null;
+}
+
+export interface CollectiveTasks {
+  ranks: readonly CollectiveRank[];
+  isMatched: boolean;
+  tasks: TableJson;
+}
+
+/** The tasks of a collective on all ranks of a run, in numbers and times of the page. */
+export function placeCollective(answer: CollectiveJson, ranks: readonly SearchedRank[]): CollectiveTasks {
+  const asked = askedRanks(ranks);
+  const found = ranks.map((rank): CollectiveRank => {
+    const one = answer.ranks[asked.indexOf(rank)];
+    const slice = one?.slice ?? null;
+    const placed = slice === null ? null : slice + laneOffset(rank.lane, 0).slice;
+    return { lane: rank.lane, state: one?.state ?? "unasked", slice: placed };
+  });
+  return { ranks: found, isMatched: answer.is_matched, tasks: placeHits(answer.tasks, ranks) };
+}
+
+/** A rank with rows in a range. */
+export interface AreaRank extends SearchedRank {
+  /** Numbers of the tracks in its trace; null: all. */
+  tracks: readonly number[] | null;
+}
+
+/** A row of the statistics: slices of one name, of one track, of one name on one track, or of one rank. */
+export interface MembersOf {
+  /** "": all names. */
+  name: string;
+  /** null: all tracks of the range. */
+  track: number | null;
+  /** null: all ranks of the range. */
+  lane: number | null;
+  /** Number of the slices. */
+  count: number;
+}
+
+/** The rows behind a row of the statistics. */
+export function rowsOf(ranks: readonly AreaRank[], { track, lane }: MembersOf): AreaRank[] {
+  const only = track === null ? lane : laneOfTrack(track);
+  const found = only === null ? [...ranks] : ranks.filter((rank) => rank.lane === only);
+  return track === null ? found : found.map((rank) => ({ ...rank, tracks: [track - laneOffset(rank.lane, 0).track] }));
+}
+
+/** With the lane of each row in the column "part", and tracks of the page. */
+export function placeStats(answer: StatsJson, ranks: readonly AreaRank[]): StatsJson {
+  const { data } = answer.table;
+  if (!data.part) return answer;
+  const lanes = data.part.map((part) => ranks[Number(part)]?.lane ?? 0);
+  const track = data.track?.map((one, row) => Number(one) + laneOffset(lanes[row] ?? 0, 0).track);
+  return { ...answer, table: { ...answer.table, data: { ...data, part: lanes, ...(track ? { track } : {}) } } };
+}
+
+/** Rows of a reading, in its own numbers. */
+export interface SourceRef {
+  span: string;
+  /** "": whichever is complete. */
+  version?: string;
+  layer?: LayerId;
+  /** Epoch time (ns) by the clock of the span at time 0 of the question. */
+  zero?: string;
+  /** Track, first and last depth. */
+  rows?: readonly (readonly [number, number, number])[];
+  counters?: readonly number[];
+  /** Tracks of a range; null: all. */
+  tracks?: readonly number[] | null;
+}
+
+/** Route and parameters of a request. */
+export type Asked = readonly [route: string, query: Query];
+
+/** The request for a question. */
+export function askOf(ask: string, sources: readonly SourceRef[], fields: object = {}): Asked {
+  return [`timeline/${ask}`, { query: JSON.stringify({ sources, ...fields }) }];
 }

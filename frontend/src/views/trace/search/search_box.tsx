@@ -1,3 +1,4 @@
+import { Button, TextButton } from "../../../widgets";
 /** The search field with "n of m" and steps. */
 
 import type { RefObject } from "preact";
@@ -6,7 +7,7 @@ import { debounce } from "../../../base/async";
 import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
 import type { TraceSession } from "../session";
-import { inRanks, unsearchedTip } from "./searched_text";
+import { inRanks, unsearchedTip } from "./rank_hits";
 
 const TYPING_MS = 250;
 
@@ -49,10 +50,8 @@ export function SearchBox({ session, field }: { session: TraceSession; field: Re
       />
       {search.text.value !== "" && (
         <span class="trace-place">
-          <button
-            type="button"
-            class="link"
-            data-tip={[t("trace.search.list"), unsearchedTip(search.ranks.value)].filter(Boolean).join("\n")}
+          <TextButton
+            tip={[t("trace.search.list"), unsearchedTip(search.ranks.value)].filter(Boolean).join("\n")}
             disabled={!hasHits}
             onClick={() => {
               session.panel.value = "hits";
@@ -60,7 +59,7 @@ export function SearchBox({ session, field }: { session: TraceSession; field: Re
             }}
           >
             {placeText(session)}
-          </button>
+          </TextButton>
           <Step
             tip={t("trace.search.previous")}
             disabled={!hasHits}
@@ -98,8 +97,8 @@ interface StepProps {
 
 function Step({ tip, disabled, onClick, face }: StepProps) {
   return (
-    <button type="button" class="trace-step" data-tip={tip} aria-label={tip} disabled={disabled} onClick={onClick}>
+    <Button look="trace-step" name={tip} disabled={disabled} onClick={onClick}>
       {face}
-    </button>
+    </Button>
   );
 }

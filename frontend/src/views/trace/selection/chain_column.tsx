@@ -1,16 +1,15 @@
 /** The call chain of the slice, and its flows as links. */
 
 import { useEffect, useState } from "preact/hooks";
-import type { ChainJson, FlowJson, SliceDetailJson } from "../../../api/types.gen";
-import { integer } from "../../../base/format";
+import type { ChainLinkJson, FlowJson, SliceDetailJson } from "../../../api/types.gen";
+import { duration, exactDuration, integer } from "../../../base/format";
 import { t } from "../../../i18n";
-import { flowToken } from "../../../timeline/flow_kinds";
-import { Pages } from "../../../widgets";
-import { duration, exactDuration } from "../format";
+import { useRequest } from "../../../state/use_request";
+import { flowToken } from "../../../timeline/tokens";
+import { Pages, TextButton } from "../../../widgets";
+
 import type { TraceSession } from "../session";
-import { causeOf, hiddenLinks } from "./chain";
 import type { Selected } from "./selection";
-import { SliceLink } from "./slice_link";
 
 interface Props {
   session: TraceSession;
@@ -19,7 +18,8 @@ interface Props {
 }
 
 export function ChainColumn({ session, selected, detail }: Props) {
-  const chain = useChain(session, detail);
+  // The chain is optional: without it the flows remain.
+  const { value: chain } = useRequest([detail], (signal) => session.api.chain(detail.id, signal));
   const [isWhole, setWhole] = useState(false);
   useEffect(() => setWhole(false), [detail.id]);
   const cause = causeOf(detail.id, selected.flows);
@@ -31,15 +31,9 @@ export function ChainColumn({ session, selected, detail }: Props) {
       <div class="trace-chain">
         {hidden > 0 && (
           <span>
-            <button
-              type="button"
-              class="link"
-              data-tip={t("trace.slice.chain.more", { count: integer(hidden) })}
-              aria-label={t("trace.slice.chain.more", { count: integer(hidden) })}
-              onClick={() => setWhole(true)}
-            >
+            <TextButton name={t("trace.slice.chain.more", { count: integer(hidden) })} onClick={() => setWhole(true)}>
               …
-            </button>
+            </TextButton>
             <span class="muted"> ▸ </span>
           </span>
         )}
@@ -120,15 +114,25 @@ function Flow({ session, flow, id }: { session: TraceSession; flow: FlowJson; id
   );
 }
 
-function useChain(session: TraceSession, detail: SliceDetailJson): ChainJson | null {
-  const [found, setFound] = useState<{ of: SliceDetailJson; chain: ChainJson } | null>(null);
-  useEffect(() => {
-    const abort = new AbortController();
-    session.api.chain(detail.id, abort.signal).then(
-      (chain) => setFound({ of: detail, chain }),
-      () => {}, // the chain is optional; the flows remain
-    );
-    return () => abort.abort();
-  }, [detail]);
-  return found?.of === detail ? found.chain : null;
+/** Kinds of flow that lead to a device task, the nearest cause first. Backward links are not causes. */
+const CAUSES = ["HostToDevice", "async_task_queue", "async_mindspore", "async_npu"];
+/** Number of callers shown before the first flow. */
+const CALLERS = 4;
+
+/** The incoming flow that launched slice `id`. */
+export function causeOf(id: number, flows: readonly FlowJson[]): FlowJson | null {
+  const incoming = flows.filter((flow) => flow.to.id === id && CAUSES.includes(flow.kind));
+  return incoming.sort((a, b) => CAUSES.indexOf(a.kind) - CAUSES.indexOf(b.kind))[0] ?? null;
+}
+
+/** Number of outermost links that are hidden at first. */
+export function hiddenLinks(links: readonly ChainLinkJson[]): number {
+  const flow = links.findIndex((link) => link.via !== "");
+  const last = flow < 0 ? links.length - 1 : flow;
+  return Math.max(0, last - CALLERS);
+}
+
+/** Selects a slice and shows it. */
+export function SliceLink({ session, id, name }: { session: TraceSession; id: number; name: string }) {
+  return <TextButton onClick={() => void session.selection.select(id, "sight")}>{name}</TextButton>;
 }

@@ -4,17 +4,16 @@ import { signal } from "@preact/signals";
 import type { DescentJson, FlowJson, SliceDetailJson, SliceJson } from "../../../api/types.gen";
 import { Latest } from "../../../base/async";
 import { AnswerCache } from "../../../base/lru";
+import { toggled } from "../../../base/search";
 import { t } from "../../../i18n";
-import { isDerivedSlice } from "../../../timeline/derived";
 import { FRAME } from "../../../timeline/display";
-import { laneOfSlice } from "../../../timeline/lanes";
+import { isDerivedSlice, laneOfSlice } from "../../../timeline/lanes";
 import { findTrack, foldKey, layOut, processKey } from "../../../timeline/rows";
 import type { FlowCurve, HoverBar, SliceMark } from "../../../timeline/scene";
 import type { TimelineApi } from "../api";
 import { messageOf } from "../format";
 import { KEYS } from "../link/link";
-import { showRank } from "../ranks/rank_rows";
-import { openDerived } from "../show_derived";
+import { openDerived, showRank } from "../ranks/rank_rows";
 import type { TimelinePort } from "../timeline_port";
 import type { SelectionMigration } from "./migrate_selection";
 import { Walk } from "./walk";
@@ -192,9 +191,7 @@ export class Selection {
   // Flows
 
   toggleFlows(kind: string): void {
-    const hidden = new Set(this.hiddenFlows.peek());
-    if (!hidden.delete(kind)) hidden.add(kind);
-    this.hiddenFlows.value = hidden;
+    this.hiddenFlows.value = toggled(this.hiddenFlows.peek(), kind);
     this.updateFlows();
   }
 

@@ -1,21 +1,22 @@
 /** Details of the selected slice. */
 
-import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { DescentJson, KernelFactsJson, SliceDetailJson } from "../../../api/types.gen";
+import type { DerivedFactsJson, DescentJson, KernelFactsJson, SliceDetailJson, ViewId } from "../../../api/types.gen";
 import { copyText } from "../../../base/clipboard";
-import { dateAndTime, integer } from "../../../base/format";
-import { t, textOf } from "../../../i18n";
+import { dateAndTime, duration, exactDuration, integer, type Maybe } from "../../../base/format";
+import { lang, t, textOf, viewTitle } from "../../../i18n";
+import { sayMessage } from "../../../i18n/messages";
+import { openView } from "../../../state/selection";
+import { useRequest } from "../../../state/use_request";
 import { findTrack, processLabel } from "../../../timeline/rows";
-import { Empty, Pages } from "../../../widgets";
-import { argument, duration, exactDuration, tensors } from "../format";
+import { Button, Empty, Facts, Pages, TextButton } from "../../../widgets";
+import { argument, tensors } from "../format";
 import { focus } from "../help/keyboard";
+import { unfoldRank } from "../ranks/rank_rows";
 import type { TraceSession } from "../session";
-import { ChainColumn, FlowList } from "./chain_column";
-import { DerivedFacts } from "./derived_facts";
-import { DescentLists, useDescent } from "./descent_lists";
+import { ChainColumn, FlowList, SliceLink } from "./chain_column";
+import { DescentLists } from "./descent_lists";
 import type { Selected } from "./selection";
-import { SliceLink } from "./slice_link";
 
 const COPIED_MS = 1200;
 /** Tasks that wait for an event of another stream. */
@@ -30,13 +31,13 @@ export function SlicePanel({ session }: { session: TraceSession }) {
 }
 
 function SliceContent({ session, selected, detail }: Omit<FactsProps, "descent">) {
-  const descent = useDescent(session, detail);
-  const led = typeof descent === "string" ? null : descent;
+  const ask = () => session.selection.descent(detail.id);
+  const { value: led, error } = useRequest([detail], detail.derived ? null : ask);
   return (
     <div class="trace-slice">
       <Title session={session} detail={detail} />
       <div class="trace-columns">
-        <Facts session={session} selected={selected} detail={detail} descent={led} />
+        <SliceFacts session={session} selected={selected} detail={detail} descent={led} />
         {detail.derived ? (
           <DerivedFacts session={session} facts={detail.derived} />
         ) : (
@@ -44,7 +45,7 @@ function SliceContent({ session, selected, detail }: Omit<FactsProps, "descent">
         )}
       </div>
       {led && <DescentLists session={session} detail={detail} descent={led} />}
-      {typeof descent === "string" && <Empty text={t("trace.descent.failed", { message: descent })} />}
+      {error && <Empty text={t("trace.descent.failed", { message: textOf(error, "message") })} />}
       {EVENT_WAIT.test(detail.name) && led && !led.is_host && <p class="muted">{t("trace.descent.event")}</p>}
       <Stack detail={detail} />
     </div>
@@ -99,27 +100,19 @@ function Actions({ session, detail }: { session: TraceSession; detail: SliceDeta
   };
   return (
     <div class="trace-actions">
-      <button type="button" class="link" onClick={() => void copy()}>
-        {t(isCopied ? "trace.slice.copied" : "trace.slice.copy")}
-      </button>
+      <TextButton onClick={() => void copy()}>{t(isCopied ? "trace.slice.copied" : "trace.slice.copy")}</TextButton>
       {!detail.derived && (
-        <button type="button" class="link" onClick={() => void session.finder.find(detail.name, false)}>
-          {t("trace.slice.same")}
-        </button>
+        <TextButton onClick={() => void session.finder.find(detail.name, false)}>{t("trace.slice.same")}</TextButton>
       )}
-      <button
-        type="button"
-        class="link"
-        data-tip={t("trace.slice.meanwhile.tip")}
+      <TextButton
+        tip={t("trace.slice.meanwhile.tip")}
         onClick={() =>
           void session.setArea({ start: detail.start, end: detail.start + Math.max(detail.dur, 1), tracks: null })
         }
       >
         {t("trace.slice.meanwhile")}
-      </button>
-      <button type="button" class="link" onClick={() => focus(session)}>
-        {t("trace.slice.focus")}
-      </button>
+      </TextButton>
+      <TextButton onClick={() => focus(session)}>{t("trace.slice.focus")}</TextButton>
       <Neighbour session={session} id={detail.previous} face="‹" tip={t("trace.slice.previous")} />
       <Neighbour session={session} id={detail.next} face="›" tip={t("trace.slice.next")} />
     </div>
@@ -135,16 +128,14 @@ interface NeighbourProps {
 
 function Neighbour({ session, id, face, tip }: NeighbourProps) {
   return (
-    <button
-      type="button"
-      class="trace-step"
+    <Button
+      look="trace-step"
+      name={tip}
       disabled={id === null}
-      data-tip={tip}
-      aria-label={tip}
       onClick={() => id !== null && void session.selection.select(id, "sight")}
     >
       {face}
-    </button>
+    </Button>
   );
 }
 
@@ -156,92 +147,64 @@ interface FactsProps {
   descent: DescentJson | null;
 }
 
-function Facts({ session, selected, detail, descent }: FactsProps) {
+function SliceFacts({ session, selected, detail, descent }: FactsProps) {
   const queue = descent?.queue ?? null;
-  const gap = useGap(session, detail);
+  // The gap is optional: errors of the slice itself are shown elsewhere.
+  const { previous } = detail;
+  const { value: before } = useRequest([detail], previous === null ? null : () => session.selection.load(previous));
   const epoch = t("trace.slice.epoch", {
     exact: integer(detail.start - session.data.zero),
     epoch: detail.start_epoch_ns,
     moment: dateAndTime(detail.start_epoch_ns, session.data.utc_offset_minutes),
   });
-  return (
-    <dl class="facts">
-      {selected.merged > 1 && (
-        <dd class="trace-wide muted">{t("trace.slice.merged", { count: integer(selected.merged) })}</dd>
-      )}
-      <Fact name={t("trace.slice.start")}>
-        <span class="mono" data-tip={epoch}>
-          {session.shownTime(detail.start)}
-        </span>
-      </Fact>
-      <Fact name={t("trace.slice.duration")}>
-        <Time ns={detail.dur} />
-      </Fact>
-      <Fact name={t("trace.slice.self")} tip={t("trace.slice.self.tip")}>
-        <Time ns={detail.self} />
-        {detail.children > 0 && (
-          <span class="muted">
-            {" "}
-            · {t("trace.slice.children")} {integer(detail.children)}
-          </span>
-        )}
-      </Fact>
-      {gap !== null && (
-        <Fact name={t("trace.slice.wait")} tip={t("trace.slice.wait.tip")}>
-          <Time ns={gap} />
-        </Fact>
-      )}
-      {descent && descent.tasks.total > 0 && (
-        <Fact name={t("trace.descent.tasks")}>
-          <Time ns={descent.device_ns} />
-          <span class="muted"> · {t("trace.descent.count", { count: integer(descent.tasks.total) })}</span>
-        </Fact>
-      )}
-      {queue !== null && (
-        <Fact name={t("trace.slice.queue")} tip={t("trace.slice.queue.tip")}>
-          {integer(queue)}
-        </Fact>
-      )}
-      {detail.category && <Fact name={t("trace.slice.category")}>{detail.category}</Fact>}
-      {detail.parent && (
-        <Fact name={t("trace.slice.parent")}>
-          <SliceLink session={session} id={detail.parent.id} name={detail.parent.name} />
-        </Fact>
-      )}
-    </dl>
-  );
-}
-
-/** Time since the end of the previous slice on the same row; null without one. */
-function useGap(session: TraceSession, detail: SliceDetailJson): number | null {
-  const [gap, setGap] = useState<{ of: SliceDetailJson; ns: number } | null>(null);
-  useEffect(() => {
-    if (detail.previous === null) return;
-    let isGone = false;
-    session.selection.load(detail.previous).then(
-      (before) => !isGone && setGap({ of: detail, ns: detail.start - before.start - before.dur }),
-      () => {}, // the gap is optional; errors of the slice itself are shown elsewhere
-    );
-    return () => {
-      isGone = true;
-    };
-  }, [detail]);
-  return gap?.of === detail ? gap.ns : null;
-}
-
-function Time({ ns }: { ns: number }) {
-  return (
-    <span class="mono" data-tip={exactDuration(ns)}>
-      {duration(ns)}
+  const start = (
+    <span class="mono" data-tip={epoch}>
+      {session.shownTime(detail.start)}
     </span>
   );
+  const children = detail.children > 0 && ` · ${t("trace.slice.children")} ${integer(detail.children)}`;
+  const tasks = descent && descent.tasks.total > 0 ? descent.tasks.total : 0;
+  return (
+    <div>
+      {selected.merged > 1 && <p class="muted small">{t("trace.slice.merged", { count: integer(selected.merged) })}</p>}
+      <Facts
+        facts={[
+          [t("trace.slice.start"), start],
+          [t("trace.slice.duration"), <Time key="duration" ns={detail.dur} />],
+          [t("trace.slice.self"), <Time key="self" ns={detail.self} more={children} />, t("trace.slice.self.tip")],
+          before && [
+            t("trace.slice.wait"),
+            <Time key="wait" ns={detail.start - before.start - before.dur} />,
+            t("trace.slice.wait.tip"),
+          ],
+          tasks > 0 && [
+            t("trace.descent.tasks"),
+            <Time
+              key="tasks"
+              ns={descent?.device_ns}
+              more={` · ${t("trace.descent.count", { count: integer(tasks) })}`}
+            />,
+          ],
+          queue !== null && [t("trace.slice.queue"), integer(queue), t("trace.slice.queue.tip")],
+          detail.category !== "" && [t("trace.slice.category"), detail.category],
+          detail.parent && [
+            t("trace.slice.parent"),
+            <SliceLink key="parent" session={session} id={detail.parent.id} name={detail.parent.name} />,
+          ],
+        ]}
+      />
+    </div>
+  );
 }
 
-function Fact({ name, tip, children }: { name: string; tip?: string; children: ComponentChildren }) {
+/** A time with every digit in its tooltip. */
+function Time({ ns, more }: { ns: Maybe; more?: string | false }) {
   return (
     <>
-      <dt {...(tip ? { "data-tip": tip } : {})}>{name}</dt>
-      <dd>{children}</dd>
+      <span class="mono" data-tip={exactDuration(ns)}>
+        {duration(ns)}
+      </span>
+      {more && <span class="muted">{more}</span>}
     </>
   );
 }
@@ -255,22 +218,20 @@ function Kernel({ facts }: { facts: KernelFactsJson }) {
   return (
     <>
       <h3 class="trace-sub">{t("trace.kernel.source", { file: facts.source })}</h3>
-      <dl class="facts">
-        {facts.core !== null && <Fact name={t("trace.kernel.core")}>{core.filter(Boolean).join(" · ")}</Fact>}
-        {facts.type !== null && <Fact name={t("trace.kernel.type")}>{facts.type}</Fact>}
-        {facts.bound !== null && (
-          <Fact name={t("trace.kernel.bound")} tip={t("trace.kernel.bound.tip")}>
-            {facts.bound}
-          </Fact>
-        )}
-        {facts.wait_ns !== null && (
-          <Fact name={t("trace.kernel.wait")} tip={t("trace.kernel.wait.tip")}>
-            <Time ns={facts.wait_ns} />
-          </Fact>
-        )}
-        {inputs.length > 0 && <Fact name={t("trace.kernel.inputs")}>{inputs.map(tensorLine)}</Fact>}
-        {outputs.length > 0 && <Fact name={t("trace.kernel.outputs")}>{outputs.map(tensorLine)}</Fact>}
-      </dl>
+      <Facts
+        facts={[
+          facts.core !== null && [t("trace.kernel.core"), core.filter(Boolean).join(" · ")],
+          facts.type !== null && [t("trace.kernel.type"), facts.type],
+          facts.bound !== null && [t("trace.kernel.bound"), facts.bound, t("trace.kernel.bound.tip")],
+          facts.wait_ns !== null && [
+            t("trace.kernel.wait"),
+            <Time key="wait" ns={facts.wait_ns} />,
+            t("trace.kernel.wait.tip"),
+          ],
+          inputs.length > 0 && [t("trace.kernel.inputs"), inputs.map(tensorLine)],
+          outputs.length > 0 && [t("trace.kernel.outputs"), outputs.map(tensorLine)],
+        ]}
+      />
     </>
   );
 }
@@ -291,15 +252,7 @@ function Arguments({ detail }: { detail: SliceDetailJson }) {
       {detail.args_error && <p class="muted">{textOf(detail, "args_error")}</p>}
       {pairs.length === 0 && !detail.args_error && <p class="muted">{t("trace.slice.args.none")}</p>}
       <Pages items={pairs}>
-        {(shown) => (
-          <dl class="facts">
-            {shown.map(([key, value]) => (
-              <Fact key={key} name={key}>
-                <span class="mono">{argument(value)}</span>
-              </Fact>
-            ))}
-          </dl>
-        )}
+        {(shown) => <Facts class="figures" facts={shown.map(([key, value]) => [key, argument(value)])} />}
       </Pages>
     </>
   );
@@ -320,5 +273,40 @@ function Stack({ detail }: { detail: SliceDetailJson }) {
         )}
       </Pages>
     </>
+  );
+}
+
+/** What is known of a slice of a derived row. */
+function DerivedFacts({ session, facts }: { session: TraceSession; facts: DerivedFactsJson }) {
+  const { ranks } = session;
+  const late = ranks.all.value.find(
+    ({ span, rank }) => rank !== null && rank === facts.late_rank && !ranks.isOther(span),
+  );
+  return (
+    <div>
+      {facts.lines.map((line) => (
+        <p key={line.code}>{sayMessage(line, lang.value)}</p>
+      ))}
+      <Pages items={facts.related}>
+        {(shown) => (
+          <Facts
+            facts={shown.map(({ slice, ...one }) => [
+              textOf(one, "role"),
+              <SliceLink key={slice.id} session={session} id={slice.id} name={slice.name} />,
+            ])}
+          />
+        )}
+      </Pages>
+      {late && (
+        <TextButton onClick={() => void unfoldRank(session, late.span)}>
+          {t("trace.derived.late", { rank: facts.late_rank ?? "" })}
+        </TextButton>
+      )}{" "}
+      {facts.view && (
+        <TextButton onClick={() => openView(facts.view as ViewId)}>
+          {t("trace.derived.open", { view: viewTitle(facts.view) })}
+        </TextButton>
+      )}
+    </div>
   );
 }

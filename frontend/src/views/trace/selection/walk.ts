@@ -4,7 +4,7 @@ import type { ReadonlySignal } from "@preact/signals";
 import type { DescentJson } from "../../../api/types.gen";
 import { Latest } from "../../../base/async";
 import { t } from "../../../i18n";
-import { isDerivedSlice } from "../../../timeline/derived";
+import { isDerivedSlice } from "../../../timeline/lanes";
 import type { TimelinePort } from "../timeline_port";
 
 export type Direction = "next" | "previous";

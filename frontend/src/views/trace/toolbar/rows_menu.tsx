@@ -2,8 +2,10 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import type { ProcessJson } from "../../../api/types.gen";
+import { toggled } from "../../../base/search";
 import { t } from "../../../i18n";
-import { AS_RECORDED, inOrder, isArranged, moved, toggled } from "../../../timeline/arrangement";
+import { AS_RECORDED, inOrder, isArranged, moved } from "../../../timeline/arrangement";
 import {
   layOut,
   type ProcessItem,
@@ -14,11 +16,10 @@ import {
   trackLabel,
   tracksOf,
 } from "../../../timeline/rows";
-import { Pages } from "../../../widgets";
+import { Button, Pages, TextButton } from "../../../widgets";
 import { pinOnAllRanks } from "../ranks/rank_rows";
 import type { TraceSession } from "../session";
 import { DisplayFields } from "./display_fields";
-import { kindOf, PROCESS_KINDS, type ProcessKind } from "./process_kinds";
 
 export function RowsMenu({ session }: { session: TraceSession }) {
   const state = session.layout.value;
@@ -45,21 +46,13 @@ export function RowsMenu({ session }: { session: TraceSession }) {
       <KindBoxes session={session} />
       <DisplayFields session={session} />
       <div class="row">
-        <button type="button" class="link" onClick={() => session.foldAll(true)}>
-          {t("trace.rows.fold")}
-        </button>
-        <button type="button" class="link" onClick={() => session.foldAll(false)}>
-          {t("trace.rows.unfold")}
-        </button>
+        <TextButton onClick={() => session.foldAll(true)}>{t("trace.rows.fold")}</TextButton>
+        <TextButton onClick={() => session.foldAll(false)}>{t("trace.rows.unfold")}</TextButton>
         {state.pinned.length > 0 && (
-          <button type="button" class="link" onClick={() => session.setLayout({ ...state, pinned: [] })}>
-            {t("trace.rows.unpin")}
-          </button>
+          <TextButton onClick={() => session.setLayout({ ...state, pinned: [] })}>{t("trace.rows.unpin")}</TextButton>
         )}
         {isArranged(state.arrangement) && (
-          <button type="button" class="link" onClick={() => session.arrange(AS_RECORDED)}>
-            {t("trace.rows.reset")}
-          </button>
+          <TextButton onClick={() => session.arrange(AS_RECORDED)}>{t("trace.rows.reset")}</TextButton>
         )}
       </div>
       {all.items.length === 0 && <p class="muted">{t("trace.rows.none")}</p>}
@@ -121,17 +114,16 @@ function ProcessRow({ item, session }: { item: ProcessItem; session: TraceSessio
       onHide={() => session.arrange({ hiddenProcesses: toggled(hiddenProcesses, item.key) })}
       onMove={(step) => session.arrange({ processOrder: moved(keys, item.key, step) })}
     >
-      <button
-        type="button"
-        class="option trace-process"
-        aria-expanded={!isFolded}
+      <Button
+        look="option trace-process"
+        expanded={!isFolded}
         onClick={() =>
           session.setLayout({ ...state, collapsedProcesses: toggled(state.collapsedProcesses, item.fold) })
         }
       >
         <span aria-hidden="true">{isFolded ? "▸" : "▾"}</span>
         <span class="ellipsis">{processLabel(item.process)}</span>
-      </button>
+      </Button>
     </RowTools>
   );
 }
@@ -162,14 +154,13 @@ function ThreadRow({ item, session }: { item: TrackItem; session: TraceSession }
         />
         <span class="ellipsis grow">{trackLabel(item.thread)}</span>
         {session.ranks.all.value.length > 1 && (
-          <button
-            type="button"
-            class="link small"
-            data-tip={t("trace.row.pin_all", { name: trackLabel(item.thread) })}
+          <Button
+            look="link small"
+            tip={t("trace.row.pin_all", { name: trackLabel(item.thread) })}
             onClick={() => void pinOnAllRanks(session, track)}
           >
             {t("trace.row.all_ranks")}
-          </button>
+          </Button>
         )}
       </label>
     </RowTools>
@@ -189,15 +180,28 @@ function RowTools({ name, isHidden, onHide, onMove, children }: RowToolsProps) {
   return (
     <div class={`trace-row-tools ${isHidden ? "muted" : ""}`}>
       {children}
-      <button type="button" class="link" aria-label={t("trace.rows.up", { name })} onClick={() => onMove(-1)}>
+      <TextButton label={t("trace.rows.up", { name })} onClick={() => onMove(-1)}>
         ↑
-      </button>
-      <button type="button" class="link" aria-label={t("trace.rows.down", { name })} onClick={() => onMove(1)}>
+      </TextButton>
+      <TextButton label={t("trace.rows.down", { name })} onClick={() => onMove(1)}>
         ↓
-      </button>
-      <button type="button" class="link" aria-pressed={isHidden} onClick={onHide}>
+      </TextButton>
+      <TextButton pressed={isHidden} onClick={onHide}>
         {t(isHidden ? "trace.rows.show_one" : "trace.rows.hide_one")}
-      </button>
+      </TextButton>
     </div>
   );
+}
+
+const PROCESS_KINDS = ["host", "device", "communication", "counters"] as const;
+type ProcessKind = (typeof PROCESS_KINDS)[number];
+
+/** Names of the communication processes of all versions. */
+const COMMUNICATION = new Set(["Communication", "HCCL"]);
+
+/** Kinds of processes, which the menu of rows hides and shows together. */
+function kindOf({ name, label, threads }: ProcessJson): ProcessKind {
+  if (threads.length > 0 && threads.every((thread) => thread.kind === "counter")) return "counters";
+  if (COMMUNICATION.has(name)) return "communication";
+  return label.startsWith("CPU") ? "host" : "device";
 }

@@ -2,18 +2,18 @@
 
 import type { RefObject } from "preact";
 import type { ProcessJson } from "../../../api/types.gen";
-import { t } from "../../../i18n";
+import { type Key, t, tOr } from "../../../i18n";
 import type { Arrangement } from "../../../timeline/arrangement";
 import { processKey } from "../../../timeline/rows";
-import { Popover } from "../../../widgets";
+import { flowToken } from "../../../timeline/tokens";
+import { Button, Popover } from "../../../widgets";
 import { FileMenu } from "../export/file_menu";
 import { AlignMenu } from "../ranks/align_menu";
 import { RanksMenu } from "../ranks/ranks_menu";
 import { SearchBox } from "../search/search_box";
 import type { TraceSession } from "../session";
+import { MenuLabel } from "../slice_list";
 import { limitText } from "./display_fields";
-import { FlowsMenu } from "./flows_menu";
-import { MenuLabel } from "./menu_label";
 import { RowsMenu } from "./rows_menu";
 
 interface Props {
@@ -36,7 +36,7 @@ export function Toolbar({ session, field, onHelp }: Props) {
     .filter(Boolean)
     .join(" · ");
   return (
-    <div class="trace-tools">
+    <div class="row trace-tools">
       <RanksMenu session={session} />
       <AlignMenu session={session} />
       <Popover label={<MenuLabel text={rows ? t("trace.rows.filtered", { text: rows }) : t("trace.rows")} />}>
@@ -45,22 +45,20 @@ export function Toolbar({ session, field, onHelp }: Props) {
       <FlowsMenu session={session} />
       <SearchBox session={session} field={field} />
       {marks > 0 && (
-        <button
-          type="button"
-          class="control"
+        <Button
           onClick={() => {
             session.panel.value = "marks";
             session.panelOpen.value = true;
           }}
         >
           {t("trace.marks.count", { count: marks })}
-        </button>
+        </Button>
       )}
       <span class="grow" />
       {session.busy.value && <span class="muted small">{t("trace.loading")}</span>}
-      <button type="button" class="control plain muted trace-hint" data-tip={t("trace.keys.tip")} onClick={onHelp}>
+      <Button look="control plain muted trace-hint ellipsis" tip={t("trace.keys.tip")} onClick={onHelp}>
         {t("trace.keys")}
-      </button>
+      </Button>
       <FileMenu session={session} />
     </div>
   );
@@ -74,4 +72,59 @@ function hiddenRows(processes: readonly ProcessJson[], { hiddenProcesses, hidden
       : process.threads.filter(({ track }) => hiddenTracks.has(track)).length,
   );
   return counts.reduce((total, count) => total + count, 0);
+}
+
+/** Chooses the drawn arrows: those of the selected slice, or all of a kind. */
+function FlowsMenu({ session }: { session: TraceSession }) {
+  const kinds = session.data.flow_kinds;
+  return (
+    <Popover label={<MenuLabel text={labelText(session)} />}>
+      {() => (
+        <div class="trace-menu">
+          <p class="muted small">{t(kinds.length > 0 ? "trace.flows.about" : "trace.flows.none")}</p>
+          {kinds.length > 0 && (
+            <div class="trace-flow-kind muted small" aria-hidden="true">
+              <span>{t("trace.flows.column.slice")}</span>
+              <span>{t("trace.flows.column.all")}</span>
+            </div>
+          )}
+          {kinds.map((kind) => (
+            <Kind key={kind} session={session} kind={kind} />
+          ))}
+        </div>
+      )}
+    </Popover>
+  );
+}
+
+function Kind({ session, kind }: { session: TraceSession; kind: string }) {
+  const { selection } = session;
+  return (
+    <div class="trace-flow-kind">
+      <input
+        type="checkbox"
+        aria-label={t("trace.flows.show.slice", { kind })}
+        checked={!selection.hiddenFlows.value.has(kind)}
+        onChange={() => selection.toggleFlows(kind)}
+      />
+      <input
+        type="checkbox"
+        aria-label={t("trace.flows.show.all", { kind })}
+        checked={session.arrows.value.has(kind)}
+        onChange={() => session.toggleArrows(kind)}
+      />
+      <span class="swatch" style={{ background: `var(${flowToken(kind)})` }} />
+      <span>{kind}</span>
+      <span class="muted small">{tOr(`trace.flow.${kind}` satisfies string as Key, "")}</span>
+    </div>
+  );
+}
+
+function labelText({ data, arrows, selection }: TraceSession): string {
+  const kinds = data.flow_kinds;
+  const all = kinds.filter((kind) => arrows.value.has(kind));
+  if (all.length === 1) return t("trace.flows.all", { kind: all[0] ?? "" });
+  if (all.length > 1) return t("trace.flows.some", { count: all.length });
+  const isOff = kinds.length > 0 && kinds.every((kind) => selection.hiddenFlows.value.has(kind));
+  return t(isOff ? "trace.flows.off" : "trace.flows.selection");
 }

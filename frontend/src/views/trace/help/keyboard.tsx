@@ -1,6 +1,9 @@
 /** Keys of the timeline (table in timeline/keys.ts) and what they do. */
 
-import { type Action, actionOf, isHeld, takesText } from "../../../timeline/keys";
+import { listen } from "../../../base/listen";
+import { type Key, t } from "../../../i18n";
+import { type Action, actionOf, helpRows, isHeld, takesText } from "../../../timeline/keys";
+import { Dialog } from "../../../widgets";
 import type { TraceSession } from "../session";
 
 export interface KeyTargets {
@@ -35,14 +38,7 @@ export function listenKeys(session: TraceSession, targets: KeyTargets): () => vo
   };
   const release = () => session.engine?.releaseAll();
   // Capture phase: the page also uses "/" and "?".
-  window.addEventListener("keydown", down, true);
-  window.addEventListener("keyup", up, true);
-  window.addEventListener("blur", release);
-  return () => {
-    window.removeEventListener("keydown", down, true);
-    window.removeEventListener("keyup", up, true);
-    window.removeEventListener("blur", release);
-  };
+  return listen(window, { keydown: down, keyup: up, blur: release }, { capture: true });
 }
 
 function press({ code, key, shiftKey }: KeyboardEvent) {
@@ -114,4 +110,41 @@ function clear(session: TraceSession): void {
   else if (session.area.area.peek()) void session.setArea(null);
   else if (session.selection.selected.peek()) session.selection.clear();
   else if (session.search.text.peek()) void session.finder.find("", false);
+}
+
+const MOUSE: readonly [Key, Key][] = [
+  ["trace.help.m.click", "trace.help.m.click.does"],
+  ["trace.help.m.double", "trace.help.m.double.does"],
+  ["trace.help.m.second", "trace.help.m.second.does"],
+  ["trace.help.m.menu", "trace.help.m.menu.does"],
+  ["trace.help.m.drag", "trace.help.m.drag.does"],
+  ["trace.help.m.alt", "trace.help.m.alt.does"],
+  ["trace.help.m.pan", "trace.help.m.pan.does"],
+  ["trace.help.m.wheel", "trace.help.m.wheel.does"],
+];
+
+/** All keys of the timeline, and what the mouse does. */
+export function KeysHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+  return (
+    <Dialog isOpen={isOpen} onClose={onClose} title={t("trace.help.title")} class="trace-keys">
+      <dl class="trace-keys-list">
+        {helpRows().map(({ action, keys }) => (
+          <div key={action}>
+            <dt>
+              {keys.map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{t(`trace.help.${action}`)}</dd>
+          </div>
+        ))}
+        {MOUSE.map(([how, does]) => (
+          <div key={how}>
+            <dt>{t(how)}</dt>
+            <dd>{t(does)}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  );
 }

@@ -1,6 +1,7 @@
-import { useLayoutEffect, useState } from "preact/hooks";
-import { usePrinting } from "../base/use_printing";
-import { printedRows, type RowWindow, rowWindow } from "./table/window";
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { usePrinting } from "../base/use_media";
+import { offsetOf, printedRows, type RowWindow, rowWindow } from "./table/window";
 
 /** Shorter lists are in the document as a whole: fewer than 100 rows, whatever the height of the screen. */
 const VIRTUAL_FROM = 60;
@@ -104,4 +105,34 @@ export function scrollToRow(element: HTMLElement, top: number, rowPx: number, he
   const under = at + rowPx - scroller.clientHeight;
   if (over < 0) scroller.scrollTop += over;
   else if (under > 0) scroller.scrollTop += under;
+}
+
+interface Props {
+  count: number;
+  /** Height of each row with the gap to the next, px; the style sheet must agree. */
+  rowPx: number;
+  /** The row at a place, with a key. */
+  row: (place: number) => ComponentChildren;
+  class?: string;
+  /** Row to scroll to when it changes; -1: none. */
+  at?: number;
+  /** Least width as a CSS length, where the rows decide it: it must not change while they scroll. */
+  minWidth?: string;
+}
+
+/** Rows of one height; the document holds those in sight. */
+export function RowList({ count, rowPx, row, class: name = "", at = -1, minWidth }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const shown = useRowWindow(box, { count, rowPx });
+  useEffect(() => {
+    if (at >= 0 && box.current) scrollToRow(box.current, offsetOf(at, -1, 0, rowPx), rowPx, 0);
+  }, [at]);
+  const style = shown.isVirtual
+    ? { height: `${shown.height}px`, paddingTop: `${shown.top}px`, alignContent: "start", overflow: "hidden" }
+    : {};
+  return (
+    <div ref={box} class={name} style={{ ...style, ...(minWidth ? { minWidth } : {}) }}>
+      {Array.from({ length: shown.to - shown.from }, (_, index) => row(shown.from + index))}
+    </div>
+  );
 }
