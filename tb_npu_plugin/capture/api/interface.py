@@ -111,7 +111,7 @@ class _ProfInterface:
         self.prof_path = str(folder)
         try:
             self._settings = settings.make(self.experimental_config, self.activities, self.host)
-            recorder = backend.current_backend().recorder()
+            recorder = backend.new_recorder()
             recorder.prepare(folder, self._settings)
         except BaseException:  # Ctrl-C, too
             paths.remove(folder)
@@ -273,7 +273,6 @@ class _ProfInterface:
             "schedule": side_files.attributes(self.schedule),
             **asdict(self.host),
         }
-        versions = backend.current_backend().versions
         experimental = side_files.attributes(self.experimental_config)
-        content = side_files.info(common, experimental, self._start_info, end, versions, ranks.rank_id())
+        content = side_files.info(common, experimental, self._start_info, end, backend.VERSIONS, ranks.rank_id())
         side_files.write_info(Path(self.prof_path), content)

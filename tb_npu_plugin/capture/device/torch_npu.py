@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from tb_npu_plugin.capture.backend import current_backend
+from tb_npu_plugin.capture.backend import VERSIONS
 from tb_npu_plugin.capture.device import fused, npu
 from tb_npu_plugin.capture.device.unsupported import raise_for
 
@@ -21,7 +21,7 @@ def fill(module: ModuleType, profiler: ModuleType) -> None:
     """Give the stand-in package torch_npu its names, and register its submodules. profiler: torch_npu.profiler."""
     names: dict[str, Any] = {
         "SIMULATED": True,
-        "__version__": current_backend().versions.get("torch_npu_version", ""),
+        "__version__": VERSIONS["torch_npu_version"],
         "npu": npu,
         "optim": _module(
             "torch_npu.optim", NpuFusedAdamW=NpuFusedAdamW, NpuFusedAdam=NpuFusedAdam, NpuFusedSGD=NpuFusedSGD
