@@ -1,4 +1,4 @@
-"""Reads what the simulated device recorded; native/npu.h and native/records.cpp have the layout."""
+"""Reads what the simulated device recorded; native/records.cpp has the layout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tb_npu_plugin.capture.device.build import extension
 
-#: One record; the fields are explained in native/npu.h.
+#: One record; the fields are explained in native/records.cpp.
 RECORD = np.dtype(
     [
         *((name, "<i8") for name in ("entry", "begin", "end", "exit", "stream", "id", "bytes", "sequence")),

@@ -10,7 +10,6 @@
 #include <unordered_set>
 
 namespace npu {
-namespace {
 
 // What the schema and the tags of an operator say.
 struct Operator {
@@ -209,8 +208,6 @@ void take() {
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(fallback_to<DispatchKey::CPU>()); }
 TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) { m.fallback(fallback_to<DispatchKey::SparseCPU>()); }
-
-}  // namespace
 
 void take_operators() {
   if (!c10::Dispatcher::singleton().hasBackendFallbackForDispatchKey(DispatchKey::AutogradPrivateUse1)) {  // PyTorch 2.4

@@ -7,10 +7,10 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/TensorFactories.h>
+#include <ATen/ops/set_native.h>
 #include <torch/library.h>
 
 namespace npu {
-namespace {
 
 using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
@@ -21,13 +21,13 @@ const DispatchKeySet kKeys(DispatchKey::PrivateUse1);
 Tensor empty(c10::SymIntArrayRef size, std::optional<at::ScalarType> type, std::optional<at::Layout>,
              std::optional<Device> device, std::optional<bool>, std::optional<at::MemoryFormat> format) {
   c10::OptionalDeviceGuard guard(device);
-  return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), device_allocator(), kKeys, c10::dtype_or_default(type), format);
+  return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), &the_device_allocator, kKeys, c10::dtype_or_default(type), format);
 }
 
 Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride, std::optional<at::ScalarType> type,
                      std::optional<at::Layout>, std::optional<Device> device, std::optional<bool>) {
   c10::OptionalDeviceGuard guard(device);
-  return at::detail::empty_strided_generic(C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), device_allocator(),
+  return at::detail::empty_strided_generic(C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), &the_device_allocator,
                                            kKeys, c10::dtype_or_default(type));
 }
 
@@ -63,18 +63,9 @@ Tensor& set_storage_strided(Tensor& self, at::Storage storage, c10::SymInt offse
   return self;
 }
 
-Tensor& set_storage(Tensor& self, at::Storage storage) {
-  const auto count = static_cast<int64_t>(storage.nbytes()) / static_cast<int64_t>(self.element_size());
-  return set_storage_strided(self, std::move(storage), 0, c10::SymInt(count), {});
-}
-
-Tensor& set_tensor(Tensor& self, const Tensor& source) {
-  return set_storage_strided(self, source.storage(), source.sym_storage_offset(), source.sym_sizes(), source.sym_strides());
-}
-
 Tensor& set_nothing(Tensor& self) {
-  auto data = device_allocator()->allocate(0);
-  return set_storage_strided(self, c10::Storage(c10::Storage::use_byte_size_t(), 0, std::move(data), device_allocator(), true),
+  auto data = the_device_allocator.allocate(0);
+  return set_storage_strided(self, c10::Storage(c10::Storage::use_byte_size_t(), 0, std::move(data), &the_device_allocator, true),
                              0, c10::SymInt(0), {});
 }
 
@@ -326,8 +317,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_efficientzerotensor", efficient_zero_tensor);
   m.impl("resize_", resize_);
   m.impl("set_.source_Storage_storage_offset", set_storage_strided);
-  m.impl("set_.source_Storage", set_storage);
-  m.impl("set_.source_Tensor", set_tensor);
+  m.impl("set_.source_Storage", static_cast<Tensor& (*)(Tensor&, at::Storage)>(at::native::set_));
+  m.impl("set_.source_Tensor", at::native::set_tensor_);
   m.impl("set_", set_nothing);
   m.impl("_has_compatible_shallow_copy_type", has_compatible_shallow_copy_type);
   m.impl("record_stream", record_stream);
@@ -340,5 +331,4 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("native_dropout", native_dropout);
 }
 
-}  // namespace
 }  // namespace npu
