@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Callable, NamedTuple, Protocol
+from typing import Any, Callable, NamedTuple, Optional, Protocol
 
 #: Value of a JSON document.
 Json = Any
@@ -53,11 +53,11 @@ class Settings:
     aic_metrics: str = "ACL_AICORE_NONE"
     l2_cache: bool = False
     mstx: bool = False
-    gc_threshold: float | None = None
+    gc_threshold: Optional[float] = None
     export_types: tuple[str, ...] = ("text",)
     sys_io: bool = False
     sys_interconnection: bool = False
-    rank: int | None = None
+    rank: Optional[int] = None
     world: int = 1
     groups: Mapping[str, Json] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)

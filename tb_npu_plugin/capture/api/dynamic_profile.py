@@ -26,8 +26,7 @@ from typing import Any
 from tb_npu_plugin.capture.api import ranks
 from tb_npu_plugin.capture.api.dynamic_config import CONFIG_FILE, FOLDER_VARIABLE, Config, read, write_template
 from tb_npu_plugin.capture.api.messages import error, info, never_raises, warn
-from tb_npu_plugin.capture.api.profile import profile, tensorboard_trace_handler
-from tb_npu_plugin.capture.api.schedule import schedule
+from tb_npu_plugin.capture.api.profile import profile, schedule, tensorboard_trace_handler
 
 __all__ = ["init", "set_state", "start", "step"]
 
@@ -44,7 +43,7 @@ class _QuietHandler(RotatingFileHandler):
     """Drops lines that cannot be written, for example on a full disk."""
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Ignore the error."""
+        pass
 
     def close(self) -> None:
         """Close the file; buffered lines that cannot be written are dropped."""
@@ -163,7 +162,7 @@ class _Control:
         if config is None:
             return
         rank = ranks.rank_or_minus_one()  # torch.distributed may have been initialized since the last time
-        if not config.is_for(rank):
+        if config.rank_list is not None and rank not in config.rank_list:
             self._file_log.warning("Rank %s is not in rank_list, the config is not for it.", rank)
             return
         numbers = config.start_step, config.warmup, config.active
@@ -200,7 +199,7 @@ class _Control:
         for key, value in config.metadata.items():
             prof.add_metadata_json(str(key), json.dumps(value))
         prof.start()
-        self._profile, self._remaining = prof, config.steps
+        self._profile, self._remaining = prof, config.warmup + config.active
         self._log.info("Start Dynamic Profiler at %s step.", self._step)
 
     def _end(self) -> None:

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, Callable
 
 from tb_npu_plugin.capture import backend, side_files
-from tb_npu_plugin.capture.api import parsing, paths, ranks, settings
+from tb_npu_plugin.capture.api import mstx, parsing, paths, ranks, settings
 from tb_npu_plugin.capture.api.enums import ProfilerAction, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.messages import error, info, reason, warn
-from tb_npu_plugin.capture.api.mstx import AutomaticMarks, Session, set_session
 from tb_npu_plugin.capture.api.termination import Termination
 from tb_npu_plugin.capture.backend import HostSwitches, Json, Recorder, Settings
 
@@ -41,7 +40,6 @@ class _GcDetector:
         gc.callbacks.append(self._watch)
 
     def stop(self) -> None:
-        """Stop watching."""
         if self._watch in gc.callbacks:
             gc.callbacks.remove(self._watch)
 
@@ -79,7 +77,7 @@ class _ProfInterface:
         self._recorded: Recorder | None = None  # of the last capture that was finalized
         self._settings = Settings()
         self._gc: _GcDetector | None = None
-        self._marks = AutomaticMarks()
+        self._marks = mstx.AutomaticMarks()
         self._termination = Termination()
         self._start_info: dict[str, Any] = {}
         self._marks_failed = False
@@ -87,12 +85,10 @@ class _ProfInterface:
 
     @property
     def recording(self) -> bool:
-        """A capture is in progress."""
         return self._recorder is not None
 
     @property
     def state(self) -> ProfilerAction:
-        """The state of the capture."""
         if self._recorder is None:
             return ProfilerAction.NONE
         return ProfilerAction.RECORD if self._began else ProfilerAction.WARMUP
@@ -120,11 +116,9 @@ class _ProfInterface:
         _busy.add(self)
 
     def warmup_trace(self) -> None:
-        """Get ready to record."""
         self._required_recorder().warmup()
 
     def start_trace(self) -> None:
-        """Record."""
         recorder = self._required_recorder()
         self._start_info = {"syscnt_enable": False, "freq": 100, "start_cnt": 0, "start_monotonic": time.monotonic_ns()}
         self._write_info(None)  # so that analyse can parse the folder of a killed run
@@ -134,16 +128,15 @@ class _ProfInterface:
             self._marks.start(self.host.with_flops and self.experimental_config._msprof_tx)  # as torch_npu
         recorder.start()
         self._began = True
-        set_session(Session(recorder, self._settings))
+        mstx.session = mstx.Session(recorder, self._settings)
         if self._settings.gc_threshold is not None:
             self._gc = _GcDetector(self._settings.gc_threshold, recorder.collection)
 
     def stop_trace(self) -> None:
-        """Stop recording."""
         self._termination.hold()
         self._close()
         self._required_recorder().stop()
-        self._restore()
+        self._marks.stop()
 
     def finalize_trace(self) -> None:
         """Write what was recorded, profiler_info and profiler_metadata."""
@@ -163,7 +156,7 @@ class _ProfInterface:
         self._recorder = None
         # It is large, and only the memory timeline needs it.
         self._recorded = recorder if not self.missing_for_memory_timeline() else None
-        if self._termination.is_pending and folder not in self._temporary:
+        if self._termination.pending and folder not in self._temporary:
             self._report_kept()
         self._termination.stop()
 
@@ -188,7 +181,8 @@ class _ProfInterface:
 
     def give_up(self) -> None:
         """After a failure: discard the recorder. Recorded data stay on disk for analyse; a folder without data is deleted."""
-        self._restore()
+        self._close()
+        self._marks.stop()
         recorder, self._recorder = self._recorder, None
         folder, self.prof_path = self.prof_path, ""
         if recorder is not None:
@@ -212,12 +206,7 @@ class _ProfInterface:
             self._gc.stop()
             self._gc = None
         if self._recorder is not None:
-            set_session(None)
-
-    def _restore(self) -> None:
-        """Detach the recorder and restore replaced functions."""
-        self._close()
-        self._marks.stop()
+            mstx.session = None
 
     def _required_recorder(self) -> Recorder:
         if self._recorder is None:
@@ -239,7 +228,6 @@ class _ProfInterface:
 
     # -- results -------------------------------------------------------------------------------------
     def analyse(self, async_mode: bool = False) -> None:
-        """Parse the last capture."""
         folder = self.finished_folder()
         if folder is not None:
             parsing.parse_capture(folder, async_mode)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import namedtuple
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -24,6 +25,8 @@ RECORD = np.dtype(
     ]
 )
 assert RECORD.itemsize == 80
+#: One record as a tuple, of `RECORD`.tolist().
+Record: Any = namedtuple("Record", RECORD.names or ())  # type: ignore[misc]
 
 
 #: Of a record.

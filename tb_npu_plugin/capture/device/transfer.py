@@ -13,6 +13,7 @@ import torch
 from torch.utils._device import _device_constructors
 
 from tb_npu_plugin.capture.device import npu
+from tb_npu_plugin.capture.device.build import MODULE
 
 #: Functions that take a device: those that torch.set_default_device() changes, and others.
 _FACTORIES = (
@@ -114,7 +115,8 @@ def _patch_cuda() -> None:
         importlib.import_module("torch._dynamo.device_interface")
     for module in (torch.cuda, torch.cuda.memory, torch.cuda.random, torch.cuda.streams):
         for name, value in vars(npu).items():
-            if getattr(value, "__module__", "") == npu.__name__ and not name.startswith("_") and hasattr(module, name):
+            is_own = getattr(value, "__module__", "") in (npu.__name__, MODULE)
+            if is_own and not name.startswith("_") and hasattr(module, name):
                 setattr(module, name, value)
     torch.cuda.default_generators = npu.default_generators
     torch.cuda._is_in_bad_fork, torch.cuda._lazy_init = npu._is_in_bad_fork, npu.init
@@ -149,11 +151,7 @@ def _patch_classes() -> None:
 
 
 def _patch_amp() -> None:
-    class Autocast(torch.amp.autocast_mode.autocast):  # type: ignore[misc]
-        """torch.autocast("cuda") on the NPU."""
-
-        def __init__(self, device_type: str, *arguments: Any, **options: Any) -> None:
-            super().__init__(_swap(device_type), *arguments, **options)
+    _wrap(torch.amp.autocast_mode.autocast, "__init__")
 
     class GradScaler(torch.amp.GradScaler):  # type: ignore[misc]
         """torch.amp.GradScaler("cuda") on the NPU."""
@@ -161,7 +159,6 @@ def _patch_amp() -> None:
         def __init__(self, device: str = "npu", *arguments: Any, **options: Any) -> None:
             super().__init__(_swap(device), *arguments, **options)
 
-    torch.autocast = torch.amp.autocast = torch.amp.autocast_mode.autocast = Autocast
     torch.amp.GradScaler = torch.amp.grad_scaler.GradScaler = GradScaler
     for name in ("custom_fwd", "custom_bwd"):
         _wrap(torch.amp, name)

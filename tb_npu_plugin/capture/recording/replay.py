@@ -10,19 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tb_npu_plugin.capture.device.records import BACKWARD, Copy, Kind, Recording, Signature
+from tb_npu_plugin.capture.device.records import BACKWARD, Copy, Kind, Record, Recording, Signature
 from tb_npu_plugin.capture.recording.exchanges import Exchanges
-from tb_npu_plugin.capture.recording.host_clock import HostClock
 from tb_npu_plugin.capture.recording.host_lane import Call, Function, HostLane, stacks_of
 from tb_npu_plugin.capture.recording.marks import Marks, StreamMoment
 from tb_npu_plugin.capture.recording.operations import Operations
 from tb_npu_plugin.capture.recording.raw_data import HostData
-from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
+from tb_npu_plugin.capture.recording.recorded_host import HostClock, RecordedHost
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.columns import Ints
 from tb_npu_plugin.capture.simulation.host import RankSetup
@@ -49,27 +47,8 @@ _COMPUTED = (Kind.OPERATOR, Kind.COPY, Kind.COLLECTIVE, Kind.COLLECTIVE_WAIT)
 _NO_OPERATOR = "unknown"
 
 
-class EventKind(IntEnum):
-    """What happens on the host."""
-
-    CALL_BEGINS = 0
-    CALL_ENDS = 1
-    FUNCTION_BEGINS = 2
-    FUNCTION_ENDS = 3
-    RECORD = 4
-
-
-class Record(NamedTuple):
-    """What is read of a record of the device (device/records.py)."""
-
-    entry: int
-    kind: int
-    thread: int
-    stream: int
-    id: int
-    bytes: int
-    signature: int
-    detail: int
+#: What happens on the host.
+CALL_BEGINS, CALL_ENDS, FUNCTION_BEGINS, FUNCTION_ENDS, RECORD = range(5)
 
 
 class Replay:
@@ -151,7 +130,7 @@ class Replay:
             yield self._segment(step, until, events)
 
     def _events(self, bounds: list[int]) -> list[Ints]:
-        """What happens in each segment, in order: rows of time, EventKind, and number among the calls, functions or records.
+        """What happens in each segment, in order: rows of time, kind (CALL_BEGINS, ...), and number among the calls, functions or records.
 
         What begins before a bound ends in the same segment.
         """
@@ -162,10 +141,10 @@ class Replay:
             return np.column_stack(np.broadcast_arrays(segment, at, rank, tie, kind, np.arange(len(at))))
 
         entries = self._rows["entry"]
-        found = [rows(entries, entries, 2, np.arange(len(entries)), EventKind.RECORD)]
-        both: list[tuple[EventKind, Sequence[Call | Function]]] = [
-            (EventKind.CALL_BEGINS, self._calls),
-            (EventKind.FUNCTION_BEGINS, self._functions),
+        found = [rows(entries, entries, 2, np.arange(len(entries)), RECORD)]
+        both: list[tuple[int, Sequence[Call | Function]]] = [
+            (CALL_BEGINS, self._calls),
+            (FUNCTION_BEGINS, self._functions),
         ]
         for kind, spans in both:
             starts, ends = (np.fromiter((span[place] for span in spans), np.int64, len(spans)) for place in (0, 1))
@@ -182,20 +161,19 @@ class Replay:
         host, data = self._host, self._data
         ats, kinds, numbers = events.T
         times: list[int] = self._host_time(ats).tolist()
-        rows = self._rows[numbers[kinds == EventKind.RECORD]]
-        records = map(Record._make, rows[list(Record._fields)].tolist())
+        records = map(Record._make, self._rows[numbers[kinds == RECORD]].tolist())
         limits = [*times[1:], times[-1] + _ROOM] if times else []
         self._step, self._python, self._moments = None, {}, []
         host.clock.begin(times[0] if times else int(self._host_time(data.start)))
         for now, limit, kind, number in zip(times, limits, kinds.tolist(), numbers.tolist()):
             host.clock.move_to(now, limit)
-            if kind == EventKind.RECORD:
+            if kind == RECORD:
                 self._replay(next(records))
-            elif kind == EventKind.CALL_BEGINS:
+            elif kind == CALL_BEGINS:
                 self._begin_call(number, step)
-            elif kind == EventKind.CALL_ENDS:
+            elif kind == CALL_ENDS:
                 self._end_call(number, step)
-            elif kind == EventKind.FUNCTION_BEGINS:
+            elif kind == FUNCTION_BEGINS:
                 item = self._functions[number]
                 self._python[number] = PyCall(item.name, item.tid, host.now, 0, item.id, item.parent, item.module)
             else:
@@ -220,7 +198,7 @@ class Replay:
         op = self._open[number] = host.begin_operator(self._info(number), call.tid, call.sequence, call.forward)
         mark = self._marks.launches.get(call.info)
         if mark is not None:
-            self._moments.append(host.mark(call.info.name, mark))
+            self._moments.append((mark, *host.mark(call.info.name)))
         if call is step:
             self._step = op
 
@@ -254,7 +232,7 @@ class Replay:
             self._infos[info, stack] = replace(info, stack=stack) if stack else info
         return self._infos[info, stack]
 
-    def _replay(self, record: Record) -> None:
+    def _replay(self, record: Any) -> None:
         """Do what a record of the device says."""
         host, kind = self._host, record.kind
         if kind in (Kind.VIEW, Kind.ARRIVAL):
@@ -275,7 +253,7 @@ class Replay:
                 self._launch(record, signature)
                 host.end_operator(op)
 
-    def _launch(self, record: Record, signature: Signature | None) -> None:
+    def _launch(self, record: Any, signature: Signature | None) -> None:
         """Launch what a record says."""
         host, kind = self._host, record.kind
         is_kernel = kind == Kind.OPERATOR or (kind == Kind.COPY and record.detail == Copy.DEVICE_TO_DEVICE)

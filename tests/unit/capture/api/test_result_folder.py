@@ -17,8 +17,7 @@ from tb_npu_plugin.capture.api import paths, settings
 from tb_npu_plugin.capture.api.enums import ProfilerActivity
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
 from tb_npu_plugin.capture.api.parsing import analyse
-from tb_npu_plugin.capture.api.profile import tensorboard_trace_handler
-from tb_npu_plugin.capture.api.schedule import schedule
+from tb_npu_plugin.capture.api.profile import schedule, tensorboard_trace_handler
 from tests.unit.capture.api.conftest import Recorded, Said, collect_frames, make_profile, quiet
 
 NAME = re.compile(r"(?P<worker>.+)_(?P<pid>\d+)_(?P<time>\d{17})_ascend_pt")
