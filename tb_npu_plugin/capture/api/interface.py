@@ -16,6 +16,7 @@ from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.messages import error, info, reason, warn
 from tb_npu_plugin.capture.api.termination import Termination
 from tb_npu_plugin.capture.backend import HostSwitches, Json, Recorder, Settings
+from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
 
 #: Interfaces with a capture in progress: at most one in a process.
 _busy: weakref.WeakSet[_ProfInterface] = weakref.WeakSet()
@@ -28,28 +29,21 @@ def _another_records() -> bool:
     return any(other.recording for other in _busy)
 
 
-class _GcDetector:
-    """Between start and stop, report(start, end) is called for each collection of at least `threshold` ms.
+def _watch_collections(threshold: float, report: Callable[[int, int], None]) -> Callable[..., None]:
+    """Call report(start, end) for each garbage collection of at least `threshold` ms. Returns what to take from gc.callbacks.
 
     Source: docs/facts/torch_npu_api.md, Garbage collection."""
+    least, began = threshold * 1_000_000, 0  # an int of any size stays one
 
-    def __init__(self, threshold: float, report: Callable[[int, int], None]) -> None:
-        self._threshold = threshold * 1_000_000  # an int of any size stays one
-        self._report = report
-        self._began: int | None = None
-        gc.callbacks.append(self._watch)
+    def watch(phase: str, details: dict[str, Any]) -> None:
+        nonlocal began
+        now = time.time_ns()
+        if phase == "stop" and began and now - began >= least:
+            report(began, now)
+        began = now if phase == "start" else 0
 
-    def stop(self) -> None:
-        if self._watch in gc.callbacks:
-            gc.callbacks.remove(self._watch)
-
-    def _watch(self, phase: str, details: dict[str, Any]) -> None:
-        if phase == "start":
-            self._began = time.time_ns()
-        elif self._began is not None:
-            began, now, self._began = self._began, time.time_ns(), None
-            if now - began >= self._threshold:
-                self._report(began, now)
+    gc.callbacks.append(watch)
+    return watch
 
 
 class _ProfInterface:
@@ -76,7 +70,7 @@ class _ProfInterface:
         self._recorder: Recorder | None = None
         self._recorded: Recorder | None = None  # of the last capture that was finalized
         self._settings = Settings()
-        self._gc: _GcDetector | None = None
+        self._gc: Callable[..., None] | None = None
         self._marks = mstx.AutomaticMarks()
         self._termination = Termination()
         self._start_info: dict[str, Any] = {}
@@ -130,7 +124,7 @@ class _ProfInterface:
         self._began = True
         mstx.session = mstx.Session(recorder, self._settings)
         if self._settings.gc_threshold is not None:
-            self._gc = _GcDetector(self._settings.gc_threshold, recorder.collection)
+            self._gc = _watch_collections(self._settings.gc_threshold, recorder.collection)
 
     def stop_trace(self) -> None:
         self._termination.hold()
@@ -151,7 +145,8 @@ class _ProfInterface:
         variables = self._settings.environment if "text" in self._settings.export_types else None
         groups = self._settings.groups or ranks.groups()
         content = side_files.metadata(self.metadata, variables, groups, self.trace_id, added)
-        side_files.write_metadata(folder, content)
+        if content:
+            side_files.write(folder / PROFILER_METADATA.name, content)
         self.metadata.clear()
         self._recorder = None
         # It is large, and only the memory timeline needs it.
@@ -202,9 +197,8 @@ class _ProfInterface:
 
     def _close(self) -> None:
         """Detach the recorder from marks and the garbage collector."""
-        if self._gc is not None:
-            self._gc.stop()
-            self._gc = None
+        if self._gc in gc.callbacks:
+            gc.callbacks.remove(self._gc)
         if self._recorder is not None:
             mstx.session = None
 

@@ -134,12 +134,12 @@ class _KinetoProfile:
     @never_raises()
     def add_metadata(self, key: str, value: str) -> None:
         """Add a text to the metadata of this capture."""
-        settings.add_metadata(self.metadata, key, value)
+        settings.add_metadata(self.metadata, key, value, is_json=False)
 
     @never_raises()
     def add_metadata_json(self, key: str, value: str) -> None:
         """Add the value of a JSON text to the metadata of this capture."""
-        settings.add_metadata_json(self.metadata, key, value)
+        settings.add_metadata(self.metadata, key, value, is_json=True)
 
     @never_raises()
     def export_chrome_trace(self, output_path: str) -> None:

@@ -297,16 +297,12 @@ for _name in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Ch
 # ---- random numbers
 
 
-def _generator(device: DeviceLike = None) -> Any:
-    return default_generators[_index(device)]
-
-
 default_generators = tuple(_native.default_generator(number) for number in range(_native.device_count()))
 
 
 def manual_seed(seed: int) -> None:
     """Seed the current device."""
-    _generator().manual_seed(int(seed))
+    default_generators[current_device()].manual_seed(int(seed))
 
 
 def manual_seed_all(seed: int) -> None:
@@ -317,28 +313,27 @@ def manual_seed_all(seed: int) -> None:
 
 def seed() -> None:
     """Seed the current device by chance."""
-    _generator().seed()
+    default_generators[current_device()].seed()
 
 
 def seed_all() -> None:
     """Seed all devices alike by chance."""
-    _generator().seed()
+    default_generators[current_device()].seed()
     manual_seed_all(initial_seed())
 
 
 def initial_seed() -> int:
     """Seed of the current device."""
-    return int(_generator().initial_seed())
+    return int(default_generators[current_device()].initial_seed())
 
 
-def get_rng_state(device: DeviceLike = "npu") -> Any:
-    """State of the device's generator, a CPU tensor of bytes."""
-    return _generator(device).get_state()
+#: State of the device's generator, a CPU tensor of bytes.
+get_rng_state = _of_device(lambda index: default_generators[index].get_state())
 
 
 def set_rng_state(new_state: Any, device: DeviceLike = "npu") -> None:
     """The reverse of get_rng_state."""
-    _generator(device).set_state(new_state.cpu())
+    default_generators[_index(device)].set_state(new_state.cpu())
 
 
 def get_rng_state_all() -> list[Any]:

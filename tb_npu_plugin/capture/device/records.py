@@ -89,10 +89,6 @@ class Recording:
         """The records of these kinds."""
         return self.records[np.isin(self.records["kind"], kinds)]
 
-    def names(self, *kinds: Kind) -> list[str]:
-        """Names of their signatures, in order; without kinds: of operators."""
-        return [self.signatures[number].name for number in self.of(*(kinds or (Kind.OPERATOR,)))["signature"]]
-
 
 #: Of a process without a device.
 NOTHING = Recording(np.zeros(0, RECORD), [], 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
+from functools import partial, partialmethod
 from types import ModuleType
 from typing import Any
 
@@ -30,12 +30,12 @@ def fill(module: ModuleType, profiler: ModuleType) -> None:
     _module("torch_npu.npu.amp.autocast_mode", autocast=_Autocast)
     _module("torch_npu.npu.amp.grad_scaler", GradScaler=_GradScaler)
     c10d = _module("torch_npu._C._distributed_c10d", ProcessGroupHCCL=ProcessGroupHCCL)
-    optimizers = {"NpuFusedAdamW": NpuFusedAdamW, "NpuFusedAdam": NpuFusedAdam, "NpuFusedSGD": NpuFusedSGD}
+    optimizers = map(_fused, (torch.optim.AdamW, torch.optim.Adam, torch.optim.SGD))
     vars(module).update(
         SIMULATED=True,
         __version__=VERSIONS["torch_npu_version"],
         npu=npu,
-        optim=_module("torch_npu.optim", **optimizers),
+        optim=_module("torch_npu.optim", **{one.__name__: one for one in optimizers}),
         profiler=profiler,
         utils=_module("torch_npu.utils", get_part_combined_tensor=None),
         _C=_module("torch_npu._C", _distributed_c10d=c10d),
@@ -94,24 +94,10 @@ class ProcessGroupHCCL:
             self.group_id = ""
 
 
-class _FusedOptimizer:
-    """Base before an optimizer of PyTorch, whose arguments have torch_npu's order: one operator steps all parameters of
-    a group."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, fused=True, **options)  # type: ignore[call-arg]
-
-
-class NpuFusedAdamW(_FusedOptimizer, torch.optim.AdamW):  # type: ignore[misc]
-    """AdamW, fused."""
-
-
-class NpuFusedAdam(_FusedOptimizer, torch.optim.Adam):  # type: ignore[misc]
-    """Adam, fused."""
-
-
-class NpuFusedSGD(_FusedOptimizer, torch.optim.SGD):  # type: ignore[misc]
-    """SGD, fused."""
+def _fused(optimizer: Any) -> Any:
+    """NpuFused<optimizer>: one operator steps all parameters of a group; the arguments have torch_npu's order."""
+    own = {"__init__": partialmethod(optimizer.__init__, fused=True), "__module__": "torch_npu.optim"}
+    return type(f"NpuFused{optimizer.__name__}", (optimizer,), own)
 
 
 def empty_with_format(

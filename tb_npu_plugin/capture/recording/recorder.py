@@ -73,7 +73,9 @@ class MockRecorder:
         self._running = False
         try:
             torch_profiler.stop(self._profiler)
-            self._stop_device()
+            device, self._device = self._device, None
+            if device is not None:
+                self._log = device.save(self._folder / RAW_FOLDER / DEVICE)
         except KeyboardInterrupt:  # discard() stops both
             self._running = True
             raise
@@ -96,12 +98,6 @@ class MockRecorder:
 
         records.start()
         self._device = records
-
-    def _stop_device(self) -> None:
-        """Write what the device recorded."""
-        device, self._device = self._device, None
-        if device is not None:
-            self._log = device.save(self._folder / RAW_FOLDER / DEVICE)
 
     def step_begin(self, number: int) -> None:
         if self._running:

@@ -25,7 +25,7 @@ from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.columns import Ints
 from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.memory import CachingAllocator, Held, Memory
+from tb_npu_plugin.capture.simulation.memory import CachingAllocator, Held
 from tb_npu_plugin.capture.simulation.records import (
     GcPause,
     HostOp,
@@ -104,7 +104,7 @@ class Replay:
         self._host = RecordedHost(setup)
         self._operations = Operations(KernelFactory(chip))
         self._host.join(self._exchanges.groups)
-        self._addresses = Addresses(self._host.memory, self._host.allocator, self._rows)
+        self._blocks = _held_before(self._host.allocator, self._rows)  # of the caching allocator, by address
         self._infos: dict[tuple[OpInfo, tuple[str, ...]], OpInfo] = {}
         self._gc_from = 0
         #: State of the current segment: its mark, operators that are open by number of their call, Python functions by
@@ -240,9 +240,12 @@ class Replay:
         tid = record.thread if record.thread in self._tids else self._data.tid
         host.use(tid, record.stream)
         if kind == Kind.ALLOCATE:
-            self._addresses.allocate(record.id, record.bytes, host.records.op.name, host.now)
+            if record.bytes > 0:
+                name = host.records.op.name or _NO_OPERATOR
+                self._blocks[record.id] = host.memory.allocate(name, record.bytes, host.now)
         elif kind == Kind.FREE:
-            self._addresses.free(record.id, record.bytes, host.now)
+            if record.bytes > 0 and record.id in self._blocks:
+                host.memory.release(self._blocks.pop(record.id), host.now, host.now)
         elif self._npu and self._is_shown(record.thread, record.entry):
             signature = self._log.signatures[record.signature] if record.signature >= 0 else None
             if host.records.open and host.records.open[-1] is not self._step:
@@ -273,27 +276,13 @@ class Replay:
             self._exchanges.run(host, signature, record.id)
 
 
-class Addresses:
-    """Blocks of the caching allocator by address. log: records of the device; what is freed without having been allocated was
-    allocated before the capture."""
-
-    def __init__(self, memory: Memory, allocator: CachingAllocator, log: Any) -> None:
-        self._memory = memory
-        self._blocks: dict[int, Held] = {}
-        seen: set[int] = set()
-        rows = log[(log["kind"] == Kind.ALLOCATE) | (log["kind"] == Kind.FREE)]
-        for kind, address, size in zip(*(rows[name].tolist() for name in ("kind", "id", "bytes"))):
-            if kind == Kind.FREE and size > 0 and address not in seen:
-                self._blocks[address] = allocator.allocate(size), None
-            seen.add(address)
-
-    def allocate(self, address: int, size: int, operator: str, now: int) -> None:
-        """Allocate. operator: its name, empty if none is known."""
-        if size > 0:
-            self._blocks[address] = self._memory.allocate(operator or _NO_OPERATOR, size, now)
-
-    def free(self, address: int, size: int, now: int) -> None:
-        """Give a block back."""
-        held = self._blocks.pop(address, None) if size > 0 else None
-        if held is not None:
-            self._memory.release(held, now, now)
+def _held_before(allocator: CachingAllocator, log: Any) -> dict[int, Held]:
+    """Blocks by address that are freed without having been allocated: they were allocated before the capture."""
+    out: dict[int, Held] = {}
+    seen: set[int] = set()
+    rows = log[(log["kind"] == Kind.ALLOCATE) | (log["kind"] == Kind.FREE)]
+    for kind, address, size in zip(*(rows[name].tolist() for name in ("kind", "id", "bytes"))):
+        if kind == Kind.FREE and size > 0 and address not in seen:
+            out[address] = allocator.allocate(size), None
+        seen.add(address)
+    return out

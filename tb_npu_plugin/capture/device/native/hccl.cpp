@@ -24,14 +24,10 @@ Tensor host_of(const Tensor& tensor) {
 
 // Its bytes, for operations that only move them: any type will do.
 Tensor bytes_of(const Tensor& tensor) { return host_of(tensor).view({-1}).view(at::kByte); }
-Tensors bytes_of(const Tensors& tensors) {
-  Tensors out;
-  for (const auto& tensor : tensors) out.push_back(bytes_of(tensor));
-  return out;
-}
-std::vector<Tensors> bytes_of(const std::vector<Tensors>& lists) {
-  std::vector<Tensors> out;
-  for (const auto& tensors : lists) out.push_back(bytes_of(tensors));
+template <class Item>
+std::vector<Item> bytes_of(const std::vector<Item>& items) {  // tensors, or lists of them
+  std::vector<Item> out;
+  for (const auto& item : items) out.push_back(bytes_of(item));
   return out;
 }
 

@@ -278,14 +278,14 @@ ROWS: list[tuple[bool, Any, Any, Any]] = [
 @pytest.mark.parametrize(("as_json", "key", "value", "expected"), ROWS)
 def test_what_may_be_added(as_json: bool, key: Any, value: Any, expected: Any, said: Said) -> None:
     found: dict[str, Any] = {}
-    (settings.add_metadata_json if as_json else settings.add_metadata)(found, key, value)
+    settings.add_metadata(found, key, value, as_json)
     stored = isinstance(expected, dict)
     assert (found, said()) == ((expected, []) if stored else ({}, [("WARNING", expected)]))
 
 
 def test_a_second_value_overrides(said: Said) -> None:
     found: dict[str, Any] = {"key": "one"}
-    settings.add_metadata_json(found, "key", "2")
+    settings.add_metadata(found, "key", "2", is_json=True)
     assert found == {"key": 2}
     assert said() == [("WARNING", "key is already saved as metadata, override it.")]
 
@@ -294,6 +294,6 @@ def test_a_second_value_overrides(said: Said) -> None:
 def test_there_is_a_limit_to_all_of_it(entries: int, added: bool, said: Said) -> None:
     """50 KiB of the table (not of the texts in it), as sys.getsizeof counts."""
     found: dict[str, Any] = dict.fromkeys(map(str, range(entries)))
-    settings.add_metadata(found, "key", "value")
+    settings.add_metadata(found, "key", "value", is_json=False)
     assert ("key" in found) == added
     assert said() == ([] if added else [("WARNING", "Too many metadata added. Skip this metadata")])
