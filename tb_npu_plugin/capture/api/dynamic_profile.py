@@ -39,23 +39,13 @@ _LARGEST_LOG = 200 * 1024
 _LOG_FORMAT = "[%(asctime)s] [%(levelname)s] [%(process)d] %(filename)s: %(message)s"
 
 
-class _QuietHandler(RotatingFileHandler):
-    """Drops lines that cannot be written, for example on a full disk."""
-
-    def handleError(self, record: logging.LogRecord) -> None:
-        pass
-
-    def close(self) -> None:
-        """Close the file; buffered lines that cannot be written are dropped."""
-        with suppress(OSError):
-            super().close()
-
-
 def _open_log(folder: Path, prefix: str) -> logging.Logger:
     """A logger into a file of 200 KB, with one older file kept. OSError if it cannot be made."""
     (folder / LOG_FOLDER).mkdir(parents=True, exist_ok=True)
     name = f"{prefix}_{socket.gethostname()}_{os.getpid()}_rank_{ranks.rank_or_minus_one()}"
-    handler = _QuietHandler(folder / LOG_FOLDER / f"{name}.log", maxBytes=_LARGEST_LOG, backupCount=1, encoding="utf-8")
+    path = folder / LOG_FOLDER / f"{name}.log"
+    handler = RotatingFileHandler(path, maxBytes=_LARGEST_LOG, backupCount=1, encoding="utf-8")
+    handler.handleError = lambda record: None  # type: ignore[method-assign]  # a full disk, say: the line is dropped
     handler.setFormatter(logging.Formatter(_LOG_FORMAT))
     logger = logging.Logger(name, logging.INFO)  # not in logging's tree: the settings of the training do not apply
     logger.addHandler(handler)
@@ -143,7 +133,8 @@ class _Control:
             self._log_and_warn(f"The process ends at step {self._step} during a dynamic profile, which is stopped.")
             self._end()
         for handler in [*self._log.handlers, *self._file_log.handlers]:
-            handler.close()
+            with suppress(OSError):  # buffered lines that cannot be written are dropped
+                handler.close()
 
     def _read_if_changed(self) -> None:
         """Read the file, if there is one, when it has changed."""

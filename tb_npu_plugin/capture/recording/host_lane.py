@@ -87,7 +87,7 @@ class HostLane:
         self._infos: dict[tuple[str, bytes, bytes], OpInfo] = {}
         for piece, done in _pieces(path):
             if not base:
-                found = _BASE.search(piece) or _BASE.search(_tail(path))  # the last key up to PyTorch 2.4
+                found = _BASE.search(piece) or _BASE.search(tail(path))  # the last key up to PyTorch 2.4
                 start = piece.find(_HEAD)
                 if found is None or start < 0:
                     raise BadFile(f"{path} is not a trace of PyTorch's profiler", "Record it again.")
@@ -148,7 +148,7 @@ def _ns(us: Sequence[float], base: int = 0) -> list[int]:
     return found
 
 
-def _tail(path: Path) -> bytes:
+def tail(path: Path) -> bytes:
     """The end, where it holds all that follows the events: a path, and figures."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - _TAIL))

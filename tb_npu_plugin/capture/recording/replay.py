@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ class Replay:
         self._operations = Operations(KernelFactory(chip))
         self._host.join(self._exchanges.groups)
         self._blocks = _held_before(self._host.allocator, self._rows)  # of the caching allocator, by address
-        self._infos: dict[tuple[OpInfo, tuple[str, ...]], OpInfo] = {}
+        self._with_stack = cache(lambda info, stack: replace(info, stack=stack))
         self._gc_from = 0
         #: State of the current segment: its mark, operators that are open by number of their call, Python functions by
         #: number, and marks that streams have passed.
@@ -228,9 +229,7 @@ class Replay:
 
     def _info(self, number: int) -> OpInfo:
         info, stack = self._calls[number].info, self._stacks[number] if self._stacks else ()
-        if (info, stack) not in self._infos:
-            self._infos[info, stack] = replace(info, stack=stack) if stack else info
-        return self._infos[info, stack]
+        return self._with_stack(info, stack) if stack else info
 
     def _replay(self, record: Any) -> None:
         """Do what a record of the device says."""

@@ -7,6 +7,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/TensorFactories.h>
+#include <ATen/ops/convolution_native.h>
 #include <ATen/ops/set_native.h>
 #include <torch/library.h>
 
@@ -63,11 +64,7 @@ Tensor& set_storage_strided(Tensor& self, at::Storage storage, c10::SymInt offse
   return self;
 }
 
-Tensor& set_nothing(Tensor& self) {
-  auto data = the_device_allocator.allocate(0);
-  return set_storage_strided(self, c10::Storage(c10::Storage::use_byte_size_t(), 0, std::move(data), &the_device_allocator, true),
-                             0, c10::SymInt(0), {});
-}
+Tensor& set_nothing(Tensor& self) { return self.set_(at::empty({0}, self.options())); }
 
 // So that Module.to() and `p.data = ...` keep the parameter: weights that two modules share stay shared.
 bool has_compatible_shallow_copy_type(const Tensor& self, const Tensor& from) { return self.layout() == from.layout(); }
@@ -176,12 +173,6 @@ std::tuple<Tensor, Tensor> host_dropout(const Tensor& input, double p, std::opti
 }
 
 // ---- convolution: without a library of the device PyTorch asks for these two
-
-Tensor convolution(const Tensor& input, const Tensor& weight, const OptionalTensor& bias, at::IntArrayRef stride,
-                   at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding,
-                   int64_t groups) {
-  return at::convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
-}
 
 std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
                                                         at::IntArrayRef stride, at::IntArrayRef padding,
@@ -298,7 +289,7 @@ TORCH_LIBRARY(npu, m) { m.def("_npu_dropout(Tensor input, float p, Generator? ge
 TORCH_LIBRARY_IMPL(npu, CPU, m) { m.impl("_npu_dropout", host_dropout); }
 
 TORCH_LIBRARY_IMPL(aten, CPU, m) {
-  m.impl("convolution_overrideable", convolution);
+  m.impl("convolution_overrideable", at::native::convolution);
   m.impl("convolution_backward_overrideable", convolution_backward);
   m.impl("_thnn_fused_lstm_cell", lstm_cell);
   m.impl("_thnn_fused_lstm_cell_backward_impl", lstm_cell_backward);
