@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Callable
 
 from tb_npu_plugin.capture.api import exports, mstx, parsing, settings
@@ -71,7 +70,7 @@ class _KinetoProfile:
             self.start()
             return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         with self._given_up_if_interrupted():
             self.stop()
 

@@ -10,7 +10,7 @@ import sys
 import threading
 import warnings
 from collections import defaultdict
-from types import SimpleNamespace, TracebackType
+from types import SimpleNamespace
 from typing import Any, Callable, NamedTuple, TypeVar, cast
 
 from tb_npu_plugin.capture.api.messages import never_raises, truth_of
@@ -167,9 +167,7 @@ class mstx:
             self._numbers.append(mstx.range_start(self._message, self._stream, self._domain))
             return self
 
-        def __exit__(
-            self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-        ) -> None:
+        def __exit__(self, *error: object) -> None:
             mstx.range_end(self._numbers.pop(), self._domain)
 
         def __call__(self, function: F) -> F:

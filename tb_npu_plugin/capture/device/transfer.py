@@ -35,12 +35,9 @@ def transfer() -> None:
     """Patch PyTorch; further calls change nothing."""
     _patch_cuda()
     _patch_classes()
-    for name in _FACTORIES:
-        _wrap(torch, name)
-    for name in _METHODS:
-        _wrap(torch.Tensor, name)
-    for name in ("to", "to_empty"):
-        _wrap(torch.nn.Module, name)
+    _wrap(torch, *_FACTORIES)
+    _wrap(torch.Tensor, *_METHODS)
+    _wrap(torch.nn.Module, "to", "to_empty")
     torch.Tensor.cuda, torch.nn.Module.cuda = torch.Tensor.npu, torch.nn.Module.npu
     torch.Tensor.is_cuda = torch.Tensor.is_npu
     torch.UntypedStorage.cuda, torch.TypedStorage.cuda = torch.UntypedStorage.npu, torch.TypedStorage.npu
@@ -65,10 +62,10 @@ def _swap(value: Any) -> Any:
     return value
 
 
-def _wrap(owner: Any, name: str) -> None:
-    function = getattr(owner, name, None)
-    if function is not None:  # not in each release of PyTorch
-        setattr(owner, name, _with_swapped(function))
+def _wrap(owner: Any, *names: str) -> None:
+    for name in names:
+        if hasattr(owner, name):  # not in each release of PyTorch
+            setattr(owner, name, _with_swapped(getattr(owner, name)))
 
 
 def _with_swapped(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -151,21 +148,14 @@ def _patch_classes() -> None:
 
 
 def _patch_amp() -> None:
+    make = torch.amp.GradScaler.__init__
+    torch.amp.GradScaler.__init__ = lambda own, device="npu", *rest, **options: make(
+        own, _swap(device), *rest, **options
+    )
     _wrap(torch.amp.autocast_mode.autocast, "__init__")
-
-    class GradScaler(torch.amp.GradScaler):  # type: ignore[misc]
-        """torch.amp.GradScaler("cuda") on the NPU."""
-
-        def __init__(self, device: str = "npu", *arguments: Any, **options: Any) -> None:
-            super().__init__(_swap(device), *arguments, **options)
-
-    torch.amp.GradScaler = torch.amp.grad_scaler.GradScaler = GradScaler
-    for name in ("custom_fwd", "custom_bwd"):
-        _wrap(torch.amp, name)
-    amp = sys.modules["torch_npu.npu.amp"]
-    torch.cuda.amp.autocast = amp.autocast
-    torch.cuda.amp.GradScaler = amp.GradScaler
-    torch.cuda.amp.custom_fwd, torch.cuda.amp.custom_bwd = amp.custom_fwd, amp.custom_bwd
+    _wrap(torch.amp, "custom_fwd", "custom_bwd")
+    for name in ("autocast", "GradScaler", "custom_fwd", "custom_bwd"):
+        setattr(torch.cuda.amp, name, getattr(sys.modules["torch_npu.npu.amp"], name))
 
 
 def _patch_profiler() -> None:

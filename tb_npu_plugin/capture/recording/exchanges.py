@@ -127,7 +127,7 @@ def _transfer(signature: Signature, type_: str, group: Group) -> tuple[Transfer,
     }.get(signature.name, max(sent, received))
     peers: Any = signature.arguments[2]  # of a batch: of what it sends, then of what it receives
     is_batch = type_ == BATCH
-    items = [Item(at < inputs, peer, size) for at, (peer, size) in enumerate(zip(peers, sizes))] if is_batch else []
+    items = [Item(at < inputs, peer, moved) for at, (peer, moved) in enumerate(zip(peers, sizes))] if is_batch else []
     return Transfer(group.name, type_, max(item, size), item, DATA_TYPES.get(data_type, data_type)), items
 
 

@@ -19,7 +19,7 @@ from tb_npu_plugin.capture.device.records import BACKWARD, Copy, Kind, Record, R
 from tb_npu_plugin.capture.recording.exchanges import Exchanges
 from tb_npu_plugin.capture.recording.host_lane import Call, Function, HostLane, stacks_of
 from tb_npu_plugin.capture.recording.marks import Marks, StreamMoment
-from tb_npu_plugin.capture.recording.operations import Operations
+from tb_npu_plugin.capture.recording.operations import launches_of
 from tb_npu_plugin.capture.recording.raw_data import HostData
 from tb_npu_plugin.capture.recording.recorded_host import HostClock, RecordedHost
 from tb_npu_plugin.capture.simulation.chips import Chip
@@ -103,7 +103,9 @@ class Replay:
             task_queue=settings.task_queue,
         )
         self._host = RecordedHost(setup)
-        self._operations = Operations(KernelFactory(chip))
+        kernels = KernelFactory(chip)
+        #: Of the operator with this number among the signatures.
+        self._launches = cache(lambda number: launches_of(log.signatures[number], kernels))
         self._host.join(self._exchanges.groups)
         self._blocks = _held_before(self._host.allocator, self._rows)  # of the caching allocator, by address
         self._with_stack = cache(lambda info, stack: replace(info, stack=stack))
@@ -260,7 +262,7 @@ class Replay:
         host, kind = self._host, record.kind
         is_kernel = kind == Kind.OPERATOR or (kind == Kind.COPY and record.detail == Copy.DEVICE_TO_DEVICE)
         if is_kernel and signature is not None:
-            host.launch_all(self._operations.launches(record.signature, signature))
+            host.launch_all(self._launches(record.signature))
         elif kind == Kind.COPY:
             host.copy(record.bytes, record.detail == Copy.DEVICE_TO_HOST, 1)
         elif kind == Kind.SYNC:

@@ -294,12 +294,7 @@ class Hccl final : public Backend {
     last_exit_ = now();
     computed_at_exit_ = computed_ns;
     if (record.is_recording) {
-      Signature signature(name);
-      signature.add(inputs);
-      signature.add(group_);
-      signature.add(peer);
-      signature.begin_results();
-      signature.add(results);
+      Signature signature(name, {inputs, group_, peer}, {results});
       record.id = number;
       record.write_for(current_device(), signature);
     }

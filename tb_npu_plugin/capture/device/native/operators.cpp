@@ -93,11 +93,7 @@ void move(const Tensor& from, const Tensor& to, bool non_blocking) {
   const auto source = from_device ? views.host(from) : from, target = to_device ? views.host(to) : to;
   record.compute([&] { target.copy_(source); });
   if (!record.is_recording) return;
-  Signature signature("aten::copy_");
-  signature.add(to);
-  signature.add(from);
-  signature.begin_results();
-  signature.add(to);
+  Signature signature("aten::copy_", {to, from}, {to});
   const bool pinned = is_pinned((from_device ? to : from).storage().data());
   const auto direction = from_device ? (to_device ? Copy::kDeviceToDevice : Copy::kDeviceToHost) : Copy::kHostToDevice;
   record.bytes = static_cast<int64_t>(to.nbytes());
@@ -146,9 +142,7 @@ at::Scalar local_scalar_dense(const Tensor& self) {
   at::Scalar value;
   record.compute([&] { value = at::_local_scalar_dense(host_tensor); });
   if (!record.is_recording) return value;
-  Signature signature("aten::_local_scalar_dense");
-  signature.add(self);
-  signature.begin_results();
+  Signature signature("aten::_local_scalar_dense", {self}, {});
   record.bytes = static_cast<int64_t>(self.element_size());
   record.detail = static_cast<uint8_t>(Copy::kDeviceToHost);
   record.write_for(self.device().index(), signature);

@@ -105,6 +105,12 @@ class Signature {
     text_ += name;
     text_ += "\",[";
   }
+  Signature(const std::string& name, std::initializer_list<c10::IValue> arguments, std::initializer_list<c10::IValue> results)
+      : Signature(name) {
+    for (const auto& value : arguments) add(value);
+    begin_results();
+    for (const auto& value : results) add(value);
+  }
 
   void begin_results() { text_ += "],["; }
   void end() { text_ += "]]"; }
