@@ -12,11 +12,11 @@ bytes. A Recorder may raise; the API turns that into one [ERROR] line and the tr
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Callable, NamedTuple, Protocol
+from typing import Any, Callable, NamedTuple, Optional, Protocol
 
 #: Value of a JSON document.
 Json = Any
@@ -53,11 +53,11 @@ class Settings:
     aic_metrics: str = "ACL_AICORE_NONE"
     l2_cache: bool = False
     mstx: bool = False
-    gc_threshold: float | None = None
+    gc_threshold: Optional[float] = None
     export_types: tuple[str, ...] = ("text",)
     sys_io: bool = False
     sys_interconnection: bool = False
-    rank: int | None = None
+    rank: Optional[int] = None
     world: int = 1
     groups: Mapping[str, Json] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -142,47 +142,13 @@ class Progress(NamedTuple):
 Parse = Callable[[Path, Path, Sequence[str], Callable[[Progress], None]], None]
 
 
-@dataclass(frozen=True)
-class Backend:
-    """What api/ works with.
-
-    parser is "module:function" of a Parse: a child process imports it. versions are further keys of profiler_info.json
-    (torch_npu_version, cann_version): the release whose files it writes.
-    """
-
-    name: str
-    recorder: Callable[[], Recorder]
-    parser: str
-    versions: Mapping[str, str] = field(default_factory=dict)
+#: Version keys of profiler_info.json: the release whose files the mock device writes (writers.dialect.NEW).
+VERSIONS = {"torch_npu_version": "2.7.1.post4", "cann_version": "9.0.0"}
+#: The Parse of the raw data, as "module:function": a child process imports it.
+PARSER = "tb_npu_plugin.capture.recording.parse:parse"
 
 
-def load_parser(name: str) -> Parse:
-    """Import "module:function"."""
-    module, _, function = name.partition(":")
-    found: Parse = getattr(importlib.import_module(module), function)
-    return found
-
-
-def _mock_recorder() -> Recorder:
-    recorder: Recorder = importlib.import_module("tb_npu_plugin.capture.recording.recorder").MockRecorder()
+def new_recorder() -> Recorder:
+    """A recorder of the mock device, imported only now: recording is built upon the API."""
+    recorder: Recorder = import_module("tb_npu_plugin.capture.recording.recorder").MockRecorder()
     return recorder
-
-
-#: The mock device. It writes as this release does (writers.dialect.NEW).
-_MOCK = Backend(
-    "mock",
-    _mock_recorder,
-    "tb_npu_plugin.capture.recording.parse:parse",
-    {"torch_npu_version": "2.7.1.post4", "cann_version": "9.0.0"},
-)
-_chosen = [_MOCK]
-
-
-def choose(backend: Backend | None) -> None:
-    """Use this backend from now; None: the default again. For tests."""
-    _chosen[:] = [backend or _MOCK]
-
-
-def current_backend() -> Backend:
-    """The backend in use: the mock device, unless another was chosen."""
-    return _chosen[0]

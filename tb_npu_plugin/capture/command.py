@@ -75,10 +75,6 @@ def _choice(name: str, choices: Iterable[str], default: str | None = None, text:
     return _option(name, text.format(", ".join(choices)), default, type=click.Choice(list(choices)), metavar=metavar)
 
 
-def _switch(name: str, text: str) -> click.Option:
-    return click.Option([name], help=text, is_flag=True)
-
-
 #: Of step_trace_time.csv.
 BUBBLES = ("written", "zero")
 _BUBBLE = "Column Bubble: {}. Zero as with Megatron: sends and receives are hcom_batchSendRecv."
@@ -97,8 +93,12 @@ _OPTIONS = {
         ),
         _choice("--chip", CHIPS, DEFAULT_CHIP),
         _option("--task-queue", _QUEUE, 1, type=click.IntRange(0, 2), metavar="N"),
-        _switch("--named-groups", "The script names its communicators: no hash, and other ranks use the same name."),
-        _switch("--no-step-sync", "The loss is never read: the host runs ahead of the device."),
+        _option(
+            "--named-groups",
+            "The script names its communicators: no hash, and other ranks use the same name.",
+            is_flag=True,
+        ),
+        _option("--no-step-sync", "The loss is never read: the host runs ahead of the device.", is_flag=True),
         _option("--seed", "The same seed gives the same bytes.", 0, metavar="N"),
     ],
     "Sizes that differ from the model's": [
@@ -120,14 +120,14 @@ _OPTIONS = {
         _choice("--bubble", BUBBLES, "written", _BUBBLE),
         _choice("--aic-metrics", METRICS, text="{}. From Level1 on [default: PipeUtilization]"),
         _option("--export-type", "Files, databases, or both.", "text", metavar="text,db"),
-        _switch("--mstx", "The marks that torch_npu sets itself: communication, dataloader."),
-        _switch("--l2-cache", "l2_cache.csv."),
-        _switch("--sys-io", "nic.csv and roce.csv, and their curves."),
-        _switch("--sys-interconnection", "pcie.csv and hccs.csv, and their curves."),
-        _switch("--data-process", "mindspore: profile the data pipeline, without steps."),
-        _switch("--no-memory", "profile_memory=False."),
-        _switch("--no-stack", "with_stack=False and with_modules=False."),
-        _switch("--no-shapes", "record_shapes=False."),
+        _option("--mstx", "The marks that torch_npu sets itself: communication, dataloader.", is_flag=True),
+        _option("--l2-cache", "l2_cache.csv.", is_flag=True),
+        _option("--sys-io", "nic.csv and roce.csv, and their curves.", is_flag=True),
+        _option("--sys-interconnection", "pcie.csv and hccs.csv, and their curves.", is_flag=True),
+        _option("--data-process", "mindspore: profile the data pipeline, without steps.", is_flag=True),
+        _option("--no-memory", "profile_memory=False.", is_flag=True),
+        _option("--no-stack", "with_stack=False and with_modules=False.", is_flag=True),
+        _option("--no-shapes", "record_shapes=False.", is_flag=True),
     ],
     "Output": [
         _option(

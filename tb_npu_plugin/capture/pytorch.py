@@ -16,62 +16,41 @@ from types import SimpleNamespace
 from typing import Any
 
 from tb_npu_plugin.capture import ascend
-from tb_npu_plugin.capture.api import dynamic_profile
-from tb_npu_plugin.capture.api.dynamic_profile import _NonIntrusiveProfile
-from tb_npu_plugin.capture.api.enums import (
-    AiCMetrics,
-    ExportType,
-    HostSystem,
-    ProfilerAction,
-    ProfilerActivity,
-    ProfilerLevel,
-    supported_activities,
-    supported_ai_core_metrics,
-    supported_export_type,
-    supported_profiler_level,
-)
-from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
-from tb_npu_plugin.capture.api.kineto import _KinetoProfile
 from tb_npu_plugin.capture.api.messages import describe_error, warn
-from tb_npu_plugin.capture.api.mstx import current_stream, mstx
-from tb_npu_plugin.capture.api.parsing import analyse
-from tb_npu_plugin.capture.api.profile import profile, tensorboard_trace_handler
-from tb_npu_plugin.capture.api.schedule import schedule
 
-__all__ = [
-    "profile",
-    "ProfilerActivity",
-    "supported_activities",
-    "tensorboard_trace_handler",
-    "schedule",
-    "ProfilerAction",
-    "_ExperimentalConfig",
-    "supported_profiler_level",
-    "supported_ai_core_metrics",
-    "supported_export_type",
-    "ProfilerLevel",
-    "AiCMetrics",
-    "ExportType",
-    "HostSystem",
-    "_KinetoProfile",
-    "_NonIntrusiveProfile",
-    "analyse",
-    "dynamic_profile",
-    "mstx",
-    "BACKEND",
-]
-
+#: Name -> module of capture/api that has it.
+_HOMES = {
+    "profile": "profile",
+    "ProfilerActivity": "enums",
+    "supported_activities": "enums",
+    "tensorboard_trace_handler": "profile",
+    "schedule": "profile",
+    "ProfilerAction": "enums",
+    "_ExperimentalConfig": "experimental_config",
+    "supported_profiler_level": "enums",
+    "supported_ai_core_metrics": "enums",
+    "supported_export_type": "enums",
+    "ProfilerLevel": "enums",
+    "AiCMetrics": "enums",
+    "ExportType": "enums",
+    "HostSystem": "enums",
+    "_KinetoProfile": "kineto",
+    "_NonIntrusiveProfile": "dynamic_profile",
+    "analyse": "parsing",
+    "mstx": "mstx",
+}
 _found: Any = ascend.load()
 #: "ascend" or "mock".
 BACKEND = ascend.MOCK if _found is None else ascend.ASCEND
 
 if _found is None:
     profiler = sys.modules[__name__]  # torch_npu.profiler.profiler has analyse
-    _NonIntrusiveProfile.init()
+    dynamic_profile = importlib.import_module("tb_npu_plugin.capture.api.dynamic_profile")
+    for _name, _home in _HOMES.items():
+        globals()[_name] = getattr(importlib.import_module(f"tb_npu_plugin.capture.api.{_home}"), _name)
+    dynamic_profile._NonIntrusiveProfile.init()
 else:
     torch_npu = _found
-    for _name in __all__[:-1]:
-        del globals()[_name]
 
 
 def __getattr__(name: str) -> Any:
@@ -96,11 +75,12 @@ def _stand_in() -> Any:
         pass
     except (ImportError, OSError, NotBuilt) as problem:
         warn(f"There is no simulated NPU, only its profiler: {describe_error(problem)}")
-    profiler = sys.modules[__name__]
+    from tb_npu_plugin.capture.api.mstx import current_stream, mstx
+
     return SimpleNamespace(profiler=profiler, npu=SimpleNamespace(mstx=mstx, current_stream=current_stream))
 
 
-__all__ = [_name for _name in __all__ if hasattr(sys.modules[__name__], _name)]
+__all__ = [_name for _name in (*_HOMES, "dynamic_profile", "BACKEND") if hasattr(sys.modules[__name__], _name)]
 for _name in ascend.SUBMODULES:  # they can be imported from, as those of torch_npu.profiler
     if hasattr(sys.modules[__name__], _name):
         sys.modules[f"{__name__}.{_name}"] = getattr(sys.modules[__name__], _name)

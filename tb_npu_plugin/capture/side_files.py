@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, PROFILER_METADATA
+from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS
 
 #: The variables that ENV_VARIABLES lists; "" where one is not set.
 ENVIRONMENT_VARIABLES = (
@@ -79,7 +79,7 @@ def write_info(folder: Path, content: Mapping[str, Any]) -> None:
     """profiler_info.json, or profiler_info_{rank}.json where the rank is known."""
     rank = content.get("rank_id")
     name = "profiler_info.json" if rank is None else f"profiler_info_{rank}.json"
-    _write(folder / name, content)
+    write(folder / name, content)
     for other in folder.glob("profiler_info*.json"):  # the rank was not known yet when the capture began
         if other.name != name:
             other.unlink()
@@ -104,12 +104,6 @@ def metadata(
     return content
 
 
-def write_metadata(folder: Path, content: Mapping[str, Any]) -> None:
-    """profiler_metadata.json, if there is anything to write."""
-    if content:
-        _write(folder / PROFILER_METADATA.name, content)
-
-
 def read_info(folder: Path) -> dict[str, Any]:
     """profiler_info of a result folder; {} if none can be read."""
     for path in sorted(folder.glob("profiler_info*.json")):
@@ -127,6 +121,7 @@ def text_of(content: Mapping[str, Any]) -> str:
     return json.dumps(content, indent=4, ensure_ascii=False)
 
 
-def _write(path: Path, content: Mapping[str, Any]) -> None:
+def write(path: Path, content: Mapping[str, Any]) -> None:
+    """Write one of the files."""
     # file names may be invalid UTF-8: replace those characters
     path.write_text(text_of(content), encoding="utf-8", errors="replace")

@@ -52,7 +52,7 @@ def _elsewhere() -> Iterator[str]:
 def test_order(actions: list[ProfilerAction], failing: str, until: int, stop: bool) -> None:
     recorders: list[fake.FakeRecorder] = []
     fail: dict[str, Exception] = {failing: OSError(28, "No space left on device")} if failing else {}
-    backend.choose(backend.Backend("fake", lambda: fake.FakeRecorder([], fail, recorders), fake.PARSER))
+    own, backend.new_recorder = backend.new_recorder, lambda: fake.FakeRecorder([], fail, recorders)
     config = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
     ready: list[str] = []
     try:
@@ -72,7 +72,7 @@ def test_order(actions: list[ProfilerAction], failing: str, until: int, stop: bo
             if stop:
                 prof.stop()
     finally:
-        backend.choose(None)
+        backend.new_recorder = own
     calls = ["".join(LETTERS[entry.split()[0]] for entry in recorder.log) for recorder in recorders]
     for call in calls:
         assert PROMISED.fullmatch(call), call

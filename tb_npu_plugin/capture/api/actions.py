@@ -30,31 +30,33 @@ READY = Action("on_trace_ready", None)
 DELETE = Action("deleting the result folder", _ProfInterface.delete_prof_dir)
 
 
-class Transition(NamedTuple):
-    """Actions in order, after the warning."""
-
-    actions: tuple[Action, ...] = ()
-    warning: str = ""
-
-
 _N, _W, _R, _S = ProfilerAction
 _BEGIN = {_N: (), _W: (INIT, WARMUP), _R: (INIT, START), _S: (INIT, START)}
 _SAVE = (STOP, FINALIZE, READY)
-_EMPTY = "Incorrect schedule: Stop profiler while current state is WARMUP which will result in empty parsed data."
-_PARTS = "Incorrect schedule: Stop profiler while current state is RECORD which may result in incomplete parsed data."
-_CYCLE = "Stop profiler while current state is RECORD_AND_SAVE, perhaps the scheduling cycle has not yet completed."
 #: (action of the step before, action of the next; None: the profiler is stopped). Those that are not listed do nothing.
-TRANSITIONS: dict[tuple[ProfilerAction, ProfilerAction | None], Transition] = {
-    **{(_N, after): Transition(begin) for after, begin in _BEGIN.items()},
-    (_W, _N): Transition((START, STOP, FINALIZE), "Incorrect schedule: WARMUP followed by NONE"),
-    (_W, _R): Transition((START,)),
-    (_W, _S): Transition((START,)),
-    (_R, _N): Transition((STOP, FINALIZE), "Incorrect schedule: RECORD followed by NONE"),
-    (_R, _W): Transition((STOP, FINALIZE), "Incorrect schedule: RECORD followed by WARMUP"),
-    **{(_S, after): Transition((*_SAVE, *begin)) for after, begin in _BEGIN.items()},
-    (_W, None): Transition((FINALIZE, DELETE), _EMPTY),
-    (_R, None): Transition(_SAVE, _PARTS),
-    (_S, None): Transition(_SAVE, _CYCLE),
+TRANSITIONS: dict[tuple[ProfilerAction, ProfilerAction | None], tuple[Action, ...]] = {
+    **{(_N, after): begin for after, begin in _BEGIN.items()},
+    (_W, _N): (START, STOP, FINALIZE),
+    (_W, _R): (START,),
+    (_W, _S): (START,),
+    (_R, _N): (STOP, FINALIZE),
+    (_R, _W): (STOP, FINALIZE),
+    **{(_S, after): (*_SAVE, *begin) for after, begin in _BEGIN.items()},
+    (_W, None): (FINALIZE, DELETE),
+    (_R, None): _SAVE,
+    (_S, None): _SAVE,
+}
+_STOPPED = "Incorrect schedule: Stop profiler while current state is"
+_WARNINGS = {
+    (_W, _N): "Incorrect schedule: WARMUP followed by NONE",
+    (_R, _N): "Incorrect schedule: RECORD followed by NONE",
+    (_R, _W): "Incorrect schedule: RECORD followed by WARMUP",
+    (_W, None): f"{_STOPPED} WARMUP which will result in empty parsed data.",
+    (_R, None): f"{_STOPPED} RECORD which may result in incomplete parsed data.",
+    (
+        _S,
+        None,
+    ): "Stop profiler while current state is RECORD_AND_SAVE, perhaps the scheduling cycle has not yet completed.",
 }
 
 #: What to do about a failure of the disk.
@@ -79,10 +81,9 @@ class ActionController:
         if self.in_handler:
             self._ended = True
             return
-        transition = TRANSITIONS.get((before, after), Transition())
-        if transition.warning:
-            messages.warn(transition.warning)
-        self.run(transition.actions, ready)
+        if (before, after) in _WARNINGS:
+            messages.warn(_WARNINGS[before, after])
+        self.run(TRANSITIONS.get((before, after), ()), ready)
 
     def run(self, actions: Sequence[Action], ready: Callable[[], None] = lambda: None) -> None:
         """Run the actions; after a failure skip all until the next INIT."""

@@ -37,21 +37,12 @@ class Config:
     async_mode: bool
     arguments: Mapping[str, Any]
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    rank_list: frozenset[int] | None = None
+    rank_list: frozenset[int] | None = None  # None: all
 
     @property
     def analyses_ranks(self) -> bool:
         """Parse after the capture. Chosen ranks parse only in the background: else they would hold up the others."""
         return self.analyse and (self.rank_list is None or self.async_mode)
-
-    def is_for(self, rank: int) -> bool:
-        """The rank is profiled."""
-        return self.rank_list is None or rank in self.rank_list
-
-    @property
-    def steps(self) -> int:
-        """How many steps the profile lasts."""
-        return self.warmup + self.active
 
 
 def write_template(path: Path) -> None:

@@ -26,8 +26,7 @@ from typing import Any
 from tb_npu_plugin.capture.api import ranks
 from tb_npu_plugin.capture.api.dynamic_config import CONFIG_FILE, FOLDER_VARIABLE, Config, read, write_template
 from tb_npu_plugin.capture.api.messages import error, info, never_raises, warn
-from tb_npu_plugin.capture.api.profile import profile, tensorboard_trace_handler
-from tb_npu_plugin.capture.api.schedule import schedule
+from tb_npu_plugin.capture.api.profile import profile, schedule, tensorboard_trace_handler
 
 __all__ = ["init", "set_state", "start", "step"]
 
@@ -40,23 +39,13 @@ _LARGEST_LOG = 200 * 1024
 _LOG_FORMAT = "[%(asctime)s] [%(levelname)s] [%(process)d] %(filename)s: %(message)s"
 
 
-class _QuietHandler(RotatingFileHandler):
-    """Drops lines that cannot be written, for example on a full disk."""
-
-    def handleError(self, record: logging.LogRecord) -> None:
-        """Ignore the error."""
-
-    def close(self) -> None:
-        """Close the file; buffered lines that cannot be written are dropped."""
-        with suppress(OSError):
-            super().close()
-
-
 def _open_log(folder: Path, prefix: str) -> logging.Logger:
     """A logger into a file of 200 KB, with one older file kept. OSError if it cannot be made."""
     (folder / LOG_FOLDER).mkdir(parents=True, exist_ok=True)
     name = f"{prefix}_{socket.gethostname()}_{os.getpid()}_rank_{ranks.rank_or_minus_one()}"
-    handler = _QuietHandler(folder / LOG_FOLDER / f"{name}.log", maxBytes=_LARGEST_LOG, backupCount=1, encoding="utf-8")
+    path = folder / LOG_FOLDER / f"{name}.log"
+    handler = RotatingFileHandler(path, maxBytes=_LARGEST_LOG, backupCount=1, encoding="utf-8")
+    handler.handleError = lambda record: None  # type: ignore[method-assign]  # a full disk, say: the line is dropped
     handler.setFormatter(logging.Formatter(_LOG_FORMAT))
     logger = logging.Logger(name, logging.INFO)  # not in logging's tree: the settings of the training do not apply
     logger.addHandler(handler)
@@ -144,7 +133,8 @@ class _Control:
             self._log_and_warn(f"The process ends at step {self._step} during a dynamic profile, which is stopped.")
             self._end()
         for handler in [*self._log.handlers, *self._file_log.handlers]:
-            handler.close()
+            with suppress(OSError):  # buffered lines that cannot be written are dropped
+                handler.close()
 
     def _read_if_changed(self) -> None:
         """Read the file, if there is one, when it has changed."""
@@ -163,7 +153,7 @@ class _Control:
         if config is None:
             return
         rank = ranks.rank_or_minus_one()  # torch.distributed may have been initialized since the last time
-        if not config.is_for(rank):
+        if config.rank_list is not None and rank not in config.rank_list:
             self._file_log.warning("Rank %s is not in rank_list, the config is not for it.", rank)
             return
         numbers = config.start_step, config.warmup, config.active
@@ -200,7 +190,7 @@ class _Control:
         for key, value in config.metadata.items():
             prof.add_metadata_json(str(key), json.dumps(value))
         prof.start()
-        self._profile, self._remaining = prof, config.steps
+        self._profile, self._remaining = prof, config.warmup + config.active
         self._log.info("Start Dynamic Profiler at %s step.", self._step)
 
     def _end(self) -> None:

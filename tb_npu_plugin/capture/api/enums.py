@@ -3,6 +3,7 @@ Source: docs/facts/torch_npu_api.md, Enumerations."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 
 
@@ -66,9 +67,9 @@ class HostSystem:
     NUMA = "numa"
 
 
-def values(cls: type) -> list[str]:
-    """The strings of one of the classes above."""
-    return [value for name, value in vars(cls).items() if not name.startswith("_")]
+def values_of(cls: type) -> Callable[[], set[str]]:
+    """A function that returns the strings of one of the classes above."""
+    return lambda: {value for name, value in vars(cls).items() if not name.startswith("_")}
 
 
 def supported_activities() -> set[ProfilerActivity]:
@@ -76,16 +77,5 @@ def supported_activities() -> set[ProfilerActivity]:
     return set(ProfilerActivity)
 
 
-def supported_profiler_level() -> set[str]:
-    """All levels."""
-    return set(values(ProfilerLevel))
-
-
-def supported_ai_core_metrics() -> set[str]:
-    """All sets of counters."""
-    return set(values(AiCMetrics))
-
-
-def supported_export_type() -> set[str]:
-    """Both forms."""
-    return set(values(ExportType))
+supported_profiler_level, supported_ai_core_metrics = values_of(ProfilerLevel), values_of(AiCMetrics)
+supported_export_type, supported_host_systems = values_of(ExportType), values_of(HostSystem)

@@ -69,7 +69,7 @@ class _ExperimentalConfig:
         self._check_marks()
         if not isinstance(self._host_sys, list):
             self._reset("_host_sys", [], "Invalid parameter host_sys, which must be of list type, reset it to empty.")
-        if not _are_all_of(self._host_sys, set(enums.values(enums.HostSystem))):
+        if not _are_all_of(self._host_sys, enums.supported_host_systems()):
             self._reset("_host_sys", [], "Invalid parameter host_sys, reset it to empty.")
         if self._msprof_tx:
             warnings.warn("msprof_tx is deprecated, please use mstx instead.", stacklevel=2)

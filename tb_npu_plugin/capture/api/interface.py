@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, Callable
 
 from tb_npu_plugin.capture import backend, side_files
-from tb_npu_plugin.capture.api import parsing, paths, ranks, settings
+from tb_npu_plugin.capture.api import mstx, parsing, paths, ranks, settings
 from tb_npu_plugin.capture.api.enums import ProfilerAction, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.messages import error, info, reason, warn
-from tb_npu_plugin.capture.api.mstx import AutomaticMarks, Session, set_session
 from tb_npu_plugin.capture.api.termination import Termination
 from tb_npu_plugin.capture.backend import HostSwitches, Json, Recorder, Settings
+from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
 
 #: Interfaces with a capture in progress: at most one in a process.
 _busy: weakref.WeakSet[_ProfInterface] = weakref.WeakSet()
@@ -29,29 +29,21 @@ def _another_records() -> bool:
     return any(other.recording for other in _busy)
 
 
-class _GcDetector:
-    """Between start and stop, report(start, end) is called for each collection of at least `threshold` ms.
+def _watch_collections(threshold: float, report: Callable[[int, int], None]) -> Callable[..., None]:
+    """Call report(start, end) for each garbage collection of at least `threshold` ms. Returns what to take from gc.callbacks.
 
     Source: docs/facts/torch_npu_api.md, Garbage collection."""
+    least, began = threshold * 1_000_000, 0  # an int of any size stays one
 
-    def __init__(self, threshold: float, report: Callable[[int, int], None]) -> None:
-        self._threshold = threshold * 1_000_000  # an int of any size stays one
-        self._report = report
-        self._began: int | None = None
-        gc.callbacks.append(self._watch)
+    def watch(phase: str, details: dict[str, Any]) -> None:
+        nonlocal began
+        now = time.time_ns()
+        if phase == "stop" and began and now - began >= least:
+            report(began, now)
+        began = now if phase == "start" else 0
 
-    def stop(self) -> None:
-        """Stop watching."""
-        if self._watch in gc.callbacks:
-            gc.callbacks.remove(self._watch)
-
-    def _watch(self, phase: str, details: dict[str, Any]) -> None:
-        if phase == "start":
-            self._began = time.time_ns()
-        elif self._began is not None:
-            began, now, self._began = self._began, time.time_ns(), None
-            if now - began >= self._threshold:
-                self._report(began, now)
+    gc.callbacks.append(watch)
+    return watch
 
 
 class _ProfInterface:
@@ -78,8 +70,8 @@ class _ProfInterface:
         self._recorder: Recorder | None = None
         self._recorded: Recorder | None = None  # of the last capture that was finalized
         self._settings = Settings()
-        self._gc: _GcDetector | None = None
-        self._marks = AutomaticMarks()
+        self._gc: Callable[..., None] | None = None
+        self._marks = mstx.AutomaticMarks()
         self._termination = Termination()
         self._start_info: dict[str, Any] = {}
         self._marks_failed = False
@@ -87,12 +79,10 @@ class _ProfInterface:
 
     @property
     def recording(self) -> bool:
-        """A capture is in progress."""
         return self._recorder is not None
 
     @property
     def state(self) -> ProfilerAction:
-        """The state of the capture."""
         if self._recorder is None:
             return ProfilerAction.NONE
         return ProfilerAction.RECORD if self._began else ProfilerAction.WARMUP
@@ -111,7 +101,7 @@ class _ProfInterface:
         self.prof_path = str(folder)
         try:
             self._settings = settings.make(self.experimental_config, self.activities, self.host)
-            recorder = backend.current_backend().recorder()
+            recorder = backend.new_recorder()
             recorder.prepare(folder, self._settings)
         except BaseException:  # Ctrl-C, too
             paths.remove(folder)
@@ -120,11 +110,9 @@ class _ProfInterface:
         _busy.add(self)
 
     def warmup_trace(self) -> None:
-        """Get ready to record."""
         self._required_recorder().warmup()
 
     def start_trace(self) -> None:
-        """Record."""
         recorder = self._required_recorder()
         self._start_info = {"syscnt_enable": False, "freq": 100, "start_cnt": 0, "start_monotonic": time.monotonic_ns()}
         self._write_info(None)  # so that analyse can parse the folder of a killed run
@@ -134,16 +122,15 @@ class _ProfInterface:
             self._marks.start(self.host.with_flops and self.experimental_config._msprof_tx)  # as torch_npu
         recorder.start()
         self._began = True
-        set_session(Session(recorder, self._settings))
+        mstx.session = mstx.Session(recorder, self._settings)
         if self._settings.gc_threshold is not None:
-            self._gc = _GcDetector(self._settings.gc_threshold, recorder.collection)
+            self._gc = _watch_collections(self._settings.gc_threshold, recorder.collection)
 
     def stop_trace(self) -> None:
-        """Stop recording."""
         self._termination.hold()
         self._close()
         self._required_recorder().stop()
-        self._restore()
+        self._marks.stop()
 
     def finalize_trace(self) -> None:
         """Write what was recorded, profiler_info and profiler_metadata."""
@@ -158,12 +145,13 @@ class _ProfInterface:
         variables = self._settings.environment if "text" in self._settings.export_types else None
         groups = self._settings.groups or ranks.groups()
         content = side_files.metadata(self.metadata, variables, groups, self.trace_id, added)
-        side_files.write_metadata(folder, content)
+        if content:
+            side_files.write(folder / PROFILER_METADATA.name, content)
         self.metadata.clear()
         self._recorder = None
         # It is large, and only the memory timeline needs it.
         self._recorded = recorder if not self.missing_for_memory_timeline() else None
-        if self._termination.is_pending and folder not in self._temporary:
+        if self._termination.pending and folder not in self._temporary:
             self._report_kept()
         self._termination.stop()
 
@@ -188,7 +176,8 @@ class _ProfInterface:
 
     def give_up(self) -> None:
         """After a failure: discard the recorder. Recorded data stay on disk for analyse; a folder without data is deleted."""
-        self._restore()
+        self._close()
+        self._marks.stop()
         recorder, self._recorder = self._recorder, None
         folder, self.prof_path = self.prof_path, ""
         if recorder is not None:
@@ -208,16 +197,10 @@ class _ProfInterface:
 
     def _close(self) -> None:
         """Detach the recorder from marks and the garbage collector."""
-        if self._gc is not None:
-            self._gc.stop()
-            self._gc = None
+        if self._gc in gc.callbacks:
+            gc.callbacks.remove(self._gc)
         if self._recorder is not None:
-            set_session(None)
-
-    def _restore(self) -> None:
-        """Detach the recorder and restore replaced functions."""
-        self._close()
-        self._marks.stop()
+            mstx.session = None
 
     def _required_recorder(self) -> Recorder:
         if self._recorder is None:
@@ -239,7 +222,6 @@ class _ProfInterface:
 
     # -- results -------------------------------------------------------------------------------------
     def analyse(self, async_mode: bool = False) -> None:
-        """Parse the last capture."""
         folder = self.finished_folder()
         if folder is not None:
             parsing.parse_capture(folder, async_mode)
@@ -273,7 +255,6 @@ class _ProfInterface:
             "schedule": side_files.attributes(self.schedule),
             **asdict(self.host),
         }
-        versions = backend.current_backend().versions
         experimental = side_files.attributes(self.experimental_config)
-        content = side_files.info(common, experimental, self._start_info, end, versions, ranks.rank_id())
+        content = side_files.info(common, experimental, self._start_info, end, backend.VERSIONS, ranks.rank_id())
         side_files.write_info(Path(self.prof_path), content)

@@ -10,16 +10,14 @@ import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Callable
 
-from tb_npu_plugin.capture.api import exports, parsing, settings
+from tb_npu_plugin.capture.api import exports, mstx, parsing, settings
 from tb_npu_plugin.capture.api.actions import FINALIZE, INIT, START, STOP, ActionController
 from tb_npu_plugin.capture.api.enums import ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.interface import _ProfInterface
 from tb_npu_plugin.capture.api.messages import never_raises, warn
-from tb_npu_plugin.capture.api.mstx import current_session
 from tb_npu_plugin.capture.api.paths import PLACE
 from tb_npu_plugin.capture.backend import HostSwitches
 
@@ -72,7 +70,7 @@ class _KinetoProfile:
             self.start()
             return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         with self._given_up_if_interrupted():
             self.stop()
 
@@ -135,12 +133,12 @@ class _KinetoProfile:
     @never_raises()
     def add_metadata(self, key: str, value: str) -> None:
         """Add a text to the metadata of this capture."""
-        settings.add_metadata(self.metadata, key, value)
+        settings.add_metadata(self.metadata, key, value, is_json=False)
 
     @never_raises()
     def add_metadata_json(self, key: str, value: str) -> None:
         """Add the value of a JSON text to the metadata of this capture."""
-        settings.add_metadata_json(self.metadata, key, value)
+        settings.add_metadata(self.metadata, key, value, is_json=True)
 
     @never_raises()
     def export_chrome_trace(self, output_path: str) -> None:
@@ -210,7 +208,7 @@ class _KinetoProfile:
         with_modules: bool = False,
     ) -> None:
         """Record the calling thread as well; the profiler must be recording. The capture's switches hold, not these."""
-        found = current_session()
+        found = mstx.session
         if found is None:
             warn("The profiler is not recording, enable_profiler_in_child_thread takes no effect.")
             return
@@ -220,6 +218,6 @@ class _KinetoProfile:
     @never_raises()
     def disable_profiler_in_child_thread(cls) -> None:
         """Stop recording the calling thread."""
-        found = current_session()
+        found = mstx.session
         if found is not None:
             found.recorder.disable_child_thread()

@@ -10,7 +10,7 @@ import sys
 import threading
 import warnings
 from collections import defaultdict
-from types import SimpleNamespace, TracebackType
+from types import SimpleNamespace
 from typing import Any, Callable, NamedTuple, TypeVar, cast
 
 from tb_npu_plugin.capture.api.messages import never_raises, truth_of
@@ -27,22 +27,10 @@ class Session(NamedTuple):
     settings: Settings
 
 
-#: The capture that records now, if one does: what marks, ranges and threads of the process are for.
-_current: list[Session] = []
+#: The capture that records now, if one does: what marks, ranges and threads of the process are for. Read it once: another
+#: thread may end it.
+session: Session | None = None
 _range_ids = itertools.count(1)
-
-
-def set_session(session: Session | None) -> None:
-    """From now on this one records."""
-    _current[:] = [] if session is None else [session]
-
-
-def current_session() -> Session | None:
-    """The one that records now."""
-    found = _current[:1]  # one read: another thread may end it
-    return found[0] if found else None
-
-
 #: The stream that operators run on.
 CURRENT_STREAM = SimpleNamespace(npu_stream=0)
 
@@ -87,14 +75,14 @@ def _are_valid(function: str, message: Any, stream: Any, domain: Any) -> bool:
 
 
 def _open(message: str, stream: Any, domain: str) -> int:
-    number, found = next(_range_ids), current_session()
+    number, found = next(_range_ids), session
     if found is not None and found.settings.records_domain(domain):
         found.recorder.range_start(number, message, domain, _stream_id(stream))
     return number
 
 
 def _close(number: int) -> None:
-    found = current_session()
+    found = session
     if found is not None and found.settings.mstx:
         found.recorder.range_end(number)
 
@@ -106,7 +94,7 @@ class mstx:
     @never_raises()
     def mark(message: str, stream: Any = None, domain: str = DEFAULT_DOMAIN) -> None:
         """A point in time."""
-        found = current_session()
+        found = session
         if _are_valid("mark", message, stream, domain) and found is not None and found.settings.records_domain(domain):
             found.recorder.mark(message, domain, _stream_id(stream))
 
@@ -179,9 +167,7 @@ class mstx:
             self._numbers.append(mstx.range_start(self._message, self._stream, self._domain))
             return self
 
-        def __exit__(
-            self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-        ) -> None:
+        def __exit__(self, *error: object) -> None:
             mstx.range_end(self._numbers.pop(), self._domain)
 
         def __call__(self, function: F) -> F:

@@ -1,20 +1,28 @@
-"""Runs the process that parses one result folder (worker.py) and shows its progress."""
+"""Parses one result folder in a process of its own, and shows the progress.
+
+The process is `python -m tb_npu_plugin.capture.api.parser_process PARSER FOLDER OUT TYPE...`. On stdout it prints one JSON list
+a line: ["progress", done, total, what], or ["error", message] at the end.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, Callable
 
 from tb_npu_plugin.capture import backend
-from tb_npu_plugin.capture.backend import Progress
+from tb_npu_plugin.capture.api.messages import describe_error
+from tb_npu_plugin.capture.backend import Parse, Progress
 from tb_npu_plugin.errors import NpuPluginError
 
 #: Called with each report of a parser.
@@ -22,6 +30,7 @@ Report = Callable[[Progress], None]
 Processes = list["subprocess.Popen[str]"]
 #: `what` of the last report of a parser that failed.
 _FAILED = "failed"
+_SECONDS_BETWEEN_REPORTS = 0.1
 
 
 class ParseFailed(NpuPluginError):
@@ -32,7 +41,7 @@ class ParseFailed(NpuPluginError):
 
 def run_parser(folder: Path, out: Path, types: Sequence[str], report: Report, started: Processes | None = None) -> None:
     """Run the parser in a child process, which is added to `started`, and report its progress. ParseFailed with its reason."""
-    command = [sys.executable, "-m", "tb_npu_plugin.capture.api.worker", backend.current_backend().parser]
+    command = [sys.executable, "-m", "tb_npu_plugin.capture.api.parser_process", backend.PARSER]
     command += [str(folder), str(out), *types]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
     failure = ""
@@ -59,7 +68,7 @@ def run_parser(folder: Path, out: Path, types: Sequence[str], report: Report, st
 
 
 def _message(line: str) -> list[Any]:
-    """A message of the worker; other lines of its stdout go to stderr."""
+    """A message of the parsing process; other lines of its stdout go to stderr."""
     try:
         found = json.loads(line)
     except ValueError:
@@ -117,3 +126,34 @@ def progress_bars() -> Iterator[Callable[[str], Report]]:
         yield add
     finally:
         display.stop()
+
+
+def main(arguments: list[str]) -> int:
+    """What the process does. Exit status 0: parsed."""
+    parser, folder, out, *types = arguments
+    messages, sys.stdout = sys.stdout, sys.stderr  # stdout carries messages only
+    next_report = 0.0
+
+    def say(*words: Any) -> None:
+        print(json.dumps(words), file=messages, flush=True)
+
+    def report(at: Progress) -> None:
+        nonlocal next_report
+        if time.monotonic() >= next_report or at.done == at.total:
+            next_report = time.monotonic() + _SECONDS_BETWEEN_REPORTS
+            say("progress", *at)
+
+    try:
+        parse: Parse = resolve_name(parser)
+        parse(Path(folder), Path(out), types, report)
+    except BrokenPipeError:  # the parent process is gone
+        shutil.rmtree(out, ignore_errors=True)
+        os._exit(1)  # without flushing stdout
+    except Exception as problem:  # the parent process prints it
+        say("error", describe_error(problem))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,5 @@
-"""profile: captures by schedule, and their handler (docs/facts/torch_npu_api.md, profile, tensorboard_trace_handler)."""
+"""profile: captures by schedule, and their handler.
+Source: docs/facts/torch_npu_api.md, profile, schedule, tensorboard_trace_handler."""
 
 from __future__ import annotations
 
@@ -12,8 +13,53 @@ from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
 from tb_npu_plugin.capture.api.messages import describe_error, error, info, never_raises, truth_of, warn
 from tb_npu_plugin.capture.api.paths import PLACE
-from tb_npu_plugin.capture.api.schedule import as_action, default_schedule, shortfall
-from tb_npu_plugin.capture.api.schedule import schedule as Schedule
+
+#: Parameter → smallest allowed value, which replaces one that is not allowed. skip_first_wait may be any int.
+_LEAST = {"wait": 0, "warmup": 0, "active": 1, "repeat": 0, "skip_first": 0, "skip_first_wait": 0}
+
+
+class schedule:
+    """Cycles of `wait`, `warmup` and `active` steps, `repeat` of them (0: without end), after `skip_first` steps.
+
+    skip_first_wait ≠ 0: the first cycle does not wait. The attributes are named as the parameters: profiler_info lists
+    them. Values that are not allowed are replaced, with a warning.
+    """
+
+    def __init__(
+        self, wait: int, active: int, warmup: int = 0, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
+    ) -> None:
+        self.wait = wait
+        self.active = active
+        self.warmup = warmup
+        self.repeat = repeat
+        self.skip_first = skip_first
+        self.skip_first_wait = skip_first_wait
+        for name, least in _LEAST.items():
+            value: Any = getattr(self, name)
+            if not isinstance(value, int) or (value < least and name != "skip_first_wait"):
+                warn(f"Invalid parameter {name}, reset it to {least}.")
+                setattr(self, name, least)
+        if self.warmup == 0:
+            warn("Profiler won't be using warmup, this can skew profiler results")
+
+    def __call__(self, step: int) -> ProfilerAction:
+        """The action of a step; ValueError for a negative one."""
+        if step < 0:
+            raise ValueError("Invalid parameter step, which must be not less than 0.")
+        if step < self.skip_first:
+            return ProfilerAction.NONE
+        step -= self.skip_first
+        if self.skip_first_wait != 0:
+            step += self.wait
+        cycle = self.wait + self.warmup + self.active
+        if self.repeat > 0 and step >= self.repeat * cycle:
+            return ProfilerAction.NONE
+        at = step % cycle
+        if at < self.wait:
+            return ProfilerAction.NONE
+        if at < self.wait + self.warmup:
+            return ProfilerAction.WARMUP
+        return ProfilerAction.RECORD if at < cycle - 1 else ProfilerAction.RECORD_AND_SAVE
 
 
 class profile(_KinetoProfile):
@@ -36,7 +82,7 @@ class profile(_KinetoProfile):
         use_cuda: bool | None = None,
     ) -> None:
         chosen = _callable("schedule", schedule)
-        self.schedule = default_schedule if chosen is None else chosen
+        self.schedule = _record_always if chosen is None else chosen
         self.record_steps = chosen is not None
         self.on_trace_ready = _callable("on_trace_ready", on_trace_ready)
         self.execution_trace_observer = execution_trace_observer
@@ -75,7 +121,7 @@ class profile(_KinetoProfile):
     def _action(self) -> ProfilerAction:
         """The action of the step. A step for which the schedule fails is not recorded; the first failure is an error."""
         try:
-            return as_action(self.schedule(self.step_num))
+            return _as_action(self.schedule(self.step_num))
         except Exception as problem:  # the user's function
             self._schedule_failures += 1
             if self._schedule_failures == 1:
@@ -122,8 +168,8 @@ class profile(_KinetoProfile):
             failures, self._schedule_failures = self._schedule_failures, 0
             if failures > 1:
                 warn(f"The schedule failed for {failures} steps, which were not recorded.")
-            if isinstance(self.schedule, Schedule):
-                lacks = shortfall(self.schedule, self.step_num, self._recorded_steps)
+            if isinstance(self.schedule, schedule):
+                lacks = _shortfall(self.schedule, self.step_num, self._recorded_steps)
                 if lacks:
                     warn(lacks)
 
@@ -169,6 +215,39 @@ class profile(_KinetoProfile):
             mstx.mstx.range_end(self._step_range)
             self._step_range = 0
         self.prof_if.mark_step("step_end", self.step_num + self._step_offset)
+
+
+def _shortfall(plan: schedule, steps: int, recorded: int) -> str:
+    """What a run of `steps` steps, `recorded` of them recorded, lacks of the plan; "" if it was long enough.
+
+    Without a repeat the plan is the cycles that were begun.
+    """
+    cycle = plan.wait + plan.warmup + plan.active
+    before = plan.skip_first - (plan.wait if plan.skip_first_wait != 0 else 0)
+    begun = max(0, steps - before) // cycle + (plan(steps) is not ProfilerAction.NONE)
+    cycles = plan.repeat or max(1, begun)
+    needed = before + cycles * cycle
+    if steps >= needed:
+        return ""
+    return (
+        f"Recorded steps: {recorded} of {cycles * plan.active} that the schedule plans (active={plan.active}, "
+        f"repeat={plan.repeat}). step() was called {steps} times, the schedule needs {needed}."
+    )
+
+
+def _record_always(_: int) -> ProfilerAction:
+    """Without a schedule: record always."""
+    return ProfilerAction.RECORD
+
+
+def _as_action(found: Any) -> ProfilerAction:
+    """What a schedule returned. TypeError if it is not an action."""
+    if isinstance(found, ProfilerAction):
+        return found
+    name: Any = getattr(found, "name", None)  # torch.profiler's schedule returns another enumeration
+    if not isinstance(name, str) or name not in ProfilerAction.__members__:
+        raise TypeError(f"schedule must return a ProfilerAction, not {found!r}")
+    return ProfilerAction[name]
 
 
 def _callable(name: str, value: Any) -> Any:

@@ -134,43 +134,26 @@ LONGEST_TEXT = 4096
 LARGEST_METADATA = 50 * 1024
 
 
-def _may_be_added(metadata: dict[str, Any], key: Any, value: Any) -> bool:
+def add_metadata(metadata: dict[str, Any], key: Any, value: Any, is_json: bool) -> None:
+    """Add a text, or the value of a JSON text; or a list or an object as it is, as the vendor's guide does."""
+    if isinstance(value, (list, dict)):
+        value, is_json = json.dumps(value, default=str), True
     if not isinstance(key, str) or not isinstance(value, str):
         warn("The key and value of metadata must be string. Skip this metadata.")
-        return False
+        return
     if max(len(key), len(value)) > LONGEST_TEXT:
         warn("Invalid input key or value. Skip this metadata.")
-        return False
+        return
     if getsizeof(metadata) + getsizeof(key) + getsizeof(value) >= LARGEST_METADATA:
         warn("Too many metadata added. Skip this metadata")
-        return False
-    return True
-
-
-def _store(metadata: dict[str, Any], key: str, value: Any) -> None:
+        return
+    if is_json:
+        try:
+            value = json.loads(value)
+            json.dumps(value, allow_nan=False)  # Python reads NaN and numbers without end, which JSON does not have
+        except (ValueError, RecursionError):
+            warn("The metadata value must be json format string. Skip this metadata")
+            return
     if key in metadata:
         warn(f"{key} is already saved as metadata, override it.")
     metadata[key] = value
-
-
-def add_metadata(metadata: dict[str, Any], key: Any, value: Any) -> None:
-    """Add a text; or a list or an object, as the vendor's guide does."""
-    if isinstance(value, (list, dict)):
-        add_metadata_json(metadata, key, json.dumps(value, default=str))
-    elif _may_be_added(metadata, key, value):
-        _store(metadata, key, value)
-
-
-def add_metadata_json(metadata: dict[str, Any], key: Any, value: Any) -> None:
-    """Add the value of a JSON text; or a list or an object as it is."""
-    if isinstance(value, (list, dict)):
-        value = json.dumps(value, default=str)
-    if not _may_be_added(metadata, key, value):
-        return
-    try:
-        parsed = json.loads(value)
-        json.dumps(parsed, allow_nan=False)  # Python reads NaN and numbers without end, which JSON does not have
-    except (ValueError, RecursionError):
-        warn("The metadata value must be json format string. Skip this metadata")
-        return
-    _store(metadata, key, parsed)

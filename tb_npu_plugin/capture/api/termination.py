@@ -32,11 +32,11 @@ class Termination:
         self._process = 0
         self._taken: dict[int, Any] = {}  # signal -> the handler that was there
         self._held = False
-        self._pending = 0
+        self.pending = 0  # the signal that was deferred
 
     def start(self, keep: Callable[[], None]) -> None:
         """Handle the signals that have no other handler. Only the main thread can."""
-        self._keep, self._process, self._held, self._pending = keep, os.getpid(), False, 0
+        self._keep, self._process, self._held, self.pending = keep, os.getpid(), False, 0
         for number in _SIGNALS:
             self._install(number, signal.SIG_DFL, self._end)
 
@@ -45,15 +45,10 @@ class Termination:
         self._held = True
         self._install(signal.SIGINT, signal.default_int_handler, self._wait)
 
-    @property
-    def is_pending(self) -> bool:
-        """A signal was deferred."""
-        return bool(self._pending)
-
     def stop(self) -> None:
         """Restore the handlers. A deferred signal ends the process now, or raises KeyboardInterrupt."""
         self._keep, self._process = None, 0
-        pending, self._pending = self._pending, 0
+        pending, self.pending = self.pending, 0
         if threading.current_thread() is threading.main_thread():
             for number, before in self._taken.items():
                 if signal.getsignal(number) in (self._end, self._wait):
@@ -70,16 +65,16 @@ class Termination:
             signal.signal(number, ours)
 
     def _wait(self, number: int, frame: FrameType | None) -> None:
-        if self._pending or self._process != os.getpid():  # the second Ctrl-C is not deferred
+        if self.pending or self._process != os.getpid():  # the second Ctrl-C is not deferred
             signal.signal(number, signal.default_int_handler)
             raise KeyboardInterrupt
-        self._pending = number
+        self.pending = number
 
     def _end(self, number: int, frame: FrameType | None) -> None:
         if self._keep is None or self._process != os.getpid():  # a forked process, or no capture runs
             self._raise_default(number)
         elif self._held:
-            self._pending = number
+            self.pending = number
         else:
             self._held = True
             try:

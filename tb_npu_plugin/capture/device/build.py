@@ -88,7 +88,7 @@ def _torch() -> Any:
 def _folder(say: Callable[[str], None]) -> Path:
     """A folder of this user alone that can be written: in the cache directory, else among the temporary files."""
     problem: object = None
-    for root in (cache_root, _temporary):
+    for root in (cache_root, lambda: Path(tempfile.gettempdir()) / f"tb-npu-plugin-{os.geteuid()}"):
         try:
             folder = root() / "device"
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -103,10 +103,6 @@ def _folder(say: Callable[[str], None]) -> Path:
         except (OSError, RuntimeError) as error:
             problem = error
     raise NotBuilt(f"no folder can be written: {problem}", "TB_NPU_CACHE_DIR names another one.")
-
-
-def _temporary() -> Path:
-    return Path(tempfile.gettempdir()) / f"tb-npu-plugin-{os.geteuid()}"
 
 
 def _key(torch: Any) -> str:

@@ -293,13 +293,9 @@ def _fusion_attention(
         inputs = [tuple(tensor.transpose(0, 1).unsqueeze(0) for tensor in piece) for piece in pieces]
     else:
         inputs = [tuple(_to_heads(tensor, layout, heads, query) for tensor in (query, key, value))]
-    outs, maxima, sums = [], [], []
-    for number, (q, k, v) in enumerate(inputs):
-        hidden = _hidden(mask, sparse_mode, q.shape[2], k.shape[2], before, after)
-        out, maximum, total = _attend(q, k, v, pse, hidden, scale, keep, seed + number)
-        outs.append(out)
-        maxima.append(maximum)
-        sums.append(total)
+    hidden = [_hidden(mask, sparse_mode, q.shape[2], k.shape[2], before, after) for q, k, _ in inputs]
+    attended = [_attend(q, k, v, pse, hidden[at], scale, keep, seed + at) for at, (q, k, v) in enumerate(inputs)]
+    outs, maxima, sums = zip(*attended)
     if layout == "TND":
         out = torch.cat([piece.squeeze(0).transpose(0, 1) for piece in outs])
     else:

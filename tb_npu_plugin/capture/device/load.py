@@ -32,6 +32,7 @@ def _autoload(torch: Any) -> None:
         importlib.import_module("torch_npu")
 
 
+_say_once = functools.cache(say_to_user)
 #: For site/sitecustomize.py: module -> what is done with it once it is imported.
 AUTOLOAD = {"torch": _autoload}
 
@@ -155,12 +156,7 @@ def _run_eagerly(torch: Any) -> None:
 
     @functools.wraps(torch.compile)
     def compile_nothing(model: Any = None, **options: Any) -> Any:
-        _say_eager()
+        _say_once("torch.compile has no compiler for the simulated NPU: models run eagerly.")
         return model if model is not None else lambda decorated: decorated
 
     torch.compile = compile_nothing
-
-
-@functools.cache
-def _say_eager() -> None:
-    say_to_user("torch.compile has no compiler for the simulated NPU: models run eagerly.")

@@ -24,15 +24,19 @@ random = memory = streams = utils = sys.modules[__name__]
 
 
 def _index(device: DeviceLike = None) -> int:
-    """Number of a device; None, "npu": the current one. Raises ValueError for devices of another type."""
-    if device is None:
-        return int(_native.current_device())
-    if isinstance(device, int):
-        return device if device >= 0 else int(_native.current_device())
-    found = torch.device(device)
-    if found.type != "npu":
-        raise ValueError(f"Expected an npu device, but got: {device}")
-    return int(_native.current_device()) if found.index is None else int(found.index)
+    """Number of a device; None, "npu", -1: the current one. Raises ValueError for devices of another type."""
+    number: Any = device
+    if not isinstance(device, (int, type(None))):
+        found = torch.device(device)
+        if found.type != "npu":
+            raise ValueError(f"Expected an npu device, but got: {device}")
+        number = found.index
+    return int(current_device() if number is None or number < 0 else number)
+
+
+def _of_device(function: Callable[[int], Any]) -> Callable[..., Any]:
+    """The function, called with a device in any form."""
+    return lambda device=None: function(_index(device))
 
 
 def _always(value: Any) -> Callable[..., Any]:
@@ -49,14 +53,10 @@ _initialized = True  # torch.utils.checkpoint keeps the state of the generators 
 _is_in_bad_fork = _always(False)  # host memory works in forked processes
 
 
-def device_count() -> int:
-    """Number of simulated devices (TB_NPU_DEVICES)."""
-    return int(_native.device_count())
-
-
-def current_device() -> int:
-    """Number of the calling thread's device."""
-    return int(_native.current_device())
+#: Of all devices (TB_NPU_DEVICES); the calling thread's.
+device_count, current_device = _native.device_count, _native.current_device
+#: The device is always done.
+synchronize = _of_device(_native.synchronize)
 
 
 def set_device(device: DeviceLike) -> None:
@@ -64,20 +64,13 @@ def set_device(device: DeviceLike) -> None:
     _native.set_device(_index(device))
 
 
-def synchronize(device: DeviceLike = None) -> None:
-    """Wait for the device, which is always done."""
-    _native.synchronize(_index(device))
-
-
 def can_device_access_peer(device: DeviceLike, peer: DeviceLike) -> bool:
     """Whether one device reads the memory of another: of each but itself."""
     return _index(device) != _index(peer)
 
 
-def get_device_name(device: DeviceLike = None) -> str:
-    """The chip's name (TB_NPU_CHIP), as "Ascend910B2"."""
-    _index(device)
-    return _chip.soc
+#: The chip's (TB_NPU_CHIP), as "Ascend910B2".
+get_device_name = _of_device(lambda index: _chip.soc)
 
 
 def get_device_properties(device: DeviceLike = None) -> SimpleNamespace:
@@ -169,15 +162,9 @@ def _stream(index: int, number: int) -> Stream:
     return Stream(stream_id=number, device_index=index, device_type=_DEVICE_TYPE)
 
 
-def current_stream(device: DeviceLike = None) -> Stream:
-    """The calling thread's stream on the device."""
-    index = _index(device)
-    return _stream(index, _native.current_stream(index))
-
-
-def default_stream(device: DeviceLike = None) -> Stream:
-    """The device's first stream."""
-    return _stream(_index(device), 0)
+#: The calling thread's stream on the device, and the device's first one.
+current_stream = _of_device(lambda index: _stream(index, _native.current_stream(index)))
+default_stream = _of_device(lambda index: _stream(index, 0))
 
 
 def set_stream(stream: Any) -> None:
@@ -214,14 +201,12 @@ is_current_stream_capturing = _always(False)  # there are no graphs
 # ---- memory, in bytes
 
 
-def _memory(device: DeviceLike) -> dict[str, int]:
-    found: dict[str, int] = _native.memory_counters(_index(device))
-    return found
+_memory = _of_device(_native.memory_counters)
 
 
 def _counter(name: str) -> Callable[..., int]:
     """A function that returns this counter of a device."""
-    return lambda device=None: _memory(device)[name]
+    return lambda device=None: int(_memory(device)[name])
 
 
 memory_allocated, max_memory_allocated = _counter("allocated"), _counter("allocated_peak")
@@ -230,18 +215,12 @@ memory_reserved = memory_cached = _counter("reserved")
 max_memory_reserved = max_memory_cached = _counter("reserved_peak")
 
 
-def reset_peak_memory_stats(device: DeviceLike = None) -> None:
-    """Peaks begin again from now."""
-    _native.reset_peaks(_index(device))
-
-
+#: Peaks begin again from now.
+reset_peak_memory_stats = _of_device(_native.reset_peaks)
 reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 reset_accumulated_memory_stats = _always(None)  # totals go on
-
-
-def empty_cache() -> None:
-    """Reserved memory shrinks to what is allocated."""
-    _native.empty_cache()
+#: Reserved memory shrinks to what is allocated.
+empty_cache = _native.empty_cache
 
 
 def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
@@ -256,9 +235,8 @@ def set_per_process_memory_fraction(fraction: float, device: DeviceLike = None) 
     _native.set_memory_limit(_index(device), int(_chip.memory * fraction))
 
 
-def get_per_process_memory_fraction(device: DeviceLike = None) -> float:
-    """The share that set_per_process_memory_fraction has set."""
-    return _memory(device)["limit"] / _chip.memory
+#: The share that set_per_process_memory_fraction has set.
+get_per_process_memory_fraction = _of_device(lambda index: _memory(index)["limit"] / _chip.memory)
 
 
 def memory_stats(device: DeviceLike = None) -> dict[str, int]:
@@ -319,16 +297,12 @@ for _name in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Ch
 # ---- random numbers
 
 
-def _generator(device: DeviceLike = None) -> Any:
-    return default_generators[_index(device)]
-
-
 default_generators = tuple(_native.default_generator(number) for number in range(_native.device_count()))
 
 
 def manual_seed(seed: int) -> None:
     """Seed the current device."""
-    _generator().manual_seed(int(seed))
+    default_generators[current_device()].manual_seed(int(seed))
 
 
 def manual_seed_all(seed: int) -> None:
@@ -339,28 +313,27 @@ def manual_seed_all(seed: int) -> None:
 
 def seed() -> None:
     """Seed the current device by chance."""
-    _generator().seed()
+    default_generators[current_device()].seed()
 
 
 def seed_all() -> None:
     """Seed all devices alike by chance."""
-    _generator().seed()
+    default_generators[current_device()].seed()
     manual_seed_all(initial_seed())
 
 
 def initial_seed() -> int:
     """Seed of the current device."""
-    return int(_generator().initial_seed())
+    return int(default_generators[current_device()].initial_seed())
 
 
-def get_rng_state(device: DeviceLike = "npu") -> Any:
-    """State of the device's generator, a CPU tensor of bytes."""
-    return _generator(device).get_state()
+#: State of the device's generator, a CPU tensor of bytes.
+get_rng_state = _of_device(lambda index: default_generators[index].get_state())
 
 
 def set_rng_state(new_state: Any, device: DeviceLike = "npu") -> None:
     """The reverse of get_rng_state."""
-    _generator(device).set_state(new_state.cpu())
+    default_generators[_index(device)].set_state(new_state.cpu())
 
 
 def get_rng_state_all() -> list[Any]:

@@ -1,8 +1,9 @@
-"""Reads what the simulated device recorded; native/npu.h and native/records.cpp have the layout."""
+"""Reads what the simulated device recorded; native/records.cpp has the layout."""
 
 from __future__ import annotations
 
 import json
+from collections import namedtuple
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from tb_npu_plugin.capture.device.build import extension
 
-#: One record; the fields are explained in native/npu.h.
+#: One record; the fields are explained in native/records.cpp.
 RECORD = np.dtype(
     [
         *((name, "<i8") for name in ("entry", "begin", "end", "exit", "stream", "id", "bytes", "sequence")),
@@ -24,6 +25,8 @@ RECORD = np.dtype(
     ]
 )
 assert RECORD.itemsize == 80
+#: One record as a tuple, of `RECORD`.tolist().
+Record: Any = namedtuple("Record", RECORD.names or ())  # type: ignore[misc]
 
 
 #: Of a record.
@@ -85,10 +88,6 @@ class Recording:
     def of(self, *kinds: Kind) -> npt.NDArray[np.void]:
         """The records of these kinds."""
         return self.records[np.isin(self.records["kind"], kinds)]
-
-    def names(self, *kinds: Kind) -> list[str]:
-        """Names of their signatures, in order; without kinds: of operators."""
-        return [self.signatures[number].name for number in self.of(*(kinds or (Kind.OPERATOR,)))["signature"]]
 
 
 #: Of a process without a device.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
+from functools import partial, partialmethod
 from types import ModuleType
 from typing import Any
 
 import torch
 
-from tb_npu_plugin.capture.backend import current_backend
+from tb_npu_plugin.capture.backend import VERSIONS
 from tb_npu_plugin.capture.device import fused, npu
 from tb_npu_plugin.capture.device.unsupported import raise_for
 
@@ -19,25 +19,6 @@ ND = 2
 
 def fill(module: ModuleType, profiler: ModuleType) -> None:
     """Give the stand-in package torch_npu its names, and register its submodules. profiler: torch_npu.profiler."""
-    names: dict[str, Any] = {
-        "SIMULATED": True,
-        "__version__": current_backend().versions.get("torch_npu_version", ""),
-        "npu": npu,
-        "optim": _module(
-            "torch_npu.optim", NpuFusedAdamW=NpuFusedAdamW, NpuFusedAdam=NpuFusedAdam, NpuFusedSGD=NpuFusedSGD
-        ),
-        "profiler": profiler,
-        "_C": _module(
-            "torch_npu._C",
-            _distributed_c10d=_module("torch_npu._C._distributed_c10d", ProcessGroupHCCL=ProcessGroupHCCL),
-        ),
-        "get_npu_format": get_npu_format,
-        "empty_with_format": empty_with_format,
-        "erase_stream": erase_stream,
-        "__getattr__": raise_for("torch_npu"),
-        **fused.FUNCTIONS,
-    }
-    vars(module).update(names)
     amp = _module(
         "torch_npu.npu.amp",
         autocast=_Autocast,
@@ -48,8 +29,22 @@ def fill(module: ModuleType, profiler: ModuleType) -> None:
     vars(npu)["amp"] = amp
     _module("torch_npu.npu.amp.autocast_mode", autocast=_Autocast)
     _module("torch_npu.npu.amp.grad_scaler", GradScaler=_GradScaler)
-    utils = _module("torch_npu.utils", get_part_combined_tensor=None)
-    vars(module)["utils"] = utils
+    c10d = _module("torch_npu._C._distributed_c10d", ProcessGroupHCCL=ProcessGroupHCCL)
+    optimizers = map(_fused, (torch.optim.AdamW, torch.optim.Adam, torch.optim.SGD))
+    vars(module).update(
+        SIMULATED=True,
+        __version__=VERSIONS["torch_npu_version"],
+        npu=npu,
+        optim=_module("torch_npu.optim", **{one.__name__: one for one in optimizers}),
+        profiler=profiler,
+        utils=_module("torch_npu.utils", get_part_combined_tensor=None),
+        _C=_module("torch_npu._C", _distributed_c10d=c10d),
+        get_npu_format=npu._always(ND),  # the simulated memory knows no private formats
+        empty_with_format=empty_with_format,
+        erase_stream=npu._always(None),  # record_stream keeps nothing here
+        __getattr__=raise_for("torch_npu"),
+        **fused.FUNCTIONS,
+    )
     sys.modules.update({"torch_npu.npu": npu, "torch.npu.amp": amp, "torch_npu.profiler": profiler})
     for name in ("memory", "random", "streams", "utils"):
         sys.modules[f"torch.npu.{name}"] = sys.modules[f"torch_npu.npu.{name}"] = npu
@@ -99,29 +94,10 @@ class ProcessGroupHCCL:
             self.group_id = ""
 
 
-class _FusedOptimizer:
-    """Base before an optimizer of PyTorch, whose arguments have torch_npu's order: one operator steps all parameters of
-    a group."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, fused=True, **options)  # type: ignore[call-arg]
-
-
-class NpuFusedAdamW(_FusedOptimizer, torch.optim.AdamW):  # type: ignore[misc]
-    """AdamW, fused."""
-
-
-class NpuFusedAdam(_FusedOptimizer, torch.optim.Adam):  # type: ignore[misc]
-    """Adam, fused."""
-
-
-class NpuFusedSGD(_FusedOptimizer, torch.optim.SGD):  # type: ignore[misc]
-    """SGD, fused."""
-
-
-def get_npu_format(tensor: Any) -> int:
-    """Always ND: the simulated memory knows no private formats."""
-    return ND
+def _fused(optimizer: Any) -> Any:
+    """NpuFused<optimizer>: one operator steps all parameters of a group; the arguments have torch_npu's order."""
+    own = {"__init__": partialmethod(optimizer.__init__, fused=True), "__module__": "torch_npu.optim"}
+    return type(f"NpuFused{optimizer.__name__}", (optimizer,), own)
 
 
 def empty_with_format(
@@ -129,7 +105,3 @@ def empty_with_format(
 ) -> Any:
     """An empty tensor; the format is not kept."""
     return torch.empty(size, dtype=dtype, device="npu" if device is None else device)
-
-
-def erase_stream(tensor: Any, stream: Any) -> None:
-    """The reverse of record_stream, which keeps nothing here."""

@@ -13,6 +13,7 @@ import torch
 from torch.utils._device import _device_constructors
 
 from tb_npu_plugin.capture.device import npu
+from tb_npu_plugin.capture.device.build import MODULE
 
 #: Functions that take a device: those that torch.set_default_device() changes, and others.
 _FACTORIES = (
@@ -34,12 +35,9 @@ def transfer() -> None:
     """Patch PyTorch; further calls change nothing."""
     _patch_cuda()
     _patch_classes()
-    for name in _FACTORIES:
-        _wrap(torch, name)
-    for name in _METHODS:
-        _wrap(torch.Tensor, name)
-    for name in ("to", "to_empty"):
-        _wrap(torch.nn.Module, name)
+    _wrap(torch, *_FACTORIES)
+    _wrap(torch.Tensor, *_METHODS)
+    _wrap(torch.nn.Module, "to", "to_empty")
     torch.Tensor.cuda, torch.nn.Module.cuda = torch.Tensor.npu, torch.nn.Module.npu
     torch.Tensor.is_cuda = torch.Tensor.is_npu
     torch.UntypedStorage.cuda, torch.TypedStorage.cuda = torch.UntypedStorage.npu, torch.TypedStorage.npu
@@ -64,10 +62,10 @@ def _swap(value: Any) -> Any:
     return value
 
 
-def _wrap(owner: Any, name: str) -> None:
-    function = getattr(owner, name, None)
-    if function is not None:  # not in each release of PyTorch
-        setattr(owner, name, _with_swapped(function))
+def _wrap(owner: Any, *names: str) -> None:
+    for name in names:
+        if hasattr(owner, name):  # not in each release of PyTorch
+            setattr(owner, name, _with_swapped(getattr(owner, name)))
 
 
 def _with_swapped(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -114,7 +112,8 @@ def _patch_cuda() -> None:
         importlib.import_module("torch._dynamo.device_interface")
     for module in (torch.cuda, torch.cuda.memory, torch.cuda.random, torch.cuda.streams):
         for name, value in vars(npu).items():
-            if getattr(value, "__module__", "") == npu.__name__ and not name.startswith("_") and hasattr(module, name):
+            is_own = getattr(value, "__module__", "") in (npu.__name__, MODULE)
+            if is_own and not name.startswith("_") and hasattr(module, name):
                 setattr(module, name, value)
     torch.cuda.default_generators = npu.default_generators
     torch.cuda._is_in_bad_fork, torch.cuda._lazy_init = npu._is_in_bad_fork, npu.init
@@ -149,26 +148,14 @@ def _patch_classes() -> None:
 
 
 def _patch_amp() -> None:
-    class Autocast(torch.amp.autocast_mode.autocast):  # type: ignore[misc]
-        """torch.autocast("cuda") on the NPU."""
-
-        def __init__(self, device_type: str, *arguments: Any, **options: Any) -> None:
-            super().__init__(_swap(device_type), *arguments, **options)
-
-    class GradScaler(torch.amp.GradScaler):  # type: ignore[misc]
-        """torch.amp.GradScaler("cuda") on the NPU."""
-
-        def __init__(self, device: str = "npu", *arguments: Any, **options: Any) -> None:
-            super().__init__(_swap(device), *arguments, **options)
-
-    torch.autocast = torch.amp.autocast = torch.amp.autocast_mode.autocast = Autocast
-    torch.amp.GradScaler = torch.amp.grad_scaler.GradScaler = GradScaler
-    for name in ("custom_fwd", "custom_bwd"):
-        _wrap(torch.amp, name)
-    amp = sys.modules["torch_npu.npu.amp"]
-    torch.cuda.amp.autocast = amp.autocast
-    torch.cuda.amp.GradScaler = amp.GradScaler
-    torch.cuda.amp.custom_fwd, torch.cuda.amp.custom_bwd = amp.custom_fwd, amp.custom_bwd
+    make = torch.amp.GradScaler.__init__
+    torch.amp.GradScaler.__init__ = lambda own, device="npu", *rest, **options: make(
+        own, _swap(device), *rest, **options
+    )
+    _wrap(torch.amp.autocast_mode.autocast, "__init__")
+    _wrap(torch.amp, "custom_fwd", "custom_bwd")
+    for name in ("autocast", "GradScaler", "custom_fwd", "custom_bwd"):
+        setattr(torch.cuda.amp, name, getattr(sys.modules["torch_npu.npu.amp"], name))
 
 
 def _patch_profiler() -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER
-from tb_npu_plugin.capture.recording.host_clock import HostClock
+from tb_npu_plugin.capture.recording.recorded_host import HostClock
 from tb_npu_plugin.capture.writers.overlap import Intervals, merge, subtract
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.schema import mindspore_cpu as cpu

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from tb_npu_plugin.capture.backend import Settings
-from tb_npu_plugin.capture.device.records import Kind, Recording, Signature, TensorInfo
+from tb_npu_plugin.capture.device.records import Kind, Recording, Signature
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.batch import PLANES, Item, batch
 from tb_npu_plugin.capture.simulation.chips import Chip
@@ -115,29 +115,20 @@ class Exchanges:
 
 def _transfer(signature: Signature, type_: str, group: Group) -> tuple[Transfer, list[Item]]:
     """What a collective moves, and the items of a batch."""
-    tensors = (*signature.inputs, *signature.outputs)
+    tensors, inputs = (*signature.inputs, *signature.outputs), len(signature.inputs)
     element = tensors[0].dtype if tensors and signature.name != "hccl::barrier" else "float"
     data_type, item = TYPES.get(element, ("FLOAT", 4))
-    sent, received = (item * _elements(side) for side in (signature.inputs, signature.outputs))
+    sizes = [item * prod(tensor.shape) for tensor in tensors]
+    sent, received = sum(sizes[:inputs]), sum(sizes[inputs:])
     size = {
         "hccl::gather": sent * len(group.ranks),  # only the root has the whole
         "hccl::scatter": received * len(group.ranks),
         "hccl::batch_isend_irecv": sent + received,
     }.get(signature.name, max(sent, received))
-    items = _items(signature, item) if type_ == BATCH else []
+    peers: Any = signature.arguments[2]  # of a batch: of what it sends, then of what it receives
+    is_batch = type_ == BATCH
+    items = [Item(at < inputs, peer, moved) for at, (peer, moved) in enumerate(zip(peers, sizes))] if is_batch else []
     return Transfer(group.name, type_, max(item, size), item, DATA_TYPES.get(data_type, data_type)), items
-
-
-def _elements(tensors: tuple[TensorInfo, ...]) -> int:
-    return sum(prod(tensor.shape) for tensor in tensors)
-
-
-def _items(signature: Signature, item: int) -> list[Item]:
-    """What a batch sends, then what it receives. item: bytes of an element."""
-    peers: Any = signature.arguments[2]
-    sends = [True] * len(signature.inputs) + [False] * len(signature.outputs)
-    moved = zip(sends, peers, (*signature.inputs, *signature.outputs))
-    return [Item(is_sent, peer, item * prod(tensor.shape)) for is_sent, peer, tensor in moved]
 
 
 def arrivals_of(exchange: Exchange, member: int, own: int, later: dict[int, int]) -> tuple[int, ...]:

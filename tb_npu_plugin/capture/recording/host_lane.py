@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, NamedTuple, Optional
 
@@ -51,15 +49,6 @@ class Function(NamedTuple):
     module: Optional[int]
 
 
-@dataclass
-class HostLane:
-    """All events; calls: by start, outer ones first."""
-
-    calls: list[Call] = dataclasses.field(default_factory=list)
-    functions: list[Function] = dataclasses.field(default_factory=list)
-    lost: int = 0  # events that are not JSON
-
-
 class _Args(Struct, frozen=True, gc=False):
     """What is read of an event's args."""
 
@@ -87,30 +76,28 @@ class _Event(Struct, gc=False):
 _EVENTS = msgspec.json.Decoder(list[_Event])
 
 
-class Reader:
-    """Reads one trace."""
+class HostLane:
+    """The events of one trace. calls: by start, outer ones first; lost: how many events are not JSON."""
 
-    def __init__(self) -> None:
-        self.recorded = HostLane()
-        self._base = 0
-        self._infos: dict[tuple[str, bytes, bytes], OpInfo] = {}
-
-    def read(self, path: Path, progress: Callable[[int], None]) -> HostLane:
+    def __init__(self, path: Path, progress: Callable[[int], None]) -> None:
         """progress: takes the bytes read so far. BadFile if it is not such a trace."""
+        self.calls: list[Call] = []
+        self.functions: list[Function] = []
+        self.lost = base = 0
+        self._infos: dict[tuple[str, bytes, bytes], OpInfo] = {}
         for piece, done in _pieces(path):
-            if not self._base:
-                base = _BASE.search(piece) or _BASE.search(_tail(path))  # the last key up to PyTorch 2.4
+            if not base:
+                found = _BASE.search(piece) or _BASE.search(tail(path))  # the last key up to PyTorch 2.4
                 start = piece.find(_HEAD)
-                if base is None or start < 0:
+                if found is None or start < 0:
                     raise BadFile(f"{path} is not a trace of PyTorch's profiler", "Record it again.")
-                self._base = int(base[1])
+                base = int(found[1])
                 piece = piece[start + len(_HEAD) :]
-            self._take(self._parsed(piece))
+            self._take(self._parsed(piece), base)
             progress(done)
-        if self.recorded.lost:
-            print(f"{path}: {self.recorded.lost} events are no JSON and are left out", file=sys.stderr)
-        self.recorded.calls = outer_first(self.recorded.calls)
-        return self.recorded
+        if self.lost:
+            print(f"{path}: {self.lost} events are no JSON and are left out", file=sys.stderr)
+        self.calls = outer_first(self.calls)
 
     def _parsed(self, piece: bytes) -> list[_Event]:
         """The events of a piece, which begins and ends between events."""
@@ -123,21 +110,20 @@ class Reader:
                 try:
                     out += _EVENTS.decode(b"[" + text + (b"]" if text.endswith(_CLOSED) else b"}]"))
                 except msgspec.MsgspecError:
-                    self.recorded.lost += bool(text)
+                    self.lost += bool(text)
             return out
 
-    def _take(self, events: list[_Event]) -> None:
-        starts, durs = _ns([event.ts for event in events], self._base), _ns([event.dur for event in events])
-        calls, functions = self.recorded.calls, self.recorded.functions
+    def _take(self, events: list[_Event], base: int) -> None:
+        starts, durs = _ns([event.ts for event in events], base), _ns([event.dur for event in events])
         for event, start, dur in zip(events, starts, durs):
             category, args = event.cat, event.args
             if category in ("cpu_op", "user_annotation"):
                 if event.ph == "X" and not event.name.startswith(_WORK):
                     info = self._info(event.name, args)
-                    calls.append(Call(start, start + dur, event.tid, info, args.sequence, args.forward))
+                    self.calls.append(Call(start, start + dur, event.tid, info, args.sequence, args.forward))
             elif category == "python_function":
                 name, parent = sys.intern(event.name), args.parent or 0
-                functions.append(Function(start, start + dur, event.tid, name, args.id, parent, args.module))
+                self.functions.append(Function(start, start + dur, event.tid, name, args.id, parent, args.module))
 
     def _info(self, name: str, args: _Args) -> OpInfo:
         """The operator. shapes, types: as torch_npu prints them, tensors of a list one by one."""
@@ -162,7 +148,7 @@ def _ns(us: Sequence[float], base: int = 0) -> list[int]:
     return found
 
 
-def _tail(path: Path) -> bytes:
+def tail(path: Path) -> bytes:
     """The end, where it holds all that follows the events: a path, and figures."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - _TAIL))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tb_npu_plugin.capture.recording.host_lane import Call
@@ -15,8 +14,7 @@ from tb_npu_plugin.capture.simulation.records import MSTX, Kernel, OpInfo, Segme
 _OPERATOR = 500
 
 
-@dataclass(frozen=True)
-class StreamMark:
+class StreamMark(NamedTuple):
     """What an operator does: it begins or ends the row of a mark on the device, or both."""
 
     number: int
@@ -24,13 +22,8 @@ class StreamMark:
     ends: bool
 
 
-class StreamMoment(NamedTuple):
-    """A stream has passed a mark: when, as which task of the stream, launched by which call."""
-
-    mark: StreamMark
-    at: int
-    task: int
-    connection: int
+#: A stream has passed a mark: when, as which task of the stream, launched by which call.
+StreamMoment = tuple[StreamMark, int, int, int]
 
 
 class Marks:
@@ -41,7 +34,7 @@ class Marks:
         self.calls: list[Call] = []
         self.launches: dict[OpInfo, StreamMark] = {}
         self._marks: list[tuple[int, int, int, str, str]] = []
-        self._begun: dict[int, StreamMoment] = {}
+        self._begun: dict[int, list[int]] = {}
         self._tasks: dict[int, Task] = {}
         self._kernels: dict[str, Kernel] = {}
         self._taken = 0
@@ -67,17 +60,15 @@ class Marks:
     def tasks(self, moments: Iterable[StreamMoment]) -> list[Task]:
         """Rows on the device of the marks that are complete."""
         out = []
-        for now in moments:
-            number = now.mark.number
-            first = now if now.mark.begins else self._begun.pop(number, None)
-            if not now.mark.ends:
+        for (number, begins, ends), *now in moments:
+            first = now if begins else self._begun.pop(number, None)
+            if not ends:
                 self._begun[number] = now
             elif first is not None:
-                message = self._marks[number][3]
+                message, (begin, task, connection) = self._marks[number][3], first
                 kernel = self._kernels.setdefault(message, Kernel(message, MSTX, "", MSTX))
-                task = Task(kernel, first.at, now.at + MARK - first.at, STREAM, first.task, first.connection)
-                self._tasks[number] = task
-                out.append(task)
+                self._tasks[number] = Task(kernel, begin, now[0] + MARK - begin, STREAM, task, connection)
+                out.append(self._tasks[number])
         return out
 
     def take(self, until: int, clock: Callable[[int], int], segment: Segment) -> None:

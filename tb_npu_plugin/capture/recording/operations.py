@@ -17,38 +17,27 @@ _COPY, _CAST, _MOVE = "aten::copy_", "aten::_to_copy", "aten::clone"
 _ATTENTION = ("npu::npu_fusion_attention", "npu::npu_fusion_attention_grad")
 
 
-class Operations:
-    """Launches by the number of a signature in the log."""
+def launches_of(signature: Signature, kernels: KernelFactory) -> tuple[Launch, ...]:
+    """What an operator launches."""
 
-    def __init__(self, kernels: KernelFactory) -> None:
-        self._kernels = kernels
-        self._known: dict[int, tuple[Launch, ...]] = {}
-
-    def launches(self, number: int, signature: Signature) -> tuple[Launch, ...]:
-        """What an operator launches."""
-        if number not in self._known:
-            self._known[number] = self._make(signature)
-        return self._known[number]
-
-    def _make(self, signature: Signature) -> tuple[Launch, ...]:
-        name, first = operator_of(signature.name), signature.arguments[:1]
-        inputs, outputs = _tensors(signature.inputs), _tensors(signature.outputs)
-        if name.startswith(EACH) and not outputs:  # in place
-            outputs = _tensors(tensors_in(first))
-        if name == _ADAM and isinstance(first[0], tuple):  # lists of parameters, gradients and both moments
-            lists = [_tensors(tensors_in((one,))) for one in signature.arguments[:4]]
-            return tuple(launch for each in zip(*lists) for launch in self._launches(name, each, ()))
-        if not any(prod(tensor.shape) for tensor in (*inputs, *outputs)):
-            return ()  # empty tensors
-        if name == _COPY:
-            name, inputs = (_MOVE if inputs[0].type == inputs[-1].type else _CAST), inputs[-1:]
-        if name in _ATTENTION:
-            inputs = _heads(signature, inputs[1:4] if name.endswith("grad") else inputs[:3])
-        return self._launches(name, inputs, outputs)
-
-    def _launches(self, name: str, inputs: Tensors, outputs: Tensors) -> tuple[Launch, ...]:
+    def made(name: str, inputs: Tensors, outputs: Tensors) -> tuple[Launch, ...]:
         shapes, types = tuple(tensor.shape for tensor in inputs), tuple(tensor.type for tensor in inputs)
-        return self._kernels.launches(name, shapes, types, outputs)
+        return kernels.launches(name, shapes, types, outputs)
+
+    name, first = operator_of(signature.name), signature.arguments[:1]
+    inputs, outputs = _tensors(signature.inputs), _tensors(signature.outputs)
+    if name.startswith(EACH) and not outputs:  # in place
+        outputs = _tensors(tensors_in(first))
+    if name == _ADAM and isinstance(first[0], tuple):  # lists of parameters, gradients and both moments
+        lists = [_tensors(tensors_in((one,))) for one in signature.arguments[:4]]
+        return tuple(launch for each in zip(*lists) for launch in made(name, each, ()))
+    if not any(prod(tensor.shape) for tensor in (*inputs, *outputs)):
+        return ()  # empty tensors
+    if name == _COPY:
+        name, inputs = (_MOVE if inputs[0].type == inputs[-1].type else _CAST), inputs[-1:]
+    if name in _ATTENTION:
+        inputs = _heads(signature, inputs[1:4] if name.endswith("grad") else inputs[:3])
+    return made(name, inputs, outputs)
 
 
 def operator_of(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER, Progress, Settings
 from tb_npu_plugin.capture.device.records import NOTHING, Recording, load
-from tb_npu_plugin.capture.recording.host_lane import Reader
+from tb_npu_plugin.capture.recording.host_lane import HostLane
 from tb_npu_plugin.capture.recording.operations import describe
 from tb_npu_plugin.capture.recording.raw_data import DEVICE, TRACE, read
 from tb_npu_plugin.capture.recording.replay import Replay
@@ -36,7 +36,7 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
     trace = folder / RAW_FOLDER / TRACE
     total = 2 * trace.stat().st_size  # reading is about half of the work
     with gc_paused():
-        lane = Reader().read(trace, lambda done: progress(Progress(done, total, "reading")))
+        lane = HostLane(trace, lambda done: progress(Progress(done, total, "reading")))
         log = _device_log(folder)
         replay = Replay(data, lane, log, CHIPS[name])
         metadata = {**_user_metadata(folder), SIMULATED: describe(log)}

@@ -18,12 +18,13 @@ Times in capture.json are ns since the epoch.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
-from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, Settings
+import msgspec
+
+from tb_npu_plugin.capture.backend import RAW_FOLDER, Settings
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.schema.torch_npu_json import MOCK_CAPTURE, MOCK_TRACE
 
@@ -42,7 +43,7 @@ class HostData:
     device: int
     start: int
     tid: int = 0
-    end: int | None = None
+    end: Optional[int] = None
     threads: list[tuple[int, int, int]] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
     collections: list[tuple[int, int, int]] = field(default_factory=list)
@@ -64,8 +65,7 @@ def read(folder: Path) -> HostData:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content.pop("format") != FORMAT:
             raise BadFile(f"{path} was written by another version", "Parse it with the version that recorded it.")
-        settings = _settings(content.pop("settings"))
-        data = HostData(settings=settings, **content)
+        data = msgspec.convert(content, HostData)
     except FileNotFoundError:
         raise BadFile(
             f"{path} is missing", "The folder was not recorded by the mock device; record it again."
@@ -79,12 +79,3 @@ def read(folder: Path) -> HostData:
             "Remove the folder and record again: with fewer active steps if the process ran out of memory, or on another disk.",
         )
     return data
-
-
-def _settings(content: Mapping[str, Any]) -> Settings:
-    known = {item.name for item in fields(Settings)}
-    values = {key: value for key, value in content.items() if key in known}
-    values["host"] = HostSwitches(**values["host"])
-    for key in ("export_types", "mstx_include", "mstx_exclude"):
-        values[key] = tuple(values.get(key, ()))
-    return Settings(**values)

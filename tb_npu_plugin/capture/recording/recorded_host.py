@@ -5,8 +5,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
-from tb_npu_plugin.capture.recording.marks import StreamMark, StreamMoment
+import numpy as np
+
+from tb_npu_plugin.capture.simulation.columns import Ints
 from tb_npu_plugin.capture.simulation.device import STREAM
 from tb_npu_plugin.capture.simulation.host import Host, RankSetup
 from tb_npu_plugin.capture.simulation.launch import Launch
@@ -18,6 +21,26 @@ _STREAM_CALL = 2_000
 _LEAST = 10
 #: Streams of the device beside the default one are numbered from here on.
 _OTHER_STREAMS = 30
+
+
+class HostClock:
+    """Host time without the computation of stand-in kernels: stands still while the CPU computes in place of the device. begins, ends: of what it computed, by begin, ns."""
+
+    def __init__(self, begins: Ints, ends: Ints) -> None:
+        ends = np.maximum.accumulate(ends)
+        is_first = np.ones(len(begins), dtype=bool)  # of those that overlap
+        is_first[1:] = begins[1:] > ends[:-1]
+        self._begins: Ints = begins[is_first]
+        self._ends: Ints = ends[np.append(is_first[1:], True)[: len(begins)]]
+        self._removed: Ints = np.concatenate([[0], np.cumsum(self._ends - self._begins)])
+
+    def __call__(self, times: Any) -> Any:
+        """Times, or one, without what was computed before."""
+        if not len(self._begins):
+            return np.asarray(times)
+        place = np.searchsorted(self._begins, times, "right")
+        inside = np.where(place > 0, np.maximum(0, self._ends[np.maximum(place - 1, 0)] - times), 0)
+        return np.asarray(times) - self._removed[place] + inside
 
 
 class RecordedClock:
@@ -99,12 +122,12 @@ class RecordedHost(Host):
                 self.device.compiled.add(launch.kernel)
             self.launch(launch)
 
-    def mark(self, name: str, mark: StreamMark) -> StreamMoment:
-        """Put a mark on the stream."""
+    def mark(self, name: str) -> tuple[int, int, int]:
+        """Put a mark on the stream: when the stream passes it, as which task, launched by which call."""
         start = self._enqueue()
         begin, at = self.device.mark(start)
         self._resume(start)
-        return StreamMoment(mark, at, *self.records.mark(name, self.stream, start, self.now, begin))
+        return (at, *self.records.mark(name, self.stream, start, self.now, begin))
 
     def record_event(self, event: int) -> None:
         """Record an event on the stream."""

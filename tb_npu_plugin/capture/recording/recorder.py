@@ -44,7 +44,6 @@ class MockRecorder:
         self._lock = threading.RLock()  # a signal may stop the recorder on a thread that holds it
 
     def prepare(self, folder: Path, settings: Settings) -> None:
-        """Make FRAMEWORK."""
         torch_profiler.refuse_second()  # imports PyTorch: say now that it is missing
         (folder / RAW_FOLDER).mkdir(mode=0o750)
         self._folder, self._settings = folder, settings
@@ -52,13 +51,11 @@ class MockRecorder:
         self._data.write(folder)
 
     def warmup(self) -> None:
-        """Get PyTorch's profiler ready."""
         self._profiler = torch_profiler.make(self._settings.host)
         torch_profiler.prepare(self._profiler)
         self._warm = True
 
     def start(self) -> None:
-        """Record from now."""
         if not self._warm:
             self.warmup()
         torch_profiler.refuse_second()
@@ -69,7 +66,6 @@ class MockRecorder:
         self._warm = False
 
     def stop(self) -> None:
-        """Record no longer."""
         if not self._running:
             return
         for number in list(self._steps):
@@ -77,7 +73,9 @@ class MockRecorder:
         self._running = False
         try:
             torch_profiler.stop(self._profiler)
-            self._stop_device()
+            device, self._device = self._device, None
+            if device is not None:
+                self._log = device.save(self._folder / RAW_FOLDER / DEVICE)
         except KeyboardInterrupt:  # discard() stops both
             self._running = True
             raise
@@ -101,14 +99,7 @@ class MockRecorder:
         records.start()
         self._device = records
 
-    def _stop_device(self) -> None:
-        """Write what the device recorded."""
-        device, self._device = self._device, None
-        if device is not None:
-            self._log = device.save(self._folder / RAW_FOLDER / DEVICE)
-
     def step_begin(self, number: int) -> None:
-        """Open the mark of a step."""
         if self._running:
             import torch
 
@@ -116,24 +107,20 @@ class MockRecorder:
             mark.__enter__()
 
     def step_end(self, number: int) -> None:
-        """Close it."""
         mark = self._steps.pop(number, None)
         if mark is not None:
             mark.__exit__(None, None, None)
 
     def mark(self, message: str, domain: str, stream: int | None) -> None:
-        """A point in time."""
         now = time.time_ns()
         self._data.marks.append((now, now, threading.get_native_id(), message, domain, stream))
 
     def range_start(self, range_id: int, message: str, domain: str, stream: int | None) -> None:
-        """Open a range."""
         found = (time.time_ns(), threading.get_native_id(), message, domain, stream)
         with self._lock:
             self._ranges[range_id] = found
 
     def range_end(self, range_id: int) -> None:
-        """Close it."""
         now = time.time_ns()
         with self._lock:
             found = self._ranges.pop(range_id, None)
@@ -141,18 +128,15 @@ class MockRecorder:
                 self._data.marks.append((found[0], max(found[0], now), *found[1:]))  # the clock may be set back
 
     def collection(self, start: int, end: int) -> None:
-        """A garbage collection."""
         self._data.collections.append((start, end, threading.get_native_id()))
 
     def enable_child_thread(self) -> None:
-        """Keep what the calling thread does."""
         if self._settings.host.profile_memory:
             raise RuntimeError("PyTorch does not record child threads together with profile_memory=True")
         with self._lock:
             self._children.setdefault(threading.get_native_id(), time.time_ns())
 
     def disable_child_thread(self) -> None:
-        """Keep it no longer."""
         tid, now = threading.get_native_id(), time.time_ns()
         with self._lock:
             since = self._children.pop(tid, None)
@@ -160,7 +144,6 @@ class MockRecorder:
                 self._data.threads.append((tid, since, now))
 
     def finalize(self, groups: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Write what was recorded."""
         if self._data.end is None:
             raise RuntimeError("nothing was recorded")
         torch_profiler.save(self._profiler, self._folder / RAW_FOLDER / TRACE)
@@ -172,7 +155,6 @@ class MockRecorder:
         return {SIMULATED: description, **({GROUPS: groups} if groups else {})}
 
     def discard(self) -> None:
-        """Let PyTorch's profiler go."""
         profiler, recording = self._profiler, self._running
         self._profiler = None
         if self._warm and not torch_profiler.is_running():
@@ -188,7 +170,6 @@ class MockRecorder:
                 self._device = None
 
     def memory_timeline(self, device: str, raw: bool) -> Json:
-        """The memory of a device, as PyTorch's profiler has it."""
         return torch_profiler.memory_timeline(self._profiler, device, raw) if self._profiler is not None else []
 
 

@@ -10,24 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from enum import IntEnum
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any
 
 import numpy as np
 
-from tb_npu_plugin.capture.device.records import BACKWARD, Copy, Kind, Recording, Signature
+from tb_npu_plugin.capture.device.records import BACKWARD, Copy, Kind, Record, Recording, Signature
 from tb_npu_plugin.capture.recording.exchanges import Exchanges
-from tb_npu_plugin.capture.recording.host_clock import HostClock
 from tb_npu_plugin.capture.recording.host_lane import Call, Function, HostLane, stacks_of
 from tb_npu_plugin.capture.recording.marks import Marks, StreamMoment
-from tb_npu_plugin.capture.recording.operations import Operations
+from tb_npu_plugin.capture.recording.operations import launches_of
 from tb_npu_plugin.capture.recording.raw_data import HostData
-from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
+from tb_npu_plugin.capture.recording.recorded_host import HostClock, RecordedHost
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.columns import Ints
 from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.memory import CachingAllocator, Held, Memory
+from tb_npu_plugin.capture.simulation.memory import CachingAllocator, Held
 from tb_npu_plugin.capture.simulation.records import (
     GcPause,
     HostOp,
@@ -49,27 +48,8 @@ _COMPUTED = (Kind.OPERATOR, Kind.COPY, Kind.COLLECTIVE, Kind.COLLECTIVE_WAIT)
 _NO_OPERATOR = "unknown"
 
 
-class EventKind(IntEnum):
-    """What happens on the host."""
-
-    CALL_BEGINS = 0
-    CALL_ENDS = 1
-    FUNCTION_BEGINS = 2
-    FUNCTION_ENDS = 3
-    RECORD = 4
-
-
-class Record(NamedTuple):
-    """What is read of a record of the device (device/records.py)."""
-
-    entry: int
-    kind: int
-    thread: int
-    stream: int
-    id: int
-    bytes: int
-    signature: int
-    detail: int
+#: What happens on the host.
+CALL_BEGINS, CALL_ENDS, FUNCTION_BEGINS, FUNCTION_ENDS, RECORD = range(5)
 
 
 class Replay:
@@ -123,10 +103,12 @@ class Replay:
             task_queue=settings.task_queue,
         )
         self._host = RecordedHost(setup)
-        self._operations = Operations(KernelFactory(chip))
+        kernels = KernelFactory(chip)
+        #: Of the operator with this number among the signatures.
+        self._launches = cache(lambda number: launches_of(log.signatures[number], kernels))
         self._host.join(self._exchanges.groups)
-        self._addresses = Addresses(self._host.memory, self._host.allocator, self._rows)
-        self._infos: dict[tuple[OpInfo, tuple[str, ...]], OpInfo] = {}
+        self._blocks = _held_before(self._host.allocator, self._rows)  # of the caching allocator, by address
+        self._with_stack = cache(lambda info, stack: replace(info, stack=stack))
         self._gc_from = 0
         #: State of the current segment: its mark, operators that are open by number of their call, Python functions by
         #: number, and marks that streams have passed.
@@ -151,7 +133,7 @@ class Replay:
             yield self._segment(step, until, events)
 
     def _events(self, bounds: list[int]) -> list[Ints]:
-        """What happens in each segment, in order: rows of time, EventKind, and number among the calls, functions or records.
+        """What happens in each segment, in order: rows of time, kind (CALL_BEGINS, ...), and number among the calls, functions or records.
 
         What begins before a bound ends in the same segment.
         """
@@ -162,10 +144,10 @@ class Replay:
             return np.column_stack(np.broadcast_arrays(segment, at, rank, tie, kind, np.arange(len(at))))
 
         entries = self._rows["entry"]
-        found = [rows(entries, entries, 2, np.arange(len(entries)), EventKind.RECORD)]
-        both: list[tuple[EventKind, Sequence[Call | Function]]] = [
-            (EventKind.CALL_BEGINS, self._calls),
-            (EventKind.FUNCTION_BEGINS, self._functions),
+        found = [rows(entries, entries, 2, np.arange(len(entries)), RECORD)]
+        both: list[tuple[int, Sequence[Call | Function]]] = [
+            (CALL_BEGINS, self._calls),
+            (FUNCTION_BEGINS, self._functions),
         ]
         for kind, spans in both:
             starts, ends = (np.fromiter((span[place] for span in spans), np.int64, len(spans)) for place in (0, 1))
@@ -182,20 +164,19 @@ class Replay:
         host, data = self._host, self._data
         ats, kinds, numbers = events.T
         times: list[int] = self._host_time(ats).tolist()
-        rows = self._rows[numbers[kinds == EventKind.RECORD]]
-        records = map(Record._make, rows[list(Record._fields)].tolist())
+        records = map(Record._make, self._rows[numbers[kinds == RECORD]].tolist())
         limits = [*times[1:], times[-1] + _ROOM] if times else []
         self._step, self._python, self._moments = None, {}, []
         host.clock.begin(times[0] if times else int(self._host_time(data.start)))
         for now, limit, kind, number in zip(times, limits, kinds.tolist(), numbers.tolist()):
             host.clock.move_to(now, limit)
-            if kind == EventKind.RECORD:
+            if kind == RECORD:
                 self._replay(next(records))
-            elif kind == EventKind.CALL_BEGINS:
+            elif kind == CALL_BEGINS:
                 self._begin_call(number, step)
-            elif kind == EventKind.CALL_ENDS:
+            elif kind == CALL_ENDS:
                 self._end_call(number, step)
-            elif kind == EventKind.FUNCTION_BEGINS:
+            elif kind == FUNCTION_BEGINS:
                 item = self._functions[number]
                 self._python[number] = PyCall(item.name, item.tid, host.now, 0, item.id, item.parent, item.module)
             else:
@@ -220,7 +201,7 @@ class Replay:
         op = self._open[number] = host.begin_operator(self._info(number), call.tid, call.sequence, call.forward)
         mark = self._marks.launches.get(call.info)
         if mark is not None:
-            self._moments.append(host.mark(call.info.name, mark))
+            self._moments.append((mark, *host.mark(call.info.name)))
         if call is step:
             self._step = op
 
@@ -250,11 +231,9 @@ class Replay:
 
     def _info(self, number: int) -> OpInfo:
         info, stack = self._calls[number].info, self._stacks[number] if self._stacks else ()
-        if (info, stack) not in self._infos:
-            self._infos[info, stack] = replace(info, stack=stack) if stack else info
-        return self._infos[info, stack]
+        return self._with_stack(info, stack) if stack else info
 
-    def _replay(self, record: Record) -> None:
+    def _replay(self, record: Any) -> None:
         """Do what a record of the device says."""
         host, kind = self._host, record.kind
         if kind in (Kind.VIEW, Kind.ARRIVAL):
@@ -262,9 +241,12 @@ class Replay:
         tid = record.thread if record.thread in self._tids else self._data.tid
         host.use(tid, record.stream)
         if kind == Kind.ALLOCATE:
-            self._addresses.allocate(record.id, record.bytes, host.records.op.name, host.now)
+            if record.bytes > 0:
+                name = host.records.op.name or _NO_OPERATOR
+                self._blocks[record.id] = host.memory.allocate(name, record.bytes, host.now)
         elif kind == Kind.FREE:
-            self._addresses.free(record.id, record.bytes, host.now)
+            if record.bytes > 0 and record.id in self._blocks:
+                host.memory.release(self._blocks.pop(record.id), host.now, host.now)
         elif self._npu and self._is_shown(record.thread, record.entry):
             signature = self._log.signatures[record.signature] if record.signature >= 0 else None
             if host.records.open and host.records.open[-1] is not self._step:
@@ -275,12 +257,12 @@ class Replay:
                 self._launch(record, signature)
                 host.end_operator(op)
 
-    def _launch(self, record: Record, signature: Signature | None) -> None:
+    def _launch(self, record: Any, signature: Signature | None) -> None:
         """Launch what a record says."""
         host, kind = self._host, record.kind
         is_kernel = kind == Kind.OPERATOR or (kind == Kind.COPY and record.detail == Copy.DEVICE_TO_DEVICE)
         if is_kernel and signature is not None:
-            host.launch_all(self._operations.launches(record.signature, signature))
+            host.launch_all(self._launches(record.signature))
         elif kind == Kind.COPY:
             host.copy(record.bytes, record.detail == Copy.DEVICE_TO_HOST, 1)
         elif kind == Kind.SYNC:
@@ -295,27 +277,13 @@ class Replay:
             self._exchanges.run(host, signature, record.id)
 
 
-class Addresses:
-    """Blocks of the caching allocator by address. log: records of the device; what is freed without having been allocated was
-    allocated before the capture."""
-
-    def __init__(self, memory: Memory, allocator: CachingAllocator, log: Any) -> None:
-        self._memory = memory
-        self._blocks: dict[int, Held] = {}
-        seen: set[int] = set()
-        rows = log[(log["kind"] == Kind.ALLOCATE) | (log["kind"] == Kind.FREE)]
-        for kind, address, size in zip(*(rows[name].tolist() for name in ("kind", "id", "bytes"))):
-            if kind == Kind.FREE and size > 0 and address not in seen:
-                self._blocks[address] = allocator.allocate(size), None
-            seen.add(address)
-
-    def allocate(self, address: int, size: int, operator: str, now: int) -> None:
-        """Allocate. operator: its name, empty if none is known."""
-        if size > 0:
-            self._blocks[address] = self._memory.allocate(operator or _NO_OPERATOR, size, now)
-
-    def free(self, address: int, size: int, now: int) -> None:
-        """Give a block back."""
-        held = self._blocks.pop(address, None) if size > 0 else None
-        if held is not None:
-            self._memory.release(held, now, now)
+def _held_before(allocator: CachingAllocator, log: Any) -> dict[int, Held]:
+    """Blocks by address that are freed without having been allocated: they were allocated before the capture."""
+    out: dict[int, Held] = {}
+    seen: set[int] = set()
+    rows = log[(log["kind"] == Kind.ALLOCATE) | (log["kind"] == Kind.FREE)]
+    for kind, address, size in zip(*(rows[name].tolist() for name in ("kind", "id", "bytes"))):
+        if kind == Kind.FREE and size > 0 and address not in seen:
+            out[address] = allocator.allocate(size), None
+        seen.add(address)
+    return out

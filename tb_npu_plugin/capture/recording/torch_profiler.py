@@ -12,11 +12,12 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 from tb_npu_plugin.capture.backend import HostSwitches, Json
+from tb_npu_plugin.capture.recording.host_lane import tail
 
 #: PyTorch has one profiler a process; a second one ends the first, whose results crash the process when they are read.
 _ONE = "PyTorch runs one profiler at a time in a process"
-#: The last key of a trace, and the most bytes from it to the end: a path.
-_LAST_KEY, _END = b'"traceName"', 8192
+#: Of a trace.
+_LAST_KEY = b'"traceName"'
 _MISSING = (
     "PyTorch is not installed, and the mock device records what it runs: install it, a CPU build will do "
     "(docs/capture.md). `tb-npu mock` and analyse() do without"
@@ -130,9 +131,7 @@ def _is_whole(trace: Path) -> bool:
     """The file ends as PyTorch ends it: a disk that is full cuts it."""
     if not trace.is_file():
         return False
-    with trace.open("rb") as file:
-        file.seek(max(0, trace.stat().st_size - _END))
-        end = file.read().rstrip()
+    end = tail(trace).rstrip()
     return _LAST_KEY in end and end.endswith(b"}")
 
 

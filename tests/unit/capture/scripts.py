@@ -22,8 +22,8 @@ log = []
 if parser:
     from tb_npu_plugin.capture import backend
     from tests.unit.capture.api import fake
-    recorder = lambda: fake.FakeRecorder(log, {{}}, [])
-    backend.choose(backend.Backend("fake", recorder, f"{{fake.__name__}}:{{parser}}"))
+    backend.new_recorder = lambda: fake.FakeRecorder(log, {{}}, [])
+    backend.PARSER = f"{{fake.__name__}}:{{parser}}"
 from tb_npu_plugin.capture.pytorch import *
 from tb_npu_plugin.capture.pytorch import _KinetoProfile
 """

@@ -10,7 +10,6 @@
 #include <torch/library.h>
 
 namespace npu {
-namespace {
 
 using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
@@ -58,7 +57,6 @@ bool can_fuse(const Tensor& query, const Tensor& key, const Tensor& value, const
          query.scalar_type() == key.scalar_type() && !(mask && mask->defined() && (mask->requires_grad() || mask->dim() == 3));
 }
 
-}  // namespace
 }  // namespace npu
 
 namespace at::native {

@@ -24,7 +24,6 @@
 #endif
 
 namespace npu {
-namespace {
 
 #define LOWER(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
 #define FLOAT(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
@@ -41,5 +40,4 @@ TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
   FLOAT(norm, ScalarOpt_dim)
 }
 
-}  // namespace
 }  // namespace npu

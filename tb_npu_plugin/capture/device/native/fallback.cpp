@@ -10,11 +10,9 @@
 #include <unordered_set>
 
 namespace npu {
-namespace {
 
 // What the schema and the tags of an operator say.
 struct Operator {
-  explicit Operator(const c10::OperatorHandle& op);
   std::string name;
   std::vector<bool> is_written;    // by argument
   std::vector<bool> is_number;     // by argument: a Scalar, whose value changes no kernel
@@ -24,32 +22,32 @@ struct Operator {
   bool has_dynamic_shape = false;  // the host must wait for the length of the result
   bool takes_mask = false;         // only where an index is a mask
   bool takes_host_tensors = false;
-};
 
-Operator::Operator(const c10::OperatorHandle& op) : name(op.operator_name().name) {
-  // Indices may be on the host, and so are the lengths of packed sequences.
-  static const std::unordered_set<std::string> host_tensors = {
-      "aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index",
-      "aten::_unsafe_index_put", "aten::_unsafe_masked_index", "aten::_foreach_copy_"};
-  takes_host_tensors = host_tensors.count(name) > 0;
-  has_dynamic_shape = op.hasTag(at::Tag::dynamic_output_shape) || op.hasTag(at::Tag::data_dependent_output);
-  takes_mask = name == "aten::index" || name == "aten::_unsafe_index";
-  is_view = op.hasTag(at::Tag::inplace_view);
-  for (const auto& result : op.schema().returns()) {
-    if (result.alias_info() && !result.alias_info()->isWrite()) is_view = true;
+  explicit Operator(const c10::OperatorHandle& op) : name(op.operator_name().name) {
+    // Indices may be on the host, and so are the lengths of packed sequences.
+    static const std::unordered_set<std::string> host_tensors = {
+        "aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index",
+        "aten::_unsafe_index_put", "aten::_unsafe_masked_index", "aten::_foreach_copy_"};
+    takes_host_tensors = host_tensors.count(name) > 0;
+    has_dynamic_shape = op.hasTag(at::Tag::dynamic_output_shape) || op.hasTag(at::Tag::data_dependent_output);
+    takes_mask = name == "aten::index" || name == "aten::_unsafe_index";
+    is_view = op.hasTag(at::Tag::inplace_view);
+    for (const auto& result : op.schema().returns()) {
+      if (result.alias_info() && !result.alias_info()->isWrite()) is_view = true;
+    }
+    const bool is_power = name.find("pow") != std::string::npos;  // a square is another kernel than a power
+    const auto& arguments = op.schema().arguments();
+    for (size_t i = 0; i < arguments.size(); i++) {
+      auto type = arguments[i].type();
+      if (auto optional = type->cast<c10::OptionalType>()) type = optional->getElementType();
+      if (type->kind() == c10::TypeKind::GeneratorType) generator = static_cast<int>(i);
+      if (arguments[i].name() == "output_size" && has_dynamic_shape) output_size = static_cast<int>(i);
+      is_number.push_back(is_view || (!is_power && (type->kind() == c10::TypeKind::NumberType || type->kind() == c10::TypeKind::FloatType)));
+      is_written.push_back(arguments[i].alias_info() && arguments[i].alias_info()->isWrite());
+    }
+    if (!op.operator_name().overload_name.empty()) name += "." + op.operator_name().overload_name;
   }
-  const bool is_power = name.find("pow") != std::string::npos;  // a square is another kernel than a power
-  const auto& arguments = op.schema().arguments();
-  for (size_t i = 0; i < arguments.size(); i++) {
-    auto type = arguments[i].type();
-    if (auto optional = type->cast<c10::OptionalType>()) type = optional->getElementType();
-    if (type->kind() == c10::TypeKind::GeneratorType) generator = static_cast<int>(i);
-    if (arguments[i].name() == "output_size" && has_dynamic_shape) output_size = static_cast<int>(i);
-    is_number.push_back(is_view || (!is_power && (type->kind() == c10::TypeKind::NumberType || type->kind() == c10::TypeKind::FloatType)));
-    is_written.push_back(arguments[i].alias_info() && arguments[i].alias_info()->isWrite());
-  }
-  if (!op.operator_name().overload_name.empty()) name += "." + op.operator_name().overload_name;
-}
+};
 
 const Operator& describe(const c10::OperatorHandle& op) {
   static thread_local std::unordered_map<const void*, Operator> known;
@@ -209,8 +207,6 @@ void take() {
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(fallback_to<DispatchKey::CPU>()); }
 TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) { m.fallback(fallback_to<DispatchKey::SparseCPU>()); }
-
-}  // namespace
 
 void take_operators() {
   if (!c10::Dispatcher::singleton().hasBackendFallbackForDispatchKey(DispatchKey::AutogradPrivateUse1)) {  // PyTorch 2.4

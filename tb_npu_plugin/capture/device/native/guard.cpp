@@ -7,11 +7,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 namespace npu {
-namespace {
 
-std::atomic<int> devices{8};
-thread_local DeviceIndex own_device = 0;
-thread_local std::array<int64_t, kMaxDevices> own_streams{};
 std::atomic<int64_t> next_stream{1}, next_event{1};
 
 struct Event {
@@ -92,6 +88,24 @@ struct Generator final : c10::GeneratorImpl {
   at::Generator host;
 };
 
+at::Generator new_generator(DeviceIndex device) {
+  return at::make_generator<Generator>(device < 0 ? current_device() : device, at::detail::createCPUGenerator());
+}
+
+const at::Generator& default_generator(DeviceIndex device) {
+  static auto* generators = [] {
+    auto* all = new std::vector<at::Generator>;
+    for (int i = 0; i < kMaxDevices; i++) all->push_back(new_generator(static_cast<DeviceIndex>(i)));
+    return all;
+  }();
+  return (*generators)[device < 0 ? current_device() : device];
+}
+
+// The CPU's generator inside a device's.
+at::Generator host_generator(const at::Generator& generator) {
+  return static_cast<Generator*>(generator.unsafeGetGeneratorImpl())->host;
+}
+
 struct Hooks final : at::PrivateUse1HooksInterface {
   bool isBuilt() const { return true; }
   bool isAvailable() const { return true; }
@@ -106,55 +120,18 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   at::Generator getNewGenerator(DeviceIndex device) const { return new_generator(device); }
   Device getDeviceFromPtr(void*) const override { return {kNpu, own_device}; }
   bool isPinnedPtr(const void* address) const { return is_pinned(address); }
-  c10::Allocator* getPinnedMemoryAllocator() const override { return pinned_allocator(); }
+  c10::Allocator* getPinnedMemoryAllocator() const override { return &the_pinned_allocator; }
   void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override {
     c10::DeviceGuard guard(storage.device());
-    auto data = device_allocator()->allocate(bytes);
+    auto data = the_device_allocator.allocate(bytes);
     std::memcpy(data.get(), storage.data(), std::min(bytes, storage.nbytes()));
     storage.set_data_ptr(std::move(data));
     storage.set_nbytes(bytes);
   }
 };
 
-}  // namespace
-
-int device_count() { return devices.load(); }
-void set_device_count(int count) { devices = count; }
-DeviceIndex current_device() { return own_device; }
-int64_t current_stream(DeviceIndex device) { return own_streams[device]; }
-void set_stream(DeviceIndex device, int64_t stream) { own_streams[device] = stream; }
-DeviceIndex index_of(Device device) { return device.has_index() ? device.index() : own_device; }
-
-void set_device(DeviceIndex device) {
-  TORCH_CHECK(device >= 0 && device < device_count(), "Invalid NPU device ", static_cast<int>(device), ": there are ",
-              device_count(), " simulated devices (TB_NPU_DEVICES).");
-  own_device = device;
-}
-
-at::Generator new_generator(DeviceIndex device) {
-  return at::make_generator<Generator>(device < 0 ? current_device() : device, at::detail::createCPUGenerator());
-}
-
-const at::Generator& default_generator(DeviceIndex device) {
-  static auto* generators = [] {
-    auto* all = new std::vector<at::Generator>;
-    for (int i = 0; i < kMaxDevices; i++) all->push_back(new_generator(static_cast<DeviceIndex>(i)));
-    return all;
-  }();
-  return (*generators)[device < 0 ? current_device() : device];
-}
-
-at::Generator host_generator(const at::Generator& generator) {
-  return static_cast<Generator*>(generator.unsafeGetGeneratorImpl())->host;
-}
-
 #if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 6  // later releases ask the hooks
 REGISTER_GENERATOR_PRIVATEUSE1(new_generator)
 #endif
-
-void register_hooks() {
-  static auto* hooks = new Hooks;
-  at::RegisterPrivateUse1HooksInterface(hooks);
-}
 
 }  // namespace npu

@@ -8,7 +8,6 @@
 #include <algorithm>
 
 namespace npu {
-namespace {
 
 using at::Tensor;
 using Tensors = std::vector<Tensor>;
@@ -25,14 +24,10 @@ Tensor host_of(const Tensor& tensor) {
 
 // Its bytes, for operations that only move them: any type will do.
 Tensor bytes_of(const Tensor& tensor) { return host_of(tensor).view({-1}).view(at::kByte); }
-Tensors bytes_of(const Tensors& tensors) {
-  Tensors out;
-  for (const auto& tensor : tensors) out.push_back(bytes_of(tensor));
-  return out;
-}
-std::vector<Tensors> bytes_of(const std::vector<Tensors>& lists) {
-  std::vector<Tensors> out;
-  for (const auto& tensors : lists) out.push_back(bytes_of(tensors));
+template <class Item>
+std::vector<Item> bytes_of(const std::vector<Item>& items) {  // tensors, or lists of them
+  std::vector<Item> out;
+  for (const auto& item : items) out.push_back(bytes_of(item));
   return out;
 }
 
@@ -276,7 +271,7 @@ class Hccl final : public Backend {
   // Sends the others the time that this host took since the last operation of the group, and records how much later each
   // of them came. What it computed for the device does not count: a host with a device would not have taken that time.
   void note_arrivals(int64_t number) {
-    const int64_t took = now() - last_exit_ - (computed() - computed_at_exit_);
+    const int64_t took = now() - last_exit_ - (computed_ns - computed_at_exit_);
     std::vector<Tensors> all = {Tensors(getSize())};
     for (auto& one : all[0]) one = at::full({1}, took, at::kLong);  // PyTorch's fake group leaves them
     Tensors own = {at::full({1}, took, at::kLong)};
@@ -297,14 +292,9 @@ class Hccl final : public Backend {
     Works inner;
     record.compute([&] { inner = start(number); });
     last_exit_ = now();
-    computed_at_exit_ = computed();
+    computed_at_exit_ = computed_ns;
     if (record.is_recording) {
-      Signature signature(name);
-      signature.add(inputs);
-      signature.add(group_);
-      signature.add(peer);
-      signature.begin_results();
-      signature.add(results);
+      Signature signature(name, {inputs, group_, peer}, {results});
       record.id = number;
       record.write_for(current_device(), signature);
     }
@@ -335,10 +325,8 @@ class Hccl final : public Backend {
   const std::string group_;
   bool batching_ = false;
   Batch batch_;
-  int64_t last_exit_ = now(), computed_at_exit_ = computed();
+  int64_t last_exit_ = now(), computed_at_exit_ = computed_ns;
 };
-
-}  // namespace
 
 c10::intrusive_ptr<Backend> make_hccl(c10::intrusive_ptr<Backend> inner, std::string group, int rank, int size) {
   return c10::make_intrusive<Hccl>(std::move(inner), std::move(group), rank, size);

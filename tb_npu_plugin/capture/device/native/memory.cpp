@@ -13,10 +13,13 @@
 #include <unordered_map>
 
 namespace npu {
-namespace {
 
 constexpr int64_t kSegment = 2 << 20;
 
+struct MemoryCounters {
+  std::atomic<int64_t> allocated{0}, allocated_peak{0}, reserved{0}, reserved_peak{0}, allocations{0}, frees{0};
+  std::atomic<int64_t> limit{INT64_MAX};
+};
 MemoryCounters counters[kMaxDevices];
 
 // What the caching allocator of torch_npu takes for a request.
@@ -31,30 +34,24 @@ void raise_to(std::atomic<int64_t>& peak, int64_t value) {
 int64_t segments_of(int64_t bytes) { return (bytes + kSegment - 1) / kSegment * kSegment; }
 
 void require_room(DeviceIndex device, int64_t bytes) {
-  auto& memory = memory_of(device);
+  auto& memory = counters[device];
   const auto used = memory.allocated.load(), limit = memory.limit.load();
   TORCH_CHECK_WITH(OutOfMemoryError, used + block_of(bytes) <= limit, "NPU out of memory. Tried to allocate ",
                    bytes / 1048576.0, " MiB. The simulated NPU ", static_cast<int>(device), " has ", limit / 1048576.0,
                    " MiB in all, of which ", used / 1048576.0, " MiB are allocated.");
 }
 
-void count_allocation(DeviceIndex device, void* address, int64_t bytes) {
-  auto& memory = memory_of(device);
-  const auto now_allocated = memory.allocated += block_of(bytes);
-  memory.allocations++;
-  raise_to(memory.allocated_peak, now_allocated);
-  raise_to(memory.reserved, segments_of(now_allocated));
+// kind: kAllocate or kFree.
+void count(Kind kind, DeviceIndex device, void* address, int64_t bytes) {
+  auto& memory = counters[device];
+  const bool is_free = kind == Kind::kFree;
+  const auto allocated = memory.allocated += is_free ? -block_of(bytes) : block_of(bytes);
+  (is_free ? memory.frees : memory.allocations)++;
+  raise_to(memory.allocated_peak, allocated);
+  raise_to(memory.reserved, segments_of(allocated));
   raise_to(memory.reserved_peak, memory.reserved.load());
-  c10::reportMemoryUsageToProfiler(address, bytes, now_allocated, memory.reserved.load(), Device(kNpu, device));
-  write_moment(Kind::kAllocate, 0, device, current_stream(device), reinterpret_cast<int64_t>(address), bytes);
-}
-
-void count_free(DeviceIndex device, void* address, int64_t bytes) {
-  auto& memory = memory_of(device);
-  const auto now_allocated = memory.allocated -= block_of(bytes);
-  memory.frees++;
-  c10::reportMemoryUsageToProfiler(address, -bytes, now_allocated, memory.reserved.load(), Device(kNpu, device));
-  write_moment(Kind::kFree, 0, device, current_stream(device), reinterpret_cast<int64_t>(address), bytes);
+  c10::reportMemoryUsageToProfiler(address, is_free ? -bytes : bytes, allocated, memory.reserved.load(), Device(kNpu, device));
+  write_moment(kind, 0, device, current_stream(device), reinterpret_cast<int64_t>(address), bytes);
 }
 
 struct Block {
@@ -65,8 +62,25 @@ struct Block {
 
 void free_block(void* context) {
   auto* block = static_cast<Block*>(context);
-  if (block->bytes) count_free(block->device, block->host.get(), block->bytes);
+  if (block->bytes) count(Kind::kFree, block->device, block->host.get(), block->bytes);
   delete block;
+}
+
+// Host memory becomes device memory.
+c10::DataPtr adopt(c10::DataPtr&& host, DeviceIndex device, int64_t bytes) {
+  auto* address = host.get();
+  if (bytes) count(Kind::kAllocate, device, address, bytes);
+  return {address, new Block{std::move(host), device, bytes}, &free_block, Device(kNpu, device)};
+}
+
+void empty_cache() {
+  for (auto& memory : counters) memory.reserved = segments_of(memory.allocated.load());
+}
+
+void reset_peaks(DeviceIndex device) {
+  auto& memory = counters[device];
+  memory.allocated_peak = memory.allocated.load();
+  memory.reserved_peak = memory.reserved.load();
 }
 
 // The base of later releases lets torch.accelerator read and reset the counters.
@@ -78,11 +92,11 @@ struct CountingAllocator : c10::DeviceAllocator {
   void resetAccumulatedStats(DeviceIndex) override {}
   void resetPeakStats(DeviceIndex device) override { reset_peaks(device); }
   std::pair<size_t, size_t> getMemoryInfo(DeviceIndex device) {  // not virtual in 2.9
-    const auto& memory = memory_of(device);
+    const auto& memory = counters[device];
     return {memory.limit - memory.reserved, memory.limit};
   }
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(DeviceIndex device) override {
-    const auto& memory = memory_of(device);
+    const auto& memory = counters[device];
     c10::CachingDeviceAllocator::DeviceStats out;
     constexpr auto all = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
     for (auto* bytes : {&out.allocated_bytes, &out.active_bytes, &out.requested_bytes}) {
@@ -138,28 +152,6 @@ struct PinnedAllocator final : c10::Allocator {
   void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
 };
 PinnedAllocator the_pinned_allocator;
-
-}  // namespace
-
-MemoryCounters& memory_of(DeviceIndex device) { return counters[device]; }
-c10::Allocator* device_allocator() { return &the_device_allocator; }
-c10::Allocator* pinned_allocator() { return &the_pinned_allocator; }
-
-void empty_cache() {
-  for (auto& memory : counters) memory.reserved = segments_of(memory.allocated.load());
-}
-
-void reset_peaks(DeviceIndex device) {
-  auto& memory = memory_of(device);
-  memory.allocated_peak = memory.allocated.load();
-  memory.reserved_peak = memory.reserved.load();
-}
-
-c10::DataPtr adopt(c10::DataPtr&& host, DeviceIndex device, int64_t bytes) {
-  auto* address = host.get();
-  if (bytes) count_allocation(device, address, bytes);
-  return {address, new Block{std::move(host), device, bytes}, &free_block, Device(kNpu, device)};
-}
 
 // A view may begin inside a pinned block, but its storage begins where the block does.
 bool is_pinned(const void* address) {

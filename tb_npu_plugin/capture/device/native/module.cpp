@@ -15,17 +15,9 @@
 #include <torch/csrc/utils/pybind.h>
 
 namespace npu {
-namespace {
-
-std::map<std::string, int64_t> memory_counters(DeviceIndex device) {
-  const auto& memory = memory_of(device);
-  return {{"allocated", memory.allocated}, {"allocated_peak", memory.allocated_peak}, {"reserved", memory.reserved},
-          {"reserved_peak", memory.reserved_peak}, {"allocations", memory.allocations}, {"frees", memory.frees},
-          {"limit", memory.limit}};
-}
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
-  register_hooks();
+  at::RegisterPrivateUse1HooksInterface(new Hooks);
   m.def("take_operators", &take_operators);
   m.def("device_count", &device_count);
   m.def("set_device_count", &set_device_count);
@@ -35,9 +27,15 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("current_stream", [](int device) { return current_stream(static_cast<DeviceIndex>(device)); });
   m.def("set_stream", [](int device, int64_t id) { set_stream(static_cast<DeviceIndex>(device), id); });
   m.def("default_generator", [](int device) { return default_generator(static_cast<DeviceIndex>(device)); });
-  m.def("memory_counters", [](int device) { return memory_counters(static_cast<DeviceIndex>(device)); });
+  m.def("memory_counters", [](int device) {
+    const auto& memory = counters[device];
+    return std::map<std::string, int64_t>{
+        {"allocated", memory.allocated}, {"allocated_peak", memory.allocated_peak}, {"reserved", memory.reserved},
+        {"reserved_peak", memory.reserved_peak}, {"allocations", memory.allocations}, {"frees", memory.frees},
+        {"limit", memory.limit}};
+  });
   m.def("reset_peaks", [](int device) { reset_peaks(static_cast<DeviceIndex>(device)); });
-  m.def("set_memory_limit", [](int device, int64_t bytes) { memory_of(static_cast<DeviceIndex>(device)).limit = bytes; });
+  m.def("set_memory_limit", [](int device, int64_t bytes) { counters[static_cast<DeviceIndex>(device)].limit = bytes; });
   m.def("empty_cache", &empty_cache);
   m.def("hccl", &make_hccl);
   m.def("start_recording", &start_recording);
@@ -45,5 +43,4 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("take_records", &take_records);
 }
 
-}  // namespace
 }  // namespace npu

@@ -7,10 +7,11 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/TensorFactories.h>
+#include <ATen/ops/convolution_native.h>
+#include <ATen/ops/set_native.h>
 #include <torch/library.h>
 
 namespace npu {
-namespace {
 
 using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
@@ -21,13 +22,13 @@ const DispatchKeySet kKeys(DispatchKey::PrivateUse1);
 Tensor empty(c10::SymIntArrayRef size, std::optional<at::ScalarType> type, std::optional<at::Layout>,
              std::optional<Device> device, std::optional<bool>, std::optional<at::MemoryFormat> format) {
   c10::OptionalDeviceGuard guard(device);
-  return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), device_allocator(), kKeys, c10::dtype_or_default(type), format);
+  return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), &the_device_allocator, kKeys, c10::dtype_or_default(type), format);
 }
 
 Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride, std::optional<at::ScalarType> type,
                      std::optional<at::Layout>, std::optional<Device> device, std::optional<bool>) {
   c10::OptionalDeviceGuard guard(device);
-  return at::detail::empty_strided_generic(C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), device_allocator(),
+  return at::detail::empty_strided_generic(C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), &the_device_allocator,
                                            kKeys, c10::dtype_or_default(type));
 }
 
@@ -63,20 +64,7 @@ Tensor& set_storage_strided(Tensor& self, at::Storage storage, c10::SymInt offse
   return self;
 }
 
-Tensor& set_storage(Tensor& self, at::Storage storage) {
-  const auto count = static_cast<int64_t>(storage.nbytes()) / static_cast<int64_t>(self.element_size());
-  return set_storage_strided(self, std::move(storage), 0, c10::SymInt(count), {});
-}
-
-Tensor& set_tensor(Tensor& self, const Tensor& source) {
-  return set_storage_strided(self, source.storage(), source.sym_storage_offset(), source.sym_sizes(), source.sym_strides());
-}
-
-Tensor& set_nothing(Tensor& self) {
-  auto data = device_allocator()->allocate(0);
-  return set_storage_strided(self, c10::Storage(c10::Storage::use_byte_size_t(), 0, std::move(data), device_allocator(), true),
-                             0, c10::SymInt(0), {});
-}
+Tensor& set_nothing(Tensor& self) { return self.set_(at::empty({0}, self.options())); }
 
 // So that Module.to() and `p.data = ...` keep the parameter: weights that two modules share stay shared.
 bool has_compatible_shallow_copy_type(const Tensor& self, const Tensor& from) { return self.layout() == from.layout(); }
@@ -105,11 +93,7 @@ void move(const Tensor& from, const Tensor& to, bool non_blocking) {
   const auto source = from_device ? views.host(from) : from, target = to_device ? views.host(to) : to;
   record.compute([&] { target.copy_(source); });
   if (!record.is_recording) return;
-  Signature signature("aten::copy_");
-  signature.add(to);
-  signature.add(from);
-  signature.begin_results();
-  signature.add(to);
+  Signature signature("aten::copy_", {to, from}, {to});
   const bool pinned = is_pinned((from_device ? to : from).storage().data());
   const auto direction = from_device ? (to_device ? Copy::kDeviceToDevice : Copy::kDeviceToHost) : Copy::kHostToDevice;
   record.bytes = static_cast<int64_t>(to.nbytes());
@@ -158,9 +142,7 @@ at::Scalar local_scalar_dense(const Tensor& self) {
   at::Scalar value;
   record.compute([&] { value = at::_local_scalar_dense(host_tensor); });
   if (!record.is_recording) return value;
-  Signature signature("aten::_local_scalar_dense");
-  signature.add(self);
-  signature.begin_results();
+  Signature signature("aten::_local_scalar_dense", {self}, {});
   record.bytes = static_cast<int64_t>(self.element_size());
   record.detail = static_cast<uint8_t>(Copy::kDeviceToHost);
   record.write_for(self.device().index(), signature);
@@ -185,12 +167,6 @@ std::tuple<Tensor, Tensor> host_dropout(const Tensor& input, double p, std::opti
 }
 
 // ---- convolution: without a library of the device PyTorch asks for these two
-
-Tensor convolution(const Tensor& input, const Tensor& weight, const OptionalTensor& bias, at::IntArrayRef stride,
-                   at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding,
-                   int64_t groups) {
-  return at::convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
-}
 
 std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
                                                         at::IntArrayRef stride, at::IntArrayRef padding,
@@ -307,7 +283,7 @@ TORCH_LIBRARY(npu, m) { m.def("_npu_dropout(Tensor input, float p, Generator? ge
 TORCH_LIBRARY_IMPL(npu, CPU, m) { m.impl("_npu_dropout", host_dropout); }
 
 TORCH_LIBRARY_IMPL(aten, CPU, m) {
-  m.impl("convolution_overrideable", convolution);
+  m.impl("convolution_overrideable", at::native::convolution);
   m.impl("convolution_backward_overrideable", convolution_backward);
   m.impl("_thnn_fused_lstm_cell", lstm_cell);
   m.impl("_thnn_fused_lstm_cell_backward_impl", lstm_cell_backward);
@@ -326,8 +302,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_efficientzerotensor", efficient_zero_tensor);
   m.impl("resize_", resize_);
   m.impl("set_.source_Storage_storage_offset", set_storage_strided);
-  m.impl("set_.source_Storage", set_storage);
-  m.impl("set_.source_Tensor", set_tensor);
+  m.impl("set_.source_Storage", static_cast<Tensor& (*)(Tensor&, at::Storage)>(at::native::set_));
+  m.impl("set_.source_Tensor", at::native::set_tensor_);
   m.impl("set_", set_nothing);
   m.impl("_has_compatible_shallow_copy_type", has_compatible_shallow_copy_type);
   m.impl("record_stream", record_stream);
@@ -340,5 +316,4 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("native_dropout", native_dropout);
 }
 
-}  // namespace
 }  // namespace npu

@@ -3,7 +3,6 @@ from __future__ import annotations
 import gc
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,13 +102,13 @@ class Recorded:
 
 
 @pytest.fixture
-def recorded() -> Iterator[Recorded]:
+def recorded(monkeypatch: pytest.MonkeyPatch) -> Recorded:
     """The fake backend is in use."""
     state = Recorded()
 
     def recorder() -> fake.FakeRecorder:
         return fake.FakeRecorder(state.log, state.fail, state.recorders)
 
-    backend.choose(backend.Backend("fake", recorder, fake.PARSER))
-    yield state
-    backend.choose(None)
+    monkeypatch.setattr(backend, "new_recorder", recorder)
+    monkeypatch.setattr(backend, "PARSER", fake.PARSER)
+    return state

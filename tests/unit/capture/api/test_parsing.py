@@ -177,8 +177,10 @@ def chatter(*arguments: Any) -> None:
         ("chatter", "[Errno 28] No space left on device"),
     ],
 )
-def test_how_parsers_fail(parser: str, reason: str, tmp_path: Path, recorded: Recorded, said: Said) -> None:
-    backend.choose(backend.Backend("test", backend.current_backend().recorder, f"{__name__}:{parser}"))
+def test_how_parsers_fail(
+    parser: str, reason: str, tmp_path: Path, recorded: Recorded, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backend, "PARSER", f"{__name__}:{parser}")
     analyse(str(_result(tmp_path / "a_ascend_pt")))
     [text] = said.errors()
     assert reason in text
@@ -202,7 +204,7 @@ def test_a_folder_is_parsed_by_one_at_a_time(tmp_path: Path, recorded: Recorded)
 def test_after_control_c_no_process_begins(tmp_path: Path, recorded: Recorded, said: Said, monkeypatch: Any) -> None:
     """Cause: for each folder that was still to come one began, and was killed as soon as the thread got to it."""
     results = [_result(tmp_path / name) for name in ("a_ascend_pt", "b_ascend_pt")]
-    backend.choose(backend.Backend("test", backend.current_backend().recorder, f"{fake.__name__}:interrupt_parent"))
+    monkeypatch.setattr(backend, "PARSER", f"{fake.__name__}:interrupt_parent")
     with pytest.raises(KeyboardInterrupt):
         analyse(str(tmp_path), max_process_number=1)
     assert said.errors() == [f"Failed to parsing profiling data. {results[0]}: It was interrupted."]

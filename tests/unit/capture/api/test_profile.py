@@ -15,8 +15,7 @@ from tb_npu_plugin.capture.api import mstx
 from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerAction, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
-from tb_npu_plugin.capture.api.profile import profile
-from tb_npu_plugin.capture.api.schedule import schedule
+from tb_npu_plugin.capture.api.profile import profile, schedule
 from tests.unit.capture.api.conftest import Recorded, Said, Truthless, collect_frames, make_profile, quiet
 
 CPU, NPU = ProfilerActivity
@@ -161,7 +160,7 @@ def test_a_dropped_kineto_profile_does_not_block_the_next(recorded: Recorded, tm
     """Cause: it was not stopped when it was collected, so that PyTorch refused all captures to come."""
     _KinetoProfile().start()
     collect_frames()
-    assert recorded.take()[-2:] == ["stop", "finalize"] and mstx.current_session() is None
+    assert recorded.take()[-2:] == ["stop", "finalize"] and mstx.session is None
     assert list(tmp_path.iterdir()) == []
 
 

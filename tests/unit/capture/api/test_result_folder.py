@@ -17,8 +17,7 @@ from tb_npu_plugin.capture.api import paths, settings
 from tb_npu_plugin.capture.api.enums import ProfilerActivity
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
 from tb_npu_plugin.capture.api.parsing import analyse
-from tb_npu_plugin.capture.api.profile import tensorboard_trace_handler
-from tb_npu_plugin.capture.api.schedule import schedule
+from tb_npu_plugin.capture.api.profile import schedule, tensorboard_trace_handler
 from tests.unit.capture.api.conftest import Recorded, Said, collect_frames, make_profile, quiet
 
 NAME = re.compile(r"(?P<worker>.+)_(?P<pid>\d+)_(?P<time>\d{17})_ascend_pt")
@@ -279,14 +278,14 @@ ROWS: list[tuple[bool, Any, Any, Any]] = [
 @pytest.mark.parametrize(("as_json", "key", "value", "expected"), ROWS)
 def test_what_may_be_added(as_json: bool, key: Any, value: Any, expected: Any, said: Said) -> None:
     found: dict[str, Any] = {}
-    (settings.add_metadata_json if as_json else settings.add_metadata)(found, key, value)
+    settings.add_metadata(found, key, value, as_json)
     stored = isinstance(expected, dict)
     assert (found, said()) == ((expected, []) if stored else ({}, [("WARNING", expected)]))
 
 
 def test_a_second_value_overrides(said: Said) -> None:
     found: dict[str, Any] = {"key": "one"}
-    settings.add_metadata_json(found, "key", "2")
+    settings.add_metadata(found, "key", "2", is_json=True)
     assert found == {"key": 2}
     assert said() == [("WARNING", "key is already saved as metadata, override it.")]
 
@@ -295,6 +294,6 @@ def test_a_second_value_overrides(said: Said) -> None:
 def test_there_is_a_limit_to_all_of_it(entries: int, added: bool, said: Said) -> None:
     """50 KiB of the table (not of the texts in it), as sys.getsizeof counts."""
     found: dict[str, Any] = dict.fromkeys(map(str, range(entries)))
-    settings.add_metadata(found, "key", "value")
+    settings.add_metadata(found, "key", "value", is_json=False)
     assert ("key" in found) == added
     assert said() == ([] if added else [("WARNING", "Too many metadata added. Skip this metadata")])

@@ -10,7 +10,7 @@ import pytest
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER
 from tb_npu_plugin.capture.recording import raw_data
-from tb_npu_plugin.capture.recording.host_lane import Reader
+from tb_npu_plugin.capture.recording.host_lane import HostLane
 from tb_npu_plugin.errors import BadFile
 from tests.oracle.raw import FULL, Event, Raw
 from tests.support.invariants import check_all
@@ -43,7 +43,7 @@ def test_the_trace_keeps_nanoseconds_and_replaces_invalid_utf8_and_skips_a_bad_e
     names = (("aten::cat", "4400792140206.152"), ("bad", "oops"), ("model@.py(1): f", "4400792140207.153"))
     content = FRAME % ",".join(EVENT % name for name in names)
     (tmp_path / "t.json").write_bytes(content.encode().replace(b"@", b"\xe9"))
-    recorded = Reader().read(tmp_path / "t.json", lambda done: None)
+    recorded = HostLane(tmp_path / "t.json", lambda done: None)
     assert recorded.lost == 1
     assert [(call.info.name, call.start, call.end - call.start) for call in recorded.calls] == [
         ("aten::cat", 1004400792140206152, 1501),

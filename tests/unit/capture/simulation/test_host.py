@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tb_npu_plugin.capture.models.run import Recipe
-from tb_npu_plugin.capture.recording.marks import StreamMark
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.chips import CHIPS
 from tb_npu_plugin.capture.simulation.host import RankSetup
@@ -44,11 +43,11 @@ def begin(host: RecordedHost) -> HostOp:
 def test_tasks_of_a_stream_are_numbered_in_their_order_and_marks_with_them(host: RecordedHost) -> None:
     begin(host)
     host.launch_all(ADD)
-    mark = host.mark("mark", StreamMark(0, True, True))
+    at, task, _ = host.mark("mark")
     host.launch_all(ADD)
-    tasks = [(task.start, task.task) for task in host.records.take().tasks]
-    numbers = [number for _, number in sorted([*tasks, (mark.at, mark.task)])]
-    assert numbers == [301, 302, 303] and mark.task == 302
+    tasks = [(one.start, one.task) for one in host.records.take().tasks]
+    numbers = [number for _, number in sorted([*tasks, (at, task)])]
+    assert numbers == [301, 302, 303] and task == 302
 
 
 def test_a_recorded_host_keeps_its_times_and_is_shown_later_only_after_it_has_waited(host: RecordedHost) -> None:

@@ -16,6 +16,7 @@ from torch.npu.memory import max_memory_allocated
 from torch.utils.checkpoint import checkpoint
 
 from tb_npu_plugin.capture.device import records
+from tests.unit.capture.device.inside import names
 
 
 def test_devices_do_not_mix() -> None:
@@ -189,4 +190,4 @@ def test_a_forked_process_computes_and_records_nothing_of_its_parent() -> None:
     if child == 0:
         os._exit(0 if (x + 1).sum().item() == 6 and len(records.stop().records) < 10 else 1)
     assert os.waitpid(child, 0)[1] == 0
-    assert records.stop().names() == ["aten::fill_.Scalar"]
+    assert names(records.stop()) == ["aten::fill_.Scalar"]

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from tb_npu_plugin.capture.device import records
 from tb_npu_plugin.capture.device.fused import BACKWARDS
+from tests.unit.capture.device.inside import names
 
 
 def _half_rotation(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
@@ -98,7 +99,7 @@ def test_one_operator_each_way_with_right_gradients(name: str, fused: Any, refer
     out.backward(device_grad)
     recording = records.stop()
     wanted.backward(grad)
-    assert recording.names() == [f"npu::{name}", f"npu::{BACKWARDS.get(name, f'{name}_backward')}"], extra
+    assert names(recording) == [f"npu::{name}", f"npu::{BACKWARDS.get(name, f'{name}_backward')}"], extra
     torch.testing.assert_close(out.cpu(), wanted, atol=2e-6, rtol=1e-5)
     for a, b in zip(host, device):
         torch.testing.assert_close(b.grad.cpu(), a.grad, atol=2e-6, rtol=1e-5)
@@ -138,4 +139,4 @@ def test_the_fused_optimizer_is_one_operator() -> None:
             optimizer.step()
             recording = records.stop()
     torch.testing.assert_close(device.weight.cpu(), host.weight, atol=1e-6, rtol=1e-5)
-    assert recording.names() == ["aten::_foreach_add_.Scalar", "aten::_fused_adamw_"]
+    assert names(recording) == ["aten::_foreach_add_.Scalar", "aten::_fused_adamw_"]

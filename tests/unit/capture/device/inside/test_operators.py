@@ -12,6 +12,7 @@ import torch.nn.functional as F
 
 from tb_npu_plugin.capture.device import records
 from tb_npu_plugin.capture.device.records import Copy, Kind, Sync
+from tests.unit.capture.device.inside import names
 
 TABLE = (Path(__file__).parent / "operators.txt").read_text().splitlines()
 if not hasattr(
@@ -62,8 +63,8 @@ def test_operators_are_recorded_exactly(dtype: torch.dtype) -> None:
         records.start()
         found = _flat(eval(expression, scope))
         recording = records.stop()
-        if recording.names(Kind.OPERATOR, Kind.COPY) != expected.split() or len(recording.of(Kind.SYNC)):
-            wrong.append((expression, recording.names(Kind.OPERATOR, Kind.COPY)))
+        if names(recording, Kind.OPERATOR, Kind.COPY) != expected.split() or len(recording.of(Kind.SYNC)):
+            wrong.append((expression, names(recording, Kind.OPERATOR, Kind.COPY)))
         elif not any(name in expression for name in WITHOUT_META):
             wanted = [(t.shape, t.dtype) for t in _flat(eval(expression, _tensors("meta", dtype)))]
             if [(t.shape, t.dtype) for t in found] != wanted:
@@ -107,7 +108,7 @@ def test_a_step_of_adamw_neither_copies_nor_waits(options: dict[str, bool]) -> N
         schedule.step()
         recording = records.stop()
     assert _syncs(recording) == [] and {Copy.DEVICE_TO_DEVICE} >= {*recording.of(Kind.COPY)["detail"].tolist()}
-    assert recording.lost == 0 and len(recording.names()) > 1
+    assert recording.lost == 0 and len(names(recording)) > 1
 
 
 def test_what_the_host_waits_for() -> None:

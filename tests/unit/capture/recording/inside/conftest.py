@@ -12,8 +12,8 @@ from unittest import mock
 import pytest
 
 from tb_npu_plugin.capture.api import parsing
-from tb_npu_plugin.capture.backend import current_backend, load_parser
 from tb_npu_plugin.capture.device.load import SITE
+from tb_npu_plugin.capture.recording.parse import parse
 
 if str(SITE) not in os.environ.get("PYTHONPATH", ""):
     collect_ignore_glob = ["test_*.py"]
@@ -22,7 +22,7 @@ if str(SITE) not in os.environ.get("PYTHONPATH", ""):
 @pytest.fixture(scope="session", autouse=True)
 def parse_in_this_process() -> Iterator[None]:
     def run_parser(folder: Path, out: Path, types: Sequence[str], report: Any, started: Any = None) -> None:
-        load_parser(current_backend().parser)(folder, out, types, report)
+        parse(folder, out, types, report)
 
     with mock.patch.object(parsing, "run_parser", run_parser):
         yield
