@@ -10,7 +10,7 @@ from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.cost import kernel_ns, speed_of, unit_times
 from tb_npu_plugin.capture.simulation.records import Kernel
 from tb_npu_plugin.capture.simulation.rules import Rule
-from tb_npu_plugin.capture.simulation.work import TYPES, Tensor, Tensors, work_of
+from tb_npu_plugin.capture.simulation.work import TYPES, Tensor, Tensors, is_convolution, work_of
 
 _HARDWARE = {"AI_VECTOR_CORE": "AI_CORE"}
 #: Cores of chips whose cube and vector units are one core.
@@ -70,7 +70,7 @@ def launch(
         output_formats=_formats(outputs) or "FORMAT_ND",
         block=blocks,
         mix=2 * blocks if core == "MIX_AIC" else 0,
-        hf32=rule.type.startswith("Conv") and bool(outputs) and outputs[0].type == "float",
+        hf32=is_convolution(rule.type) and bool(outputs) and outputs[0].type == "float",
         work=work,
         pipes={} if core in ("AI_CPU", "DSA_SQE") else _pipes(unit_times(chip, speed, work), ns),
     )

@@ -7,6 +7,7 @@ from math import isqrt, prod
 from typing import NamedTuple
 
 from tb_npu_plugin.capture.simulation.chips import Chip
+from tb_npu_plugin.schema.kernel_meaning import meaning_of
 
 Shape = tuple[int, ...]
 #: C++ names of element types as PyTorch records them -> (CANN name, bytes).
@@ -72,23 +73,36 @@ HF32, FP32 = 2.0, 4.0
 NO_WORK = Work()
 #: Channels that the matrix units take at once.
 _CHANNELS = 16
-#: Matrix products of an attention.
-_PRODUCTS = {"FlashAttentionScore": 2.0, "FlashAttentionScoreGrad": 5.0}
+#: Matrix products of an attention, forward and backward.
+_PRODUCTS, _PRODUCTS_BACKWARD = 2.0, 5.0
+
+
+def _meaning(type_: str) -> str:
+    """What kernels of this type do, by schema/kernel_meaning.csv; "" if it does not know them."""
+    found = meaning_of(type_, "kernel_type")
+    return found.meaning if found is not None else ""
+
+
+def is_convolution(type_: str) -> bool:
+    """Kernels of this type are convolutions or their gradients."""
+    return _meaning(type_) in ("conv_forward", "conv_backward")
 
 
 def cube_flops(type_: str, inputs: Tensors, outputs: Tensors) -> float:
     """Operations of the matrix units of a kernel; 0 if its type does not use them."""
-    if "MatMul" in type_ and len(inputs) >= 2:
+    meaning = _meaning(type_)
+    if meaning in ("matmul", "grouped_matmul") and len(inputs) >= 2:
         return _product(inputs[0].shape, inputs[1].shape, outputs[0].shape)
-    if type_.startswith("Conv") and len(inputs) >= 2:
+    if is_convolution(type_) and len(inputs) >= 2:
         image = outputs[0] if type_.endswith("Input") else inputs[0]
         result = inputs[-1] if "Backprop" in type_ else outputs[0]
         weight = outputs[0] if type_.endswith("Filter") else inputs[1]
         return 2.0 * _places(result) * prod(weight.shape) * _padding(image, weight)
-    if type_ in _PRODUCTS:
+    if meaning == "attention":
         batch, heads, length, size = (*inputs[0].shape, 1, 1, 1, 1)[:4]
         keys = inputs[1].shape[-2] if len(inputs[1].shape) > 1 else length
-        return 2.0 * _PRODUCTS[type_] * batch * heads * length * keys * size
+        products = _PRODUCTS_BACKWARD if "Grad" in type_ else _PRODUCTS
+        return 2.0 * products * batch * heads * length * keys * size
     return 0.0
 
 
@@ -120,7 +134,7 @@ def work_of(chip: Chip, type_: str, inputs: Tensors, outputs: Tensors, fresh: bo
     kept = sum(in_cache(chip, tensor.size) for tensor in outputs)
     elements = max([0, *(prod(tensor.shape) for tensor in (*inputs, *outputs))])
     single = bool(outputs) and outputs[0].type == "float"
-    slower = (HF32 if type_.startswith("Conv") else FP32) if single else 1.0
+    slower = (HF32 if is_convolution(type_) else FP32) if single else 1.0
     flops = cube_flops(type_, inputs, outputs)
     return Work(flops, elements * passes, sum(sizes), sum(tensor.size for tensor in outputs), cached, kept, slower)
 
