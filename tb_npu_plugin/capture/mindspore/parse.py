@@ -24,8 +24,7 @@ from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, Chip
 from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, plain_format
 from tb_npu_plugin.capture.simulation.launch import Launch as KernelLaunch
-from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Process, PyCall, Segment, UserMark
-from tb_npu_plugin.capture.simulation.samples import Totals
+from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Process, PyCall, Segment, Totals, UserMark
 from tb_npu_plugin.capture.simulation.work import Tensor
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.capture.writers.files import Output

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tb_npu_plugin.capture.simulation.collectives import Transfer
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.layout import Layout
 from tb_npu_plugin.capture.simulation.program import Program, Workload
+from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.errors import BadRequest
 
 F32 = "float"
@@ -27,15 +27,12 @@ class Linear(Workload):
         super().__init__(layout, kernels, faults, synced)
 
     def held(self, stage: int) -> int:
-        """Parameters, their gradients and momenta, in FP32."""
         return _PARAMETERS * 12
 
     def size(self, step: int) -> int:
-        """Rows of the input."""
         return _X[0]
 
     def build(self, program: Program, stage: int, size: int) -> None:
-        """Add the instructions of a stage; all steps are alike."""
         p, layout = program, self.layout
         first, last = stage == 0, stage == layout.pp - 1
         data = self._data(p)
@@ -83,7 +80,6 @@ class Linear(Workload):
         return sequence, out
 
     def _finish(self, p: Program, data: int) -> None:
-        """Optimizer, and the loss on the host."""
         with p.op("Optimizer.step#SGD.step"):
             p.run("aten::_foreach_add_", (_WEIGHT, _WEIGHT), (F32, F32), output=False)
         p.read_loss(4, F32)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from tb_npu_plugin.capture.simulation.collectives import Transfer
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.layout import Layout
 from tb_npu_plugin.capture.simulation.program import Program, Workload
+from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.capture.simulation.work import Shape
 from tb_npu_plugin.errors import BadRequest
 
@@ -52,15 +52,12 @@ class ResNet(Workload):
         self.batch, self.blocks = batch, blocks
 
     def held(self, stage: int) -> int:
-        """Parameters, their gradients and momenta, in FP32."""
         return PARAMETERS * 12
 
     def size(self, step: int) -> int:
-        """Pixels of an image's side."""
         return _SIZES[step % len(_SIZES)] if self.faults.dynamic else _SIZES[0]
 
     def build(self, program: Program, stage: int, size: int) -> None:
-        """Add the instructions of a step."""
         _Builder(program, self).build(size)
 
 
@@ -73,7 +70,6 @@ class _Builder:
         self._pending = 0
 
     def build(self, size: int) -> None:
-        """The step: data, forward, backward with the reduction of gradients, optimizer, loss."""
         p = self._p
         image = (self._batch, 3, size, size)
         data = p.load_batch(image, F32, 900_000)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from tb_npu_plugin.capture.simulation.collectives import Transfer, Trouble
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.layout import Layout
 from tb_npu_plugin.capture.simulation.program import Program, Workload
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND
+from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.capture.simulation.work import Shape
 from tb_npu_plugin.errors import BadRequest
 
@@ -97,17 +97,14 @@ class Transformer(Workload):
         return (layer * self.layers(stage) + ends * s.vocabulary * s.hidden) // self.layout.tp
 
     def layers(self, stage: int) -> int:
-        """Layers of a stage."""
         moved = self.faults.uneven_stages
         return self.shape.layers // self.layout.pp + (moved * (self.layout.pp - 1) if stage == 0 else -moved)
 
     def size(self, step: int) -> int:
-        """Tokens of a sequence."""
         length = self.shape.sequence
         return max(64, int(length * _LENGTHS[step % len(_LENGTHS)]) // 64 * 64) if self.faults.dynamic else length
 
     def build(self, program: Program, stage: int, size: int) -> None:
-        """Add the instructions of a stage."""
         _Stage(self, stage, size, program).build()
 
 
@@ -131,7 +128,6 @@ class _Stage:
         self._number: dict[str, int] = {}
 
     def build(self) -> None:
-        """The whole step: data, 1F1B schedule, optimizer, loss."""
         micro = self._shape.micro
         data = self._p.load_batch((self._shape.batch, self._length), "long int", 400_000)
         self._p.leak(self._faults.leak)

@@ -16,12 +16,10 @@ from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, planes, schedule
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.host import RankSetup
-from tb_npu_plugin.capture.simulation.layout import Communicator, Layout
 from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Planes
-from tb_npu_plugin.capture.simulation.program import Workload
+from tb_npu_plugin.capture.simulation.program import AUTOGRAD, TrainingHost, Workload
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND, Group, Process, Segment
-from tb_npu_plugin.capture.simulation.topology import Topology
-from tb_npu_plugin.capture.simulation.training_host import AUTOGRAD, TrainingHost
+from tb_npu_plugin.capture.simulation.topology import Communicator, Layout, Topology
 from tb_npu_plugin.schema.communicators import group_hash
 
 #: Group -> arrivals of its members at its first communication, at its second ...: a long run has many.
@@ -234,7 +232,6 @@ class _Run:
             self.host.device.compiled |= {launch.kernel for launch in launches if launch.compiled}
 
     def _step(self, step: int) -> Iterator[Transfer]:
-        """Run one step; stops at each communication."""
         cluster = self._cluster
         program = cluster.workload.program(self._stage, step)
         yield from self.host.run(cluster.first_step + step, program.instructions, program.sequences)
@@ -242,7 +239,6 @@ class _Run:
             figures.append(self.host.figures[name])
 
     def transfers(self) -> Iterator[Transfer]:
-        """Run all steps; stops at each communication."""
         self._warm()
         for step in range(self._cluster.steps):
             yield from self._step(step)
@@ -277,7 +273,6 @@ class _Run:
     def communicated(
         self, key: tuple[str, int], transfer: Transfer, exchange: Exchange, end: int, tasks: Planes
     ) -> None:
-        """The communication at which this rank has stopped is done at `end`."""
         group, number = self._groups[key[0]], key[1]
         self._counts[key[0]] = number + 1
         self.host.communicated(number, transfer, exchange, group, end, tasks)

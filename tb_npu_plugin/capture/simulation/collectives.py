@@ -189,7 +189,6 @@ def _kind(type_: str, size: int, members: tuple[int, ...], topology: Topology, s
 
 
 def _copy_ns(size: int) -> int:
-    """Copy into the buffer of the communicator."""
     return 700 + int(size * _LOCAL)
 
 
@@ -237,7 +236,6 @@ class _Tasks:
             self._peers[len(self._what) - 1] = times
 
     def planes(self) -> Planes:
-        """All of them."""
         return Planes(_pattern(self.member, tuple(self._what)), self._starts, self._durs, self._peers)
 
 
@@ -264,7 +262,6 @@ class _Schedule:
         self._tasks = _Tasks(member) if member is not None else None
 
     def run(self) -> tuple[list[int], Planes]:
-        """When each member is done, and the tasks."""
         exchange, topology = self._exchange, self._topology
         if exchange.type in PHASES:
             kind = _kind(exchange.type, exchange.size, exchange.members, topology, exchange.trouble.slow)

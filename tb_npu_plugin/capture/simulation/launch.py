@@ -1,16 +1,93 @@
-"""One launch of a kernel: its tensors and blocks, what it does, and how long it takes."""
+"""One launch of a kernel: its tensors and blocks, what it does, and what it costs: how long its blocks take to begin and end, and the
+busiest of matrix unit, vector unit and memory.
+
+The L2 cache: a kernel finds its first input there, which the kernel in front of it has just written, and leaves its output
+there, up to half of the cache each. Such bytes move at the rate of the cache and are no traffic of
+the main memory; all others come from there and go there. What is left in the cache is written back when it has to go:
+see meters.py.
+
+The table speeds.csv says how close to the peak of the chip kernels of a type come, and where the figures are from:
+
+    fitted      on the kernels of AlexNet in FP32 on a 910B2 (4 ranks, 748 kernels, public sample)
+    corrected   by the factor that this kernel was too quick on one real profile, which is not public
+    between     estimated: the geometric mean of the factors of RmsNormGrad and ApplyAdamWV2, which were measured
+    assumed     estimated: large products of half precision reach 0.72, 0.9 of the time on one real profile; attention takes
+                a quarter more for the softmax between the products
+
+TransDataFilter is TransData to and from FRACTAL_Z. tests/oracle/test_kernel_costs.py compares the model with the kernels of a
+real 910B where those are at hand; docs/capture.md has the result.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.cost import kernel_ns, speed_of, unit_times
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.records import Kernel
 from tb_npu_plugin.capture.simulation.rules import Rule
-from tb_npu_plugin.capture.simulation.work import TYPES, Tensor, Tensors, is_convolution, work_of
+from tb_npu_plugin.capture.simulation.work import TYPES, Tensor, Tensors, Work, is_convolution, work_of
+
+
+class Speed(NamedTuple):
+    """How fast kernels are. start: ns of a kernel of many blocks that moves and computes nothing; one: of a kernel of one
+    block; read, write: share of the peak of memory and cache; cube: share of the peak of the matrix units."""
+
+    start: int
+    one: int
+    read: float
+    write: float
+    cube: float
+
+
+#: By type of kernel; "*": kernels of the vector units that the table does not name.
+SPEEDS = {
+    type_: Speed(int(row["start"]), int(row["one"]), *(float(row[share]) for share in ("read", "write", "cube")))
+    for row in read_table("speeds")
+    for type_ in row["types"].split()
+}
+#: Share of the peak that vector units reach.
+VECTOR_SHARE = 0.5
+#: ns of an AI CPU kernel, and what each byte adds: scalar code on a few small cores.
+AI_CPU_START, AI_CPU_PER_BYTE = 45_000, 0.35
+#: ns that CANN takes to compile an operator on first sight (aclop), and to look it up later.
+COMPILE, COMPILED = 180_000_000, 260_000
+#: A memory copy between host and device: start, and share of the PCIe peak.
+COPY_START, COPY_SHARE = 1_900, 0.6
+
+
+def speed_of(type_: str) -> Speed:
+    """How fast kernels of this type are."""
+    return SPEEDS.get(type_, SPEEDS["*"])
+
+
+def unit_times(chip: Chip, speed: Speed, work: Work) -> tuple[float, float, float, float]:
+    """ns that the matrix units and the vector units are busy, and those of reading and writing, which share the memory."""
+    cube = work.cube_flops * work.slower / (chip.cube_flops * speed.cube)
+    vector = work.vector_flops * min(2.0, work.slower) / (chip.vector_flops * VECTOR_SHARE)
+    from_cache, to_cache = chip.cache_rates
+    read = work.main_read / chip.bandwidth + work.cached / from_cache
+    written = work.main_written / chip.bandwidth + work.kept / to_cache
+    return cube * 1e9, vector * 1e9, read / speed.read * 1e9, written / speed.write * 1e9
+
+
+def kernel_ns(chip: Chip, speed: Speed, core: str, blocks: int, work: Work) -> int:
+    """Duration of a kernel on this many blocks."""
+    if core == "AI_CPU":
+        return AI_CPU_START + int((work.read + work.written) * AI_CPU_PER_BYTE)
+    cube, vector, read, written = unit_times(chip, speed, work)
+    one = min(speed.start, speed.one)
+    start = one + (speed.start - one) * min(1.0, 2 * max(0, blocks - 1) / chip.cube_cores)
+    return int(start + max(cube, vector, read + written))
+
+
+def copy_ns(chip: Chip, size: int) -> int:
+    """Duration of a copy between host and device."""
+    return COPY_START + int(size / (chip.pcie * COPY_SHARE) * 1e9)
+
 
 _HARDWARE = {"AI_VECTOR_CORE": "AI_CORE"}
 #: Cores of chips whose cube and vector units are one core.

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import Optional
 
-from tb_npu_plugin.capture.simulation.samples import WORKSPACE, Allocation, Totals
+from tb_npu_plugin.capture.simulation.records import WORKSPACE, Allocation, Totals
 
 _UNIT, _ADDED = 512, 32
 _SMALL = 1 << 20  # requests up to here come from the small pool

@@ -7,8 +7,7 @@ memory when the cache is full: by the next sample, or by a later one where that 
 from __future__ import annotations
 
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.records import CommOp, Segment, Task
-from tb_npu_plugin.capture.simulation.samples import ModuleSample, Sample
+from tb_npu_plugin.capture.simulation.records import CommOp, ModuleSample, Sample, Segment, Task
 
 #: ns between two samples, as profile_memory switches it on (50 Hz).
 EVERY = 20_000_000

@@ -7,12 +7,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
 
-from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment
-from tb_npu_plugin.capture.simulation.samples import Allocation, Totals
-from tb_npu_plugin.capture.writers.database import NULL, Database, Row, Strings
-from tb_npu_plugin.capture.writers.files import Output, Writer
+from tb_npu_plugin.capture.simulation.records import Allocation, HostOp, OpInfo, Segment, Totals
+from tb_npu_plugin.capture.writers.files import NULL, Database, Output, Row, Strings, Writer
 from tb_npu_plugin.capture.writers.memory_csv import STREAM, MemoryRecord, TotalsByTime, TotalsRow
-from tb_npu_plugin.capture.writers.trace_host import forward_and_backward
+from tb_npu_plugin.capture.writers.trace import forward_and_backward
 from tb_npu_plugin.schema import torch_npu_db as schema
 
 _OP, _QUEUE, _TRACE, _MARK = (schema.API_TYPES[name] for name in ("op", "queue", "trace", "mstx"))
@@ -35,7 +33,6 @@ class HostTables(Writer):
         self._shared = cache(self._work_out_shared)
 
     def add(self, segment: Segment) -> None:
-        """Write one segment."""
         database = self._database
         if segment.step is not None:
             database.add("STEP_TIME", [(segment.step.id, segment.step.start, segment.step.end)])
@@ -65,7 +62,6 @@ class HostTables(Writer):
             )
 
     def _op(self, op: HostOp, link: float) -> Row:
-        """Row of PYTORCH_API."""
         name, others = self._shared(op.info)
         return (op.start, op.end, self._pid | op.tid, link, name, op.sequence, op.forward_tid, *others)
 
@@ -126,7 +122,6 @@ class MemoryTables(Writer):
         self._totals = TotalsByTime(MemoryRecord.SUM)
 
     def add(self, segment: Segment) -> None:
-        """Write the totals of a segment, and the blocks of the segment before."""
         self._records(self._totals.add(segment))
         self._allocations()
         self._last = list(segment.memory)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Optional
 
-from tb_npu_plugin.capture.simulation.records import Segment
-from tb_npu_plugin.capture.simulation.samples import WORKSPACE, Allocation, Totals
+from tb_npu_plugin.capture.simulation.records import WORKSPACE, Allocation, Segment, Totals
 from tb_npu_plugin.capture.writers.files import END, ByTime, Output, Writer
 from tb_npu_plugin.capture.writers.text import cell, mb_text, time_text, us_text
 from tb_npu_plugin.schema import torch_npu_memory_csv as schema
@@ -90,7 +89,6 @@ class TotalsByTime:
         return rows
 
     def close(self) -> list[TotalsRow]:
-        """The rest."""
         return self.add(Segment(until=END))
 
 
@@ -110,7 +108,6 @@ class MemoryRecord(Writer):
         self._totals = TotalsByTime(self.SUM)
 
     def add(self, segment: Segment) -> None:
-        """Take the totals of one segment."""
         if self._output.options.npu:
             app = [self._line(APP, s.at, None, s.size, None) for s in segment.modules if s.component == "PROCESS"]
             self._file.part(APP).add(app)
@@ -121,7 +118,6 @@ class MemoryRecord(Writer):
         self._file.part(WORKSPACE).add([self._line(*row) for row in rows if row[0] == WORKSPACE])
 
     def close(self) -> None:
-        """Write the rest."""
         self._write(self._totals.close())
 
     def _line(self, component: str, at: int, allocated: int | None, reserved: int, active: int | None) -> str:
@@ -140,7 +136,6 @@ class Modules(Writer):
         self._device = output.device
 
     def add(self, segment: Segment) -> None:
-        """Add the samples of one segment to their components."""
         for sample in segment.modules:
             if sample.component != "PROCESS":
                 line = f"{self._lead}{sample.component},{time_text(sample.at)},{mb_text(sample.size)},{self._device}"

@@ -63,7 +63,6 @@ class Overlap:
         self._idle_since: int | None = None
 
     def add(self, segment: Segment) -> None:
-        """Take the next segment."""
         (kernels,) = columns(segment.tasks, "kernel")
         computes = np.array([kernel.core != "" for kernel in kernels], dtype=bool)
         self._computing = np.concatenate([self._computing, _intervals(segment.tasks)[computes]])
@@ -73,7 +72,6 @@ class Overlap:
         self.before = min([segment.until, *(starts if self._idle_since is None else [self._idle_since])])
 
     def finish(self) -> None:
-        """The last segment has been added."""
         self.rows, self.before = self._complete((1 << 63) - 1), 1 << 63
 
     def _end_of_complete(self, until: int) -> int:
@@ -107,7 +105,6 @@ class Windows:
         self.known: list[tuple[int, int, Step]] = []
 
     def add(self, segment: Segment) -> None:
-        """The window of the segment's step."""
         step = segment.step
         if step is None:
             return

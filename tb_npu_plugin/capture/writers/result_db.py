@@ -1,20 +1,245 @@
-"""The profiler's database of one capture. Source: docs/facts/databases.md."""
+"""The profiler's database of one capture. Source: docs/facts/databases.md, ascend_pytorch_profiler.db."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import count
 
-from tb_npu_plugin.capture.simulation.records import Segment
-from tb_npu_plugin.capture.writers.database import Strings
-from tb_npu_plugin.capture.writers.device_db import DeviceTables, MarkTables
-from tb_npu_plugin.capture.writers.files import Output, Writer
+from tb_npu_plugin.capture.simulation.planes import Pattern, PlaneTask
+from tb_npu_plugin.capture.simulation.records import CannCall, CommOp, Kernel, Segment, Task
+from tb_npu_plugin.capture.writers import plane_tasks
+from tb_npu_plugin.capture.writers.files import Database, Output, Row, Strings, Writer
 from tb_npu_plugin.capture.writers.host_db import HostTables, MemoryTables
 from tb_npu_plugin.capture.writers.links import LinkTables
+from tb_npu_plugin.capture.writers.metrics import Figures
 from tb_npu_plugin.capture.writers.side_files import environment, group_infos
+from tb_npu_plugin.schema import metric_sets
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS
+
+_NO_ID = schema.NO_ID
+_DATA, _MODULES = schema.ENUMS["ENUM_HCCL_DATA_TYPE"], schema.ENUMS["ENUM_MODULE"]
+_MARK_KINDS = schema.ENUMS["ENUM_MSTX_EVENT_TYPE"]
+#: Core -> kind of task, as the host side names it.
+_KINDS = {
+    "AI_VECTOR_CORE": "KERNEL_AIVEC",
+    "AI_CORE": "KERNEL_AICORE",
+    "MIX_AIC": "KERNEL_AICORE",
+    "MIX_AIV": "KERNEL_AICORE",
+    "DSA_SQE": "STARS_COMMON",
+    "AI_CPU": "KERNEL_AICPU",
+}
+_MB = 1 << 20  # of the counters
+#: Level of a call -> its type.
+_LEVELS = {**schema.API_TYPES, "hccl": schema.API_TYPES["communication"]}
+
+
+class MarkTables(Writer):
+    """MSTX_EVENTS: all that Level_none has of the device's side."""
+
+    def __init__(self, output: Output, database: Database, strings: Strings) -> None:
+        self._pid, self._database, self._text = output.process.pid << 32, database, strings
+        self._count = 0
+
+    def add(self, segment: Segment) -> None:
+        rows: list[Row] = []
+        for mark in segment.marks:
+            self._count += 1
+            tid, kind = self._pid | mark.tid, _MARK_KINDS[mark.kind]
+            connection = _NO_ID if mark.task is None else mark.task.connection
+            texts = self._text[mark.message], tid, tid, self._text[mark.domain]
+            rows.append((mark.start, mark.end, kind, self._count, _NO_ID, *texts, connection))
+        self._database.add("MSTX_EVENTS", rows)
+
+
+class DeviceTables(Writer):
+    """Tasks, communication, CANN calls, counters."""
+
+    def __init__(self, output: Output, database: Database, strings: Strings) -> None:
+        self._output, self._database, self._text = output, database, strings
+        self._pid, self._device = output.process.pid, output.process.device
+        self._detailed = output.options.level >= 1
+        self._figures = Figures(output.options.metrics if self._detailed else "", output.process)
+        names = self._figures.names
+        self._pmu = [strings[_pmu_name(name)] for name in names if name != metric_sets.CUBE_UTILIZATION]
+        assert metric_sets.CUBE_UTILIZATION not in names[:-1]  # the last figure, which the database does not hold
+        #: Its kind and its context, and its row of COMPUTE_TASK_INFO.
+        self._kernels: dict[Kernel, tuple[tuple[int, int], Row | None]] = {}
+        self._tasks = self._ops = 0
+        self._planes = PlaneTables(output, database, strings)
+        self._marks = MarkTables(output, database, strings)
+
+    def add(self, segment: Segment) -> None:
+        self._cann(segment.cann)
+        self._compute(segment.tasks)
+        self._communicate(segment.comm)
+        self._marks.add(segment)
+        self._samples(segment)
+
+    def _cann(self, calls: Sequence[CannCall]) -> None:
+        text, pid, with_runtime = self._text, self._pid << 32, self._output.options.level >= 2
+        self._database.add(
+            "CANN_API",
+            [
+                (call.start, call.end, _LEVELS[call.level], pid | call.tid, call.connection, text[call.name])
+                for call in calls
+                if with_runtime or call.level != "runtime"
+            ],
+        )
+
+    def _compute(self, tasks: Sequence[Task]) -> None:
+        kernels, pid, device = [task.kernel for task in tasks], self._pid, self._device
+        for kernel in dict.fromkeys(kernels):
+            if kernel not in self._kernels:
+                kind = self._text[_KINDS.get(kernel.core) or kernel.type or kernel.name]
+                context = 0 if kernel.core.startswith("MIX") else _NO_ID
+                self._kernels[kernel] = (kind, context), self._info(kernel) if kernel.core else None
+        found = [self._kernels[kernel] for kernel in kernels]
+        ids = range(self._tasks, self._tasks + len(tasks))
+        self._tasks = ids.stop
+        self._database.add(
+            "TASK",
+            [
+                (task.start, task.end, device, task.connection, id_, pid, *kind, task.stream, task.task, _NO_ID)
+                for task, id_, (kind, _) in zip(tasks, ids, found)
+            ],
+        )
+        infos = [(info[0], id_, *info[1:]) for id_, (_, info) in zip(ids, found) if info is not None]
+        self._database.add("COMPUTE_TASK_INFO", infos)
+        if self._pmu:  # figures of the kernels whose core has counters; times are ns here
+            places, figures = self._figures.of(kernels, [task.dur for task in tasks])
+            if places:
+                counted = [ids[place] for place in places]
+                self._database.add_figures("TASK_PMU_INFO", counted, dict(zip(self._pmu, figures)))
+
+    def _info(self, kernel: Kernel) -> Row:
+        """Row of COMPUTE_TASK_INFO without its second column."""
+        text = self._text
+        if not self._detailed:
+            none = text["N/A"]
+            return text[kernel.name], 0, 0, *(none,) * 11
+        shapes = [text[f'"{shapes}"'] if shapes else text["N/A"] for shapes in (kernel.inputs, kernel.outputs)]
+        others = [
+            text[value or "N/A"]
+            for value in (kernel.input_formats, kernel.input_types, kernel.output_formats, kernel.output_types)
+        ]
+        front = text[kernel.name], kernel.block, kernel.mix, text[kernel.core], text[kernel.type]
+        back = text["N/A"], text[kernel.state], text["YES" if kernel.hf32 else "NO"]
+        return *front, *others[:2], shapes[0], *others[2:], shapes[1], *back
+
+    def _communicate(self, ops: Sequence[CommOp]) -> None:
+        rows, text, planes = [], self._text, self._planes
+        for op in ops:
+            self._ops += 1
+            name, group = text[op.name], text[op.group.name or op.group.id]
+            front = name, op.start, op.end, op.connection, group, self._ops, 0, 0
+            back = _DATA[op.data_type], text[op.algorithm], op.count, text[op.type], self._device
+            rows.append((*front, *back))
+            planes.add(op, self._ops, group, self._tasks)
+            self._tasks += len(op.planes)
+        self._database.add("COMMUNICATION_OP", rows)
+
+    def _samples(self, segment: Segment) -> None:
+        device, text, memory = self._device, self._text, self._output.options.memory
+        rows: dict[str, list[Row]] = {"AICORE_FREQ": [], "HBM": [], "LLC": [], "NPU_MEM": [], "NPU_MODULE_MEM": []}
+        throughput: dict[int, float] = {}
+        for sample in segment.samples:
+            if sample.process == "AI Core Freq":
+                rows["AICORE_FREQ"].append((device, sample.at, int(sample.value)))
+            elif sample.process == "HBM":
+                bank, _, way = sample.name.partition(" ")[2].partition("/")
+                rows["HBM"].append((device, sample.at, round(sample.value * _MB), int(bank), text[way.lower()]))
+            elif sample.name.endswith("Throughput"):
+                throughput[sample.at] = sample.value
+            elif sample.name.endswith("Hit Rate"):
+                speed = round(throughput.get(sample.at, 0.0) * _MB)
+                rows["LLC"].append((device, 0, sample.at, sample.value, speed, text["read"]))
+            elif memory and sample.name.endswith("/HBM"):
+                place = text[sample.name.partition("/")[0].lower()]
+                rows["NPU_MEM"].append((place, 0, int(sample.value * 1024), sample.at, device))
+        if memory:
+            rows["NPU_MODULE_MEM"] = [
+                (_MODULES[module.component], module.at, module.size, device)
+                for module in segment.modules
+                if module.component in _MODULES
+            ]
+        for table, found in rows.items():
+            self._database.add(table, found)
+
+
+def _pmu_name(header: str) -> str:
+    """Name of a counter in the database: "aicore_time(us)" is aic_total_time there."""
+    name = header.partition("(")[0]
+    return {"aicore_time": "aic_total_time", "aiv_time": "aiv_total_time"}.get(name, name)
+
+
+_NO_ID = schema.NO_ID
+_DATA, _LINKS = schema.ENUMS["ENUM_HCCL_DATA_TYPE"], schema.ENUMS["ENUM_HCCL_LINK_TYPE"]
+_TRANSPORTS, _RDMA = schema.ENUMS["ENUM_HCCL_TRANSPORT_TYPE"], schema.ENUMS["ENUM_HCCL_RDMA_TYPE"]
+#: Where a task has no notification: the largest number that SQLite holds.
+_NO_NOTIFY = (1 << 63) - 1
+#: Plane and bytes of a task at level 0.
+_UNKNOWN = -1
+
+
+class PlaneTables:
+    """Writes the tasks of operators."""
+
+    def __init__(self, output: Output, database: Database, strings: Strings) -> None:
+        self._database, self._text = database, strings
+        self._pid, self._device = output.process.pid, output.process.device
+        self._detailed = output.options.level >= 1
+        self._constants = lru_cache(plane_tasks.PATTERNS)(self._work_out)
+
+    def add(self, op: CommOp, number: int, group: int, first: int) -> None:
+        """Write the tasks of an operator. number: of the operator; group: id of its text; first: number of the first task."""
+        pid, device, connection, name = self._pid, self._device, op.connection, self._text[op.name]
+        stream = plane_tasks.stream_of(op.group)
+        tasks: list[Row] = []
+        infos: list[Row] = []
+        constants = self._constants(op.planes.pattern, op.data_type, op.main, group)
+        for place, start, dur, (kind, info, main, size) in zip(count(), op.planes.starts, op.planes.durs, constants):
+            id_ = first + place
+            tasks.append((start, start + dur, device, connection, id_, pid, kind, place, stream, number, _NO_ID))
+            infos.append((name, id_, *info, number, main, plane_tasks.rate_of(size, dur)))
+        self._database.add("TASK", tasks)
+        self._database.add("COMMUNICATION_TASK_INFO", infos)
+
+    def _work_out(self, pattern: Pattern, data_type: str, main: int, group: int) -> list[tuple[int, Row, int, int]]:
+        """What the tasks of all operators of a pattern share: kind, cells of COMMUNICATION_TASK_INFO, whether it is on
+        the main plane, bytes."""
+        return [
+            (
+                self._text[plane_tasks.kind_of(task)],
+                self._info(task, group, data_type),
+                int(task.plane == main),
+                task.size if self._detailed else _UNKNOWN,
+            )
+            for task in pattern.tasks
+        ]
+
+    def _info(self, task: PlaneTask, group: int, data_type: str) -> Row:
+        if not self._detailed:  # HCCL reports its tasks from level 1 on: here only their times are known
+            kinds = (_TRANSPORTS["N/A"], _UNKNOWN, _DATA["N/A"], _LINKS["N/A"])
+            return self._text["N/A"], _UNKNOWN, group, _NO_NOTIFY, _RDMA["N/A"], _NO_ID, _NO_ID, *kinds
+        notify = plane_tasks.notify_id(task)
+        return (
+            self._text[task.name],
+            task.plane,
+            group,
+            _NO_NOTIFY if notify < 0 else notify,
+            _RDMA["RDMA_SEND_PAYLOAD" if task.name == "RDMASend" else "INVALID_TYPE"],
+            task.src,
+            plane_tasks.target_of(task),
+            _TRANSPORTS[plane_tasks.transport_of(task)],
+            task.size,
+            _DATA[plane_tasks.data_type_of(task, data_type)],
+            _LINKS["ROCE" if task.link == "RDMA" else task.link],
+        )
+
 
 _VERSIONS = {
     "SCHEMA_VERSION_MICRO": "0",
@@ -43,12 +268,10 @@ class ProfilerDatabase(Writer):
             self._tables += [HostTables(output, database), *memory]
 
     def add(self, segment: Segment) -> None:
-        """Write the next segment."""
         for table in self._tables:
             table.add(segment)
 
     def close(self) -> None:
-        """Write what the process is, the tables that explain numbers, and the indexes."""
         for table in self._tables:
             table.close()
         database, process = self._database, self._output.process

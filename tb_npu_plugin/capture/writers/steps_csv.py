@@ -46,7 +46,6 @@ class StepSums(Writer):
         self._first_op: int | None = None
 
     def add(self, segment: Segment) -> None:
-        """Take the next segment."""
         if self._first_op is None and segment.ops:
             self._first_op = columns(segment.ops, "start")[0][0]
         for op in segment.comm:
@@ -130,7 +129,6 @@ class StepTrace(StepSums):
     """step_trace_time.csv."""
 
     def close(self) -> None:
-        """Write the file."""
         self.take_overlap()
         file, keys = self._output.csv(schema.STEP_TRACE), self._output.columns(schema.STEP_TRACE)
         for step, figures in self.rounded():

@@ -81,7 +81,6 @@ class CsvFile:
         return self._parts[name]
 
     def close(self) -> None:
-        """Append the parts and finish the file."""
         for rows in self._parts.values():
             if rows.file.tell():
                 rows.file.seek(0)
@@ -99,6 +98,5 @@ class Rows:
         self._owner = owner
 
     def add(self, lines: Sequence[str]) -> None:
-        """Append rows."""
         if lines:
             self.file.write(self._owner.encode(lines))

@@ -67,7 +67,6 @@ class DeviceEvents:
         )
 
     def _make_call_texts(self, level: str, name: str, item: str, mode: str) -> tuple[str, tuple[str, ...]]:
-        """Name and arguments."""
         level = self._dialect.cann_level if level == "hccl" else level
         return quote(CALL_PREFIX[level] + name), (quote(mode), quote(level), quote(name), quote(item))
 
@@ -102,7 +101,6 @@ class DeviceEvents:
         return ""
 
     def communication(self, segment: Segment) -> list[Timed]:
-        """Communication operators, and their tasks on streams and planes."""
         out: list[Timed] = []
         ts, pid, with_planes = self._ts, self._pids["Communication"], self._options.level >= 1
         for op in segment.comm:
@@ -120,7 +118,6 @@ class DeviceEvents:
         return sum(1 + other.planes for other in groups if other.planes and other.index < group.index)
 
     def counters(self, segment: Segment) -> list[Timed]:
-        """Counters of the device."""
         memory = self._options.memory
         return [
             self._counter(sample.at, sample.process, sample.name, {sample.key: sample.value})
@@ -129,7 +126,6 @@ class DeviceEvents:
         ]
 
     def links(self, segment: Segment) -> list[Timed]:
-        """Counters of the links."""
         return [
             self._counter(sample.at, sample.link, name, values)
             for sample in segment.links
@@ -144,7 +140,6 @@ class DeviceEvents:
         )
 
     def overlap(self, rows: OverlapRows) -> list[Timed]:
-        """Rows of Overlap Analysis."""
         ts, pid, names = self._ts, self._pids["Overlap Analysis"], [f'"{name}"' for name in trace_events.OVERLAPS]
         return [
             (start, slice_text(names[kind], pid, kind, ts(start), (end - start) / 1000))
@@ -191,7 +186,6 @@ def _kernel_name(kernel: Kernel) -> str:
 
 
 def _first(launches: Iterable[_Launch]) -> list[_Launch]:
-    """The first launch of each connection."""
     out: dict[int, _Launch] = {}
     for launch in launches:
         out.setdefault(launch.connection, launch)
@@ -242,7 +236,6 @@ class _PlaneEvents:
     def _make_texts(
         self, pattern: Pattern, row: int, group: Group, data_type: str
     ) -> tuple[list[_Texts], list[_Texts]]:
-        """Texts on the stream and on the planes."""
         stream, on_stream, on_planes = plane_tasks.stream_of(group), [], []
         for place, task in enumerate(pattern.tasks):
             kind = f'"{plane_tasks.kind_of(task)}"'

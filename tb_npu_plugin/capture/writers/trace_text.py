@@ -82,7 +82,6 @@ class Parts:
         self._parts: list[IO[bytes]] = [tempfile.TemporaryFile(dir=path.parent) for _ in range(count)]  # noqa: SIM115  (open while segments come)
 
     def add(self, part: int, items: Sequence[str]) -> None:
-        """Append items to one part."""
         if items:
             file = self._parts[part]
             if file.tell():
@@ -90,7 +89,6 @@ class Parts:
             file.write(", ".join(items).encode())
 
     def close(self) -> None:
-        """Write the file."""
         with self._path.open("wb") as out:
             out.write(self._begin)
             for part in self._parts:
@@ -103,6 +101,5 @@ class Parts:
         self.drop()
 
     def drop(self) -> None:
-        """Remove the parts."""
         for part in self._parts:
             part.close()

@@ -51,11 +51,9 @@ class MindData(Writer):
         self._waits: list[tuple[int, int]] = []
 
     def add(self, segment: Segment) -> None:
-        """Note the batches of one segment."""
         self._waits += [(op.start, op.end) for op in segment.ops if op.info.name == GET_NEXT]
 
     def close(self) -> None:
-        """Write the files."""
         if not self._waits or not self._options.cpu:
             return
         slow = sum(end - start for start, end in self._waits) > LONG_WAIT * len(self._waits)
@@ -133,7 +131,6 @@ def _profiling(sizes: dict[Operator, list[int]], interval: int) -> Json:
 
 
 def _percent(pipeline: Pipeline, operator: Operator) -> float:
-    """CPU of all workers of an operator."""
     return 100 * pipeline.busy(operator) * operator.workers
 
 
@@ -168,7 +165,6 @@ def _cpu(pipeline: Pipeline, moments: range, interval: int) -> Json:
 
 
 def _batches(pipeline: Pipeline, start: int, end: int) -> list[_Record]:
-    """Lines of device_queue_profiling."""
     out = []
     found = [batch for _, batch in pipeline.taken_between(start, end)]
     sizes = pipeline.sizes(BATCH, [batch.got - 1 for batch in found])
@@ -195,12 +191,10 @@ class _Figures:
 
     @property
     def name(self) -> str:
-        """As the summary names it."""
         return f"{self.operator.type}(id={self.operator.id})"
 
     @property
     def worker_cpu(self) -> float:
-        """Percent of one worker."""
         return round(self.cpu / self.operator.workers, 2)
 
     def cpu_remark(self) -> str:
@@ -234,7 +228,6 @@ class _Figures:
 
 
 def _figures(pipeline: Pipeline, sizes: dict[Operator, list[int]]) -> list[_Figures]:
-    """Of all operators, by id."""
     out: dict[Operator, _Figures] = {}
     for operator in reversed(OPERATORS):
         source = out[_INPUTS[operator]] if operator in _INPUTS else None

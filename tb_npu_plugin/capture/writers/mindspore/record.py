@@ -14,8 +14,17 @@ from functools import cache
 from operator import attrgetter
 from typing import TypeVar, Union
 
-from tb_npu_plugin.capture.simulation.records import CommOp, HostOp, OpInfo, Process, PyCall, Queued, Segment, Task
-from tb_npu_plugin.capture.simulation.samples import Allocation
+from tb_npu_plugin.capture.simulation.records import (
+    Allocation,
+    CommOp,
+    HostOp,
+    OpInfo,
+    Process,
+    PyCall,
+    Queued,
+    Segment,
+    Task,
+)
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.schema.mindspore import EVENT_SEPARATOR, MINDSPORE, SHAPE_SEPARATOR
 from tb_npu_plugin.schema.trace import STEP_MARK
@@ -93,7 +102,6 @@ def scope_of(name: str) -> list[str]:
 
 
 def _launched_types(segment: Segment, queue: list[Queued]) -> list[str]:
-    """What each element of the queue launches: the type of its kernel."""
     starts = [item.dequeue_start for item in queue]
     types = [_COPIES.get(item.name, item.name) for item in queue]
     for task in segment.tasks:

@@ -1,25 +1,52 @@
-"""The CSV files of what ran on the device: kernel_details.csv, op_statistic.csv, and those that a switch, a level or a
-new release adds. Source: docs/facts/ascend_pt.md, kernel_details.csv, Statistics files, Files copied from msprof."""
+"""The CSV files of what ran on host and device: kernel_details.csv, operator_details.csv, their statistics, and those that a switch, a
+level or a new release adds. Source: docs/facts/ascend_pt.md, kernel_details.csv, operator_details.csv, Statistics files, Files copied
+from msprof."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from functools import cache
 from typing import Callable, Union
 
-from tb_npu_plugin.capture.simulation.records import CommOp, Kernel, Segment, Task, by_start
-from tb_npu_plugin.capture.simulation.work import Work
-from tb_npu_plugin.capture.writers.files import END, ByTime, Durations, Output, Writer
+from tb_npu_plugin.capture.simulation.records import CommOp, HostOp, Kernel, OpInfo, Segment, Task, by_start
+from tb_npu_plugin.capture.writers.files import END, ByTime, Output, Writer
 from tb_npu_plugin.capture.writers.metrics import Figures
 from tb_npu_plugin.capture.writers.overlap import StepFinder
 from tb_npu_plugin.capture.writers.text import cell, shapes_cell, time_text, us_text
 from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.schema.trace import STEP_MARK
 
 Launch = Union[Task, CommOp]
 _LEVEL_0 = ("step", "device_id", "name", "type", "core", "start_ns", "dur_ns", "wait_ns", "block_dim")
 _IDS = ("model_id", "task_id", "stream_id")
 _MODEL = "4294967295"  # single-operator mode
+
+
+@dataclass
+class _Durations:
+    """Sums of durations in ns: memory must not grow with the length of a run."""
+
+    count: int = 0
+    total: int = 0
+    least: int = END
+    most: int = 0
+    squares: int = 0
+
+    def add(self, dur: int) -> None:
+        self.count += 1
+        self.total += dur
+        self.squares += dur * dur
+        if dur < self.least:
+            self.least = dur
+        if dur > self.most:
+            self.most = dur
+
+    def row(self, us: Callable[[int], str]) -> str:
+        """Cells of a statistic: count, total, least, mean, most."""
+        mean = round(self.total / self.count / 1000, 3)
+        return f"{self.count},{us(self.total)},{us(self.least)},{mean},{us(self.most)}"
 
 
 class Kernels(Writer):
@@ -38,7 +65,7 @@ class Kernels(Writer):
         self._texts = cache(self._make_texts)
         self._launches = ByTime[Launch](by_start)
         self._previous: int | None = None
-        self._durs = defaultdict[tuple[str, str], Durations](Durations)
+        self._durs = defaultdict[tuple[str, str], _Durations](_Durations)
 
     def _columns(self) -> list[str]:
         at_level_0 = (*_LEVEL_0, *_IDS) if self._with_ids else _LEVEL_0
@@ -46,12 +73,10 @@ class Kernels(Writer):
         return [key for key in keys if self._detailed or key in at_level_0]
 
     def add(self, segment: Segment) -> None:
-        """Write the rows that no later record can come before."""
         kernels = [task for task in segment.tasks if task.kernel.core]
         self._write(self._launches.take([*kernels, *segment.comm], segment.until))
 
     def close(self) -> None:
-        """Write the rest, and the statistic."""
         self._write(self._launches.take((), END))
         if self._detailed and self._durs:
             self._statistic()
@@ -78,14 +103,8 @@ class Kernels(Writer):
             lines.append(line)
         self._previous = previous
         self._file.add(lines)
-        self._count(tasks)
-
-    def _count(self, tasks: list[Task]) -> None:
-        durs = defaultdict[tuple[str, str], list[int]](list)
         for task in tasks:
-            durs[task.kernel.type, task.kernel.core].append(task.dur)
-        for key, found in durs.items():
-            self._durs[key].add(found)
+            self._durs[task.kernel.type, task.kernel.core].add(task.dur)
 
     def _shown(self, task: Task) -> Kernel:
         """The kernel under the name that the file gives it."""
@@ -119,8 +138,7 @@ class Kernels(Writer):
         file, dur = self._output.csv(schema.OP_STATISTIC), self._output.dur
         whole, lead = sum(durs.total for durs in self._durs.values()), self._output.lead(schema.OP_STATISTIC)
         for (type_, core), durs in sorted(self._durs.items(), key=lambda item: -item[1].total):
-            figures = f"{durs.count},{dur(durs.total)},{dur(durs.least)},{durs.mean_us},{dur(durs.most)}"
-            file.add([f"{lead}{cell(type_)},{core},{figures},{round(durs.total * 100 / whole, 3)}"])
+            file.add([f"{lead}{cell(type_)},{core},{durs.row(dur)},{round(durs.total * 100 / whole, 3)}"])
 
 
 class TaskFile(Writer):
@@ -140,13 +158,11 @@ class TaskFile(Writer):
         self._tasks = ByTime[Task](by_start)
 
     def add(self, segment: Segment) -> None:
-        """Write the rows that no later record can come before."""
         ready = self._tasks.take(filter(self._is_listed, segment.tasks), segment.until)
         shown, self._skip = ready[self._skip :], max(0, self._skip - len(ready))
         self._file.add([f"{self._lead}{line}" for line in map(self._line, shown) if line])
 
     def close(self) -> None:
-        """Write the rest."""
         self.add(Segment(until=END))
 
 
@@ -164,21 +180,17 @@ def data_preprocess(output: Output) -> TaskFile:
 
 def l2_cache(output: Output) -> TaskFile:
     """l2_cache.csv: the kernels of AI cores, without the first kernel of the run."""
-    return TaskFile(output, schema.L2_CACHE, _l2_line, lambda task: task.kernel.computes, skip=1)
 
+    def line(task: Task) -> str:
+        kernel, work = task.kernel, task.kernel.work
+        if not ("CORE" in kernel.core or kernel.core.startswith("MIX")):
+            return ""
+        # lines that the cache evicted for each line requested: few if all fit into it (public sample of a real 910B: to 0.2)
+        moved = work.read + work.written
+        rate = round(0.25 * (work.main_read + work.main_written) / moved + 0.00004, 6) if moved else 0.0
+        return f"{task.stream},{task.task},N/A,{rate},{cell(kernel.name)}"
 
-def _l2_line(task: Task) -> str:
-    kernel = task.kernel
-    if not ("CORE" in kernel.core or kernel.core.startswith("MIX")):
-        return ""
-    return f"{task.stream},{task.task},N/A,{_victim_rate(kernel.work)},{cell(kernel.name)}"
-
-
-def _victim_rate(work: Work) -> float:
-    """Lines that the L2 cache evicted for each line requested: few if all fit into it (as in the public
-    sample of a real 910B: 0.00004 to 0.2)."""
-    moved = work.read + work.written
-    return round(0.25 * (work.main_read + work.main_written) / moved + 0.00004, 6) if moved else 0.0
+    return TaskFile(output, schema.L2_CACHE, line, lambda task: task.kernel.computes, skip=1)
 
 
 def task_time(output: Output) -> TaskFile:
@@ -193,3 +205,90 @@ def task_time(output: Output) -> TaskFile:
         return f"{name},{kind},{task.stream},{task.task},{times}"
 
     return TaskFile(output, schema.TASK_TIME, line)
+
+
+class Operators(Writer):
+    """operator_details.csv: one row per operator call; nesting is by time alone, whatever the thread."""
+
+    def __init__(self, output: Output) -> None:
+        self._options = output.options
+        self._file = output.csv(schema.OPERATORS)
+        self._text = cache(self._make_text)
+
+    def add(self, segment: Segment) -> None:
+        seen = set()
+        for task in segment.tasks:  # of two copies of one call the first counts
+            if task.op is not None and task.connection not in seen:
+                seen.add(task.connection)
+                task.op.device += task.dur
+                task.op.on_aicore += task.dur if task.kernel.hardware == "AI_CORE" else 0
+        for launch in segment.comm:
+            launch.op.device += launch.dur
+        ops = sorted(segment.ops, key=by_start)
+        self._file.add(self._lines(ops, _parents(ops)))
+
+    def _lines(self, ops: list[HostOp], parents: list[int]) -> list[str]:
+        selfs = [op.end - op.start for op in ops]
+        totals = [op.device for op in ops]
+        on_aicore = [op.on_aicore for op in ops]
+        for number in range(len(ops) - 1, -1, -1):  # children follow their parents
+            parent = parents[number]
+            if parent >= 0:
+                op = ops[number]
+                selfs[parent] -= op.end - op.start
+                totals[parent] += totals[number]
+                on_aicore[parent] += on_aicore[number]
+        lines = []
+        for number, op in enumerate(ops):
+            text = self._text(op.info)
+            if text:
+                total = totals[number]
+                device = (
+                    f"{us_text(op.device)},{us_text(total)},{us_text(op.on_aicore)},{us_text(on_aicore[number])}"
+                    if total
+                    else "0,0,0,0"
+                )
+                lines.append(f"{text},{us_text(selfs[number])},{us_text(op.end - op.start)},{device}")
+        return lines
+
+    def _make_text(self, info: OpInfo) -> str:
+        """Name, shapes and stack; nothing for a step mark, which gets no row."""
+        if info.name.startswith(STEP_MARK):
+            return ""
+        shapes = cell(info.shapes) if self._options.shapes else ""
+        stack = cell(";\r\n".join(info.stack)) if self._options.stack else ""
+        return f"{cell(info.name)},{shapes},{stack}"
+
+
+def _parents(ops: list[HostOp]) -> list[int]:
+    """Position of the parent of each operator, -1 without one."""
+    out, open_ = [], [-1]
+    for number, op in enumerate(ops):
+        while len(open_) > 1 and op.start > ops[open_[-1]].end:
+            open_.pop()
+        out.append(open_[-1])
+        open_.append(number)
+    return out
+
+
+class Apis(Writer):
+    """api_statistic.csv."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._calls = defaultdict[tuple[str, str], _Durations](_Durations)
+
+    def add(self, segment: Segment) -> None:
+        with_runtime = self._output.options.level >= 2
+        for call in segment.cann:
+            if call.level != "runtime" or with_runtime:
+                self._calls[call.level, call.name].add(call.end - call.start)
+
+    def close(self) -> None:
+        file, lead = self._output.csv(schema.API_STATISTIC), self._output.lead(schema.API_STATISTIC, "host")
+        for (level, name), durs in self._calls.items():
+            level = self._output.dialect.cann_level if level == "hccl" else level
+            variance = round((durs.count * durs.squares - durs.total**2) / durs.count**2 / 1e6, 3)
+            count, total, least, mean, most = durs.row(us_text).split(",")
+            figures = f"{total},{count},{mean},{least},{most}"
+            file.add([f"{lead}{level},{cell(name)},{figures},{variance}"])
