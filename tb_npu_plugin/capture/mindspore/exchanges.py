@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER
-from tb_npu_plugin.capture.mindspore.operators import TYPES, WORLD, WORLDS
 from tb_npu_plugin.capture.mindspore.raw_data import CAPTURE, Launch, RawData, host_clock, read, read_object
 from tb_npu_plugin.capture.recording.exchanges import DATA_TYPES, arrivals_of
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
@@ -25,6 +24,23 @@ from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.mindspore import SUFFIX
+
+#: Types of elements, in lower case -> C++ names.
+TYPES = {
+    "float32": "float",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float64": "double",
+    "int64": "long int",
+    "int32": "int",
+    "int16": "short int",
+    "int8": "signed char",
+    "bool": "bool",
+    "uint8": "unsigned char",
+}
+#: The group of all processes; its other names: of the CPU, and where MindSpore says none.
+WORLD = "hccl_world_group"
+WORLDS = (WORLD, "mccl_world_group", "")
 
 #: Types of operators that communicate -> those of HCCL.
 COLLECTIVES = {

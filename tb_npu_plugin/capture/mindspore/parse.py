@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_npu_plugin.capture.mindspore.exchanges import COLLECTIVES, Exchanges, later_ranks
-from tb_npu_plugin.capture.mindspore.operators import OPERATORS, TYPES
+from tb_npu_plugin.capture.mindspore.exchanges import COLLECTIVES, TYPES, Exchanges, later_ranks
 from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, host_clock, read
 from tb_npu_plugin.capture.recording.parse import CHIP_VARIABLE
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, Chip
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, plain_format
 from tb_npu_plugin.capture.simulation.launch import Launch as KernelLaunch
@@ -38,6 +38,8 @@ from tb_npu_plugin.schema.mindspore import SHAPE_SEPARATOR
 from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
+#: Operators -> the ATen operator with the same kernels on an NPU (simulation/rules.py). Any other is one kernel of its own name.
+OPERATORS = {row["operator"]: row["aten"] for row in read_table(Path(__file__).with_name("operators.csv"))}
 _END = 1 << 62
 #: ns of host time that the last launch of a capture takes at most.
 _ROOM = 8_000
@@ -130,10 +132,7 @@ class Replay:
             options.npu,
             marks=bool(data.steps),
             threads=sorted({capture["pid"], *tids} - {0}),
-            soc=chip.soc,
-            split=chip.split,
-            cube_cores=chip.cube_cores,
-            clock=chip.clock,
+            chip=chip,
         )
         setup = RankSetup(
             process, chip, f"{process.pid}/{capture['start']}", 0, runtime=options.level >= 2, task_queue=0

@@ -29,8 +29,7 @@ from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.framework import KINDS, Files, remove
-from tb_npu_plugin.capture.writers.result import FRAMEWORKS
-from tb_npu_plugin.capture.writers.side_files import folder_name
+from tb_npu_plugin.capture.writers.result import FRAMEWORKS, folder_name
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.schema.torch_npu_json import DISTRIBUTED, OUTPUT_FOLDER, SIMULATED

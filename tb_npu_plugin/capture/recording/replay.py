@@ -109,10 +109,7 @@ class Replay:
             marks=any(call.info.name.startswith(STEP_MARK) for call in self._calls),
             threads=[*tids, *launching],
             dequeue_tid=dequeue,
-            soc=chip.soc,
-            split=chip.split,
-            cube_cores=chip.cube_cores,
-            clock=chip.clock,
+            chip=chip,
         )
         setup = RankSetup(
             self.process,

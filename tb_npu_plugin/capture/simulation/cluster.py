@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, planes, schedule
@@ -83,10 +83,7 @@ class Cluster:
             start,
             npu=self.npu,
             marks=self.marks,
-            soc=chip.soc,
-            split=chip.split,
-            cube_cores=chip.cube_cores,
-            clock=round(chip.clock / self.faults.low_clocks.get(rank, 1.0)),
+            chip=replace(chip, clock=round(chip.clock / self.faults.low_clocks.get(rank, 1.0))),
         )
         process.dequeue_tid = process.pid + 57
         launching = [process.dequeue_tid] if self.npu and self.task_queue else []

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -26,7 +27,7 @@ from tb_npu_plugin.capture.simulation.topology import Topology
 _Ints = NDArray[np.int64]
 _Places = tuple[int, ...]
 
-_TABLE = {row["type"]: row for row in read_table("collectives")}
+_TABLE = {row["type"]: row for row in read_table(Path(__file__).with_name("collectives.csv"))}
 #: Collective -> its phases: does a phase reduce?
 PHASES = {
     type_: tuple(phase == "reduce" for phase in row["phases"].split()) for type_, row in _TABLE.items() if row["phases"]
@@ -183,9 +184,7 @@ class _Kind:
             ]
 
 
-@lru_cache(maxsize=128)
-def _kind(type_: str, size: int, members: tuple[int, ...], topology: Topology, slow: float) -> _Kind:
-    return _Kind(type_, size, members, topology, slow)
+_kind = lru_cache(maxsize=128)(_Kind)
 
 
 def _copy_ns(size: int) -> int:

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 from tb_npu_plugin.capture.simulation.chips import Chip
@@ -46,7 +47,7 @@ class Speed(NamedTuple):
 #: By type of kernel; "*": kernels of the vector units that the table does not name.
 SPEEDS = {
     type_: Speed(int(row["start"]), int(row["one"]), *(float(row[share]) for share in ("read", "write", "cube")))
-    for row in read_table("speeds")
+    for row in read_table(Path(__file__).with_name("speeds.csv"))
     for type_ in row["types"].split()
 }
 #: Share of the peak that vector units reach.

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import defaultdict
 from operator import attrgetter
 
-from tb_npu_plugin.capture.simulation.chips import CHIPS, Chip
 from tb_npu_plugin.capture.simulation.records import CommOp, LinkSample, Moved, Process, Segment
 from tb_npu_plugin.schema.link_files import SYS_INTERCONNECTION_EVERY, SYS_IO_EVERY
 from tb_npu_plugin.schema.trace_events import HCCS, NIC, PCIE, ROCE
@@ -32,16 +31,11 @@ _TRANSPORTS = {NIC: "RDMA", ROCE: "RDMA", PCIE: "PCIE", HCCS: "HCCS"}
 _WRITES = ("RDMASend", "Reduce_Inline")
 
 
-def chip_of(process: Process) -> Chip:
-    """The chip of a process."""
-    return next(chip for chip in CHIPS.values() if chip.soc == process.soc)
-
-
 class LinkMeters:
     """Samples the links of a process, segment by segment."""
 
     def __init__(self, process: Process, io: bool, interconnection: bool) -> None:
-        self._process, chip = process, chip_of(process)
+        self._process, chip = process, process.chip
         network = [NIC, *([] if chip.name in _WITHOUT_ROCE else [ROCE])] if io else []
         inside = [PCIE] if interconnection else []
         if interconnection and chip.hccs and process.world > 1:  # the reference: a single device has no such data

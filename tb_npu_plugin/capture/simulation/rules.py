@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
 
@@ -33,22 +34,13 @@ def vector(api: str, type_: str, passes: float = 1.0, l0: str = "") -> Rule:
     return Rule("elementwise", api, l0 or f"{type_}AiCore", type_, passes=passes)
 
 
-_ROWS = read_table("operators")
+_ROWS = read_table(Path(__file__).with_name("operators.csv"))
 #: Operators of PyTorch -> those with the same kernels.
 SAME = {row["operator"]: row["api"] for row in _ROWS if row["kind"] == "same"}
 RULES = {
-    row["operator"]: Rule(
-        row["kind"],
-        row["api"],
-        row["l0"],
-        row["type"],
-        row["core"],
-        float(row["passes"] or 0),
-        row["fresh"] == "yes",
-        row["filled"] == "yes",
-    )
-    for row in _ROWS
-    if row["kind"] != "same"
+    op: Rule(kind, api, l0, type_, core, float(passes or 0), fresh == "yes", filled == "yes")
+    for op, kind, api, l0, type_, core, passes, fresh, filled in map(dict.values, _ROWS)
+    if kind != "same"
 }
 #: Begin of the names of operators of lists of tensors, and vector operations per element where they are not two.
 EACH = "aten::_foreach_"

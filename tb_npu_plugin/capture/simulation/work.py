@@ -92,38 +92,24 @@ def cube_flops(type_: str, inputs: Tensors, outputs: Tensors) -> float:
     """Operations of the matrix units of a kernel; 0 if its type does not use them."""
     meaning = _meaning(type_)
     if meaning in ("matmul", "grouped_matmul") and len(inputs) >= 2:
-        return _product(inputs[0].shape, inputs[1].shape, outputs[0].shape)
+        # (m, k) by (k, n), either turned or not, with or without a batch in front: k follows from the three sizes
+        left, right, out = inputs[0].shape, inputs[1].shape, outputs[0].shape
+        batch, both = prod(out[:-2]) if len(right) > 2 else 1, prod(left) * prod(right)
+        return 2.0 * prod(out) * (isqrt(both // max(1, prod(out) * batch)) if both else 0)
     if is_convolution(type_) and len(inputs) >= 2:
         image = outputs[0] if type_.endswith("Input") else inputs[0]
         result = inputs[-1] if "Backprop" in type_ else outputs[0]
         weight = outputs[0] if type_.endswith("Filter") else inputs[1]
-        return 2.0 * _places(result) * prod(weight.shape) * _padding(image, weight)
+        places = result.shape[0] * prod(result.shape[2:4])  # (n, c, h, w) or (n, c1, h, w, c0), without channels
+        channels = image.shape[1] * image.shape[4] if len(image.shape) == 5 else weight.shape[1]
+        padding = -(-channels // _CHANNELS) * _CHANNELS / channels  # the matrix units take whole blocks of channels
+        return 2.0 * places * prod(weight.shape) * padding
     if meaning == "attention":
         batch, heads, length, size = (*inputs[0].shape, 1, 1, 1, 1)[:4]
         keys = inputs[1].shape[-2] if len(inputs[1].shape) > 1 else length
         products = _PRODUCTS_BACKWARD if "Grad" in type_ else _PRODUCTS
         return 2.0 * products * batch * heads * length * keys * size
     return 0.0
-
-
-def _product(left: Shape, right: Shape, out: Shape) -> float:
-    """(m, k) by (k, n), either turned or not, with or without a batch in front: k follows from the three sizes."""
-    batch = prod(out[:-2]) if len(right) > 2 else 1
-    both = prod(left) * prod(right)
-    inner = isqrt(both // max(1, prod(out) * batch)) if both else 0
-    return 2.0 * prod(out) * inner
-
-
-def _places(image: Tensor) -> int:
-    """Places of an image, (n, c, h, w) or (n, c1, h, w, c0), without its channels."""
-    return image.shape[0] * prod(image.shape[2:4])
-
-
-def _padding(image: Tensor, weight: Tensor) -> float:
-    """How many channels the matrix units take for one that there is: whole blocks."""
-    blocked = len(image.shape) == 5
-    channels = image.shape[1] * image.shape[4] if blocked else weight.shape[1]
-    return -(-channels // _CHANNELS) * _CHANNELS / channels
 
 
 def work_of(chip: Chip, type_: str, inputs: Tensors, outputs: Tensors, fresh: bool = True, passes: float = 1.0) -> Work:

@@ -14,6 +14,7 @@ from typing import Any, Callable, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.capture.side_files import ENVIRONMENT_VARIABLES
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.overlap import Overlap, Windows
@@ -109,6 +110,8 @@ class Strings(dict[str, int]):
 
 
 T = TypeVar("T")
+#: ENV_VARIABLES of releases that lack the last one: none is set.
+NO_ENVIRONMENT = dict.fromkeys(ENVIRONMENT_VARIABLES[:-1], "")
 #: Later than any record.
 END = 1 << 63
 

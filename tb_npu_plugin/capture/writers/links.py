@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tb_npu_plugin.capture.simulation.links import LATENCY as ANSWER
-from tb_npu_plugin.capture.simulation.links import PIECE, chip_of
+from tb_npu_plugin.capture.simulation.links import PIECE
 from tb_npu_plugin.capture.simulation.records import LinkSample, Moved, Segment
 from tb_npu_plugin.capture.writers.files import Database, Output, Row, Writer
 from tb_npu_plugin.capture.writers.text import time_text
@@ -32,7 +32,7 @@ Figures = tuple[int, int, int]
 
 def port_speed(output: Output) -> int:
     """Whole MB/s of the network port."""
-    return chip_of(output.process).rdma // schema.LINK_MB
+    return output.process.chip.rdma // schema.LINK_MB
 
 
 def _mb_per_s(bytes_a_second: float) -> float:

@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import count
 
-from tb_npu_plugin.capture.simulation.planes import Pattern, PlaneTask
+from tb_npu_plugin.capture.simulation.planes import PATTERNS, Pattern, PlaneTask
 from tb_npu_plugin.capture.simulation.records import CannCall, CommOp, Kernel, Segment, Task
-from tb_npu_plugin.capture.writers import plane_tasks
-from tb_npu_plugin.capture.writers.files import Database, Output, Row, Strings, Writer
+from tb_npu_plugin.capture.writers.files import NO_ENVIRONMENT, Database, Output, Row, Strings, Writer
 from tb_npu_plugin.capture.writers.host_db import HostTables, MemoryTables
 from tb_npu_plugin.capture.writers.links import LinkTables
 from tb_npu_plugin.capture.writers.metrics import Figures
-from tb_npu_plugin.capture.writers.side_files import environment, group_infos
 from tb_npu_plugin.schema import metric_sets
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema.communicators import group_hash
@@ -176,8 +174,7 @@ def _pmu_name(header: str) -> str:
     return {"aicore_time": "aic_total_time", "aiv_time": "aiv_total_time"}.get(name, name)
 
 
-_NO_ID = schema.NO_ID
-_DATA, _LINKS = schema.ENUMS["ENUM_HCCL_DATA_TYPE"], schema.ENUMS["ENUM_HCCL_LINK_TYPE"]
+_LINKS = schema.ENUMS["ENUM_HCCL_LINK_TYPE"]
 _TRANSPORTS, _RDMA = schema.ENUMS["ENUM_HCCL_TRANSPORT_TYPE"], schema.ENUMS["ENUM_HCCL_RDMA_TYPE"]
 #: Where a task has no notification: the largest number that SQLite holds.
 _NO_NOTIFY = (1 << 63) - 1
@@ -192,19 +189,19 @@ class PlaneTables:
         self._database, self._text = database, strings
         self._pid, self._device = output.process.pid, output.process.device
         self._detailed = output.options.level >= 1
-        self._constants = lru_cache(plane_tasks.PATTERNS)(self._work_out)
+        self._constants = lru_cache(PATTERNS)(self._work_out)
 
     def add(self, op: CommOp, number: int, group: int, first: int) -> None:
         """Write the tasks of an operator. number: of the operator; group: id of its text; first: number of the first task."""
         pid, device, connection, name = self._pid, self._device, op.connection, self._text[op.name]
-        stream = plane_tasks.stream_of(op.group)
+        stream = op.group.stream
         tasks: list[Row] = []
         infos: list[Row] = []
         constants = self._constants(op.planes.pattern, op.data_type, op.main, group)
         for place, start, dur, (kind, info, main, size) in zip(count(), op.planes.starts, op.planes.durs, constants):
             id_ = first + place
             tasks.append((start, start + dur, device, connection, id_, pid, kind, place, stream, number, _NO_ID))
-            infos.append((name, id_, *info, number, main, plane_tasks.rate_of(size, dur)))
+            infos.append((name, id_, *info, number, main, size / dur if dur else 0.0))
         self._database.add("TASK", tasks)
         self._database.add("COMMUNICATION_TASK_INFO", infos)
 
@@ -213,7 +210,7 @@ class PlaneTables:
         the main plane, bytes."""
         return [
             (
-                self._text[plane_tasks.kind_of(task)],
+                self._text[task.kind],
                 self._info(task, group, data_type),
                 int(task.plane == main),
                 task.size if self._detailed else _UNKNOWN,
@@ -225,7 +222,7 @@ class PlaneTables:
         if not self._detailed:  # HCCL reports its tasks from level 1 on: here only their times are known
             kinds = (_TRANSPORTS["N/A"], _UNKNOWN, _DATA["N/A"], _LINKS["N/A"])
             return self._text["N/A"], _UNKNOWN, group, _NO_NOTIFY, _RDMA["N/A"], _NO_ID, _NO_ID, *kinds
-        notify = plane_tasks.notify_id(task)
+        notify = task.notify_id
         return (
             self._text[task.name],
             task.plane,
@@ -233,10 +230,10 @@ class PlaneTables:
             _NO_NOTIFY if notify < 0 else notify,
             _RDMA["RDMA_SEND_PAYLOAD" if task.name == "RDMASend" else "INVALID_TYPE"],
             task.src,
-            plane_tasks.target_of(task),
-            _TRANSPORTS[plane_tasks.transport_of(task)],
+            task.target,
+            _TRANSPORTS[task.transport],
             task.size,
-            _DATA[plane_tasks.data_type_of(task, data_type)],
+            _DATA[task.data_type(data_type)],
             _LINKS["ROCE" if task.link == "RDMA" else task.link],
         )
 
@@ -280,15 +277,14 @@ class ProfilerDatabase(Writer):
         database.add("RANK_DEVICE_MAP", [(process.rank if self._output.has_rank else -1, process.device)])
         database.add("HOST_INFO", [(group_hash(process.host), process.host)])
         database.add("SESSION_TIME_INFO", [(process.start, process.end)])
-        database.add("NPU_INFO", [(process.device, process.soc)])
+        database.add("NPU_INFO", [(process.device, process.chip.soc)])
         database.add("META_DATA", [*_VERSIONS.items(), *(self._metadata() if self._with_framework else [])])
         for name, definition in schema.INDEXES.items():
             database.index(name, definition)
 
     def _metadata(self) -> list[tuple[str, str]]:
         """What profiler_metadata.json holds, as JSON."""
-        content = {ENVIRONMENT: environment(), **self._output.options.metadata}
-        groups = group_infos(self._output.process.groups)
-        if groups:
+        content = {ENVIRONMENT: NO_ENVIRONMENT, **self._output.options.metadata}
+        if groups := self._output.process.group_infos:
             content[GROUPS] = groups
         return [(key, json.dumps(value)) for key, value in content.items()]

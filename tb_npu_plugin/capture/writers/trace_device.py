@@ -1,23 +1,83 @@
-"""The device's half of trace_view.json: CANN calls, tasks, communication, counters, and the flows to them."""
+"""The device's half of trace_view.json: CANN calls, tasks, communication, counters, and the flows to them; and the texts that both
+halves consist of. Source: docs/facts/ascend_pt.md, trace_view.json."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import repeat
-from typing import TypeVar, Union
+from typing import Any, TypeVar, Union
 
 from tb_npu_plugin.capture.simulation.device import COPIES
-from tb_npu_plugin.capture.simulation.planes import Pattern, PlaneTask
-from tb_npu_plugin.capture.simulation.records import MSTX, CommOp, Group, Kernel, Segment, Task
-from tb_npu_plugin.capture.writers import plane_tasks
+from tb_npu_plugin.capture.simulation.planes import PATTERNS, Pattern
+from tb_npu_plugin.capture.simulation.records import MSTX, CommOp, Group, Segment, Task
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.links import counters, port_speed
 from tb_npu_plugin.capture.writers.overlap import OverlapRows
 from tb_npu_plugin.capture.writers.text import us_text
-from tb_npu_plugin.capture.writers.trace_text import Clock, flow, quote, slice_text
 from tb_npu_plugin.schema import trace_events
 from tb_npu_plugin.schema.trace_events import CALL_KEYS, CALL_PREFIX, OPERATION_KEYS, STEP_KEYS, TASK_KEYS, args_of
+
+Clock = Callable[[int], str]
+
+
+def text_ts(ns: int) -> str:
+    """A time since the epoch as JSON text of us with three decimals."""
+    digits = str(ns)
+    return f'"{digits[:-3]}.{digits[-3:]}"'
+
+
+def numeric_ts(ns: int) -> str:
+    """A time as releases of 2023 wrote it: a float, with steps of 0.25 us."""
+    return repr(ns / 1000)
+
+
+def quote(text: str) -> str:
+    """JSON text of a name; the vendor does not escape what is outside ASCII."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def meta(kind: str, pid: int, tid: int, **args: Any) -> str:
+    """An event that names or sorts a process or a thread."""
+    return json.dumps({"name": kind, "pid": pid, "tid": tid, "args": args, "ph": "M"}, ensure_ascii=False)
+
+
+def slice_text(name: str, pid: int, tid: int, ts: str, dur: float | str, args: str = "") -> str:
+    """An event of the device. name, ts, args: JSON texts; dur: us."""
+    rest = f', "args": {args}' if args else ""
+    return f'{{"name": {name}, "pid": {pid}, "tid": {tid}, "ts": {ts}, "dur": {dur}{rest}, "ph": "X"}}'
+
+
+def flow_end(end: str, name: str, category: str, id_: int, pid: int, tid: int, at: str) -> str:
+    """The start ("s") or the end ("f") of a flow. at: JSON text of its time."""
+    return (
+        f'{{"ph": "{end}", "bp": "e", "name": "{name}", "id": {id_}, "pid": {pid}, "tid": {tid}, "ts": {at}, '
+        f'"cat": "{category}"}}'
+    )
+
+
+#: Process, thread and JSON text of the time of one end of a flow.
+End = tuple[int, int, str]
+
+
+def flow(name: str, category: str, id_: int, start: End, end: End) -> str:
+    """Both ends of a flow."""
+    return f"{flow_end('s', name, category, id_, *start)}, {flow_end('f', name, category, id_, *end)}"
+
+
+def process_rows(name: str, pid: int, label: str, sort: int, threads: Sequence[tuple[int, str]] = ()) -> list[str]:
+    """Events that name and sort a process, then its threads: (id, name)."""
+    out = [
+        meta("process_name", pid, 0, name=name),
+        meta("process_labels", pid, 0, labels=label),
+        meta("process_sort_index", pid, 0, sort_index=sort),
+    ]
+    for tid, title in threads:
+        out.append(meta("thread_name", pid, tid, name=title))
+        out.append(meta("thread_sort_index", pid, tid, sort_index=tid))
+    return out
+
 
 Timed = tuple[int, str]
 _Launch = TypeVar("_Launch", bound=Union[Task, CommOp])
@@ -39,7 +99,7 @@ class DeviceEvents:
     def __init__(self, output: Output, ts: Clock) -> None:
         self._output, self._options, self._dialect, self._ts = output, output.options, output.dialect, ts
         self._pids = {name: process_id(output, name) for name in output.dialect.sorts}
-        self._call_texts, self._kernel_name = cache(self._make_call_texts), cache(_kernel_name)
+        self._call_texts, self._quoted = cache(self._make_call_texts), cache(quote)
         self._speed = port_speed(output)
         self.streams: set[int] = set()
         self.cann_threads: set[int] = set()
@@ -58,13 +118,11 @@ class DeviceEvents:
                 values = _CALL % (tid, *args, call.connection)
                 out.append((start, slice_text(name, pid, tid, ts(start), (call.end - start) / 1000, values)))
         launched: list[Task | CommOp] = [*(task for task in segment.tasks if task.acl is not None), *segment.comm]
-        return out + [self._depart(launch.acl or 0, launch.acl_tid, device_id(launch)) for launch in _first(launched)]
-
-    def _depart(self, at: int, tid: int, id_: str) -> Timed:
-        return at, (
-            f'{{"name": "HostToDevice{id_}", "ph": "s", "cat": "HostToDevice", "id": "{id_}", '
-            f'"pid": {self._pids["CANN"]}, "tid": {tid}, "ts": {self._ts(at)}}}'
-        )
+        for launch in _first(launched):
+            at, id_ = launch.acl or 0, device_id(launch)
+            text = f'{{"name": "HostToDevice{id_}", "ph": "s", "cat": "HostToDevice", "id": "{id_}", '
+            out.append((at, f'{text}"pid": {pid}, "tid": {launch.acl_tid}, "ts": {ts(at)}}}'))
+        return out
 
     def _make_call_texts(self, level: str, name: str, item: str, mode: str) -> tuple[str, tuple[str, ...]]:
         level = self._dialect.cann_level if level == "hccl" else level
@@ -90,7 +148,7 @@ class DeviceEvents:
                 size = f', "data size(Byte)": {task.size}, "memcpy direction": "{_DIRECTIONS[kernel.hardware]}"'
             args = _TASK % (_NO_ID, f'"{kernel.hardware}"', stream, task.task, task.batch, _NO_ID, task.connection)
             args = f"{args[:-1]}{size}{linked(task)}}}"
-            out.append((start, slice_text(self._kernel_name(kernel), pid, stream, ts(start), us_text(task.dur), args)))
+            out.append((start, slice_text(self._quoted(kernel.name), pid, stream, ts(start), us_text(task.dur), args)))
             if task.acl is not None:
                 id_ = device_id(first.setdefault(task.connection, task))
                 out.append(self._arrive(start, pid, stream, id_))
@@ -108,7 +166,7 @@ class DeviceEvents:
             args = _OPERATION % (op.connection, _NO_ID, f'"{op.data_type}"', f'"{op.algorithm}"', op.count)
             out.append((start, slice_text(quote(op.name), pid, base, ts(start), op.dur / 1000, args)))
             out.append(self._arrive(start, pid, base, device_id(op)))
-            self.streams.add(plane_tasks.stream_of(op.group))
+            self.streams.add(op.group.stream)
             out += self._planes.of(op, base, with_planes)
         return out
 
@@ -118,11 +176,10 @@ class DeviceEvents:
         return sum(1 + other.planes for other in groups if other.planes and other.index < group.index)
 
     def counters(self, segment: Segment) -> list[Timed]:
-        memory = self._options.memory
         return [
             self._counter(sample.at, sample.process, sample.name, {sample.key: sample.value})
             for sample in segment.samples
-            if memory or sample.process != "NPU MEM"
+            if self._options.memory or sample.process != "NPU MEM"
         ]
 
     def links(self, segment: Segment) -> list[Timed]:
@@ -181,10 +238,6 @@ class DeviceEvents:
         return out
 
 
-def _kernel_name(kernel: Kernel) -> str:
-    return quote(kernel.name)
-
-
 def _first(launches: Iterable[_Launch]) -> list[_Launch]:
     out: dict[int, _Launch] = {}
     for launch in launches:
@@ -213,7 +266,7 @@ class _PlaneEvents:
     def __init__(self, pid: int, hardware: int, ts: Clock) -> None:
         self._pid, self._hardware, self._ts = pid, hardware, ts
         self._operations = 800  # so many tasks had the stream before
-        self._texts = lru_cache(plane_tasks.PATTERNS)(self._make_texts)
+        self._texts = lru_cache(PATTERNS)(self._make_texts)
 
     def of(self, op: CommOp, row: int, with_planes: bool) -> list[Timed]:
         """Tasks of the next operator. row: of its group."""
@@ -222,7 +275,7 @@ class _PlaneEvents:
         on_stream, on_planes = self._texts(pattern, row, op.group, op.data_type)
         out = self._filled(on_stream, starts, durs, repeat(op.connection))
         if with_planes:
-            rates = (plane_tasks.rate_of(task.size, dur) for task, dur in zip(pattern.tasks, durs))
+            rates = (task.size / dur if dur else 0.0 for task, dur in zip(pattern.tasks, durs))
             out += self._filled(on_planes, starts, durs, rates)
         return out
 
@@ -236,31 +289,27 @@ class _PlaneEvents:
     def _make_texts(
         self, pattern: Pattern, row: int, group: Group, data_type: str
     ) -> tuple[list[_Texts], list[_Texts]]:
-        stream, on_stream, on_planes = plane_tasks.stream_of(group), [], []
+        stream, on_stream, on_planes = group.stream, [], []
         for place, task in enumerate(pattern.tasks):
-            kind = f'"{plane_tasks.kind_of(task)}"'
+            kind = f'"{task.kind}"'
             args = _TASK % (_NO_ID, kind, stream, _CUT, 0, place, _CUT)
             on_stream.append(slice_text(kind, self._hardware, stream, _CUT, _CUT, args).split(_CUT))
-            args = _step_args(task, place, stream, data_type)
+            args = _STEP % (
+                f'"{task.notify_id & _UNSIGNED}"',
+                task.estimated_us,
+                stream,
+                _CUT,
+                place,
+                f'"{task.name}"',
+                task.src,
+                task.target,
+                f'"{task.transport}"',
+                task.size,
+                f'"{task.data_type(data_type)}"',
+                f'"{task.link}"',
+                _CUT,
+                _NO_ID,
+            )
             name, thread = f'"{task.name}"', row + 1 + task.plane
             on_planes.append(slice_text(name, self._pid, thread, _CUT, _CUT, args).split(_CUT))
         return on_stream, on_planes
-
-
-def _step_args(task: PlaneTask, place: int, stream: int, data_type: str) -> str:
-    return _STEP % (
-        f'"{plane_tasks.notify_id(task) & _UNSIGNED}"',
-        plane_tasks.estimated_us(task),
-        stream,
-        _CUT,
-        place,
-        f'"{task.name}"',
-        task.src,
-        plane_tasks.target_of(task),
-        f'"{plane_tasks.transport_of(task)}"',
-        task.size,
-        f'"{plane_tasks.data_type_of(task, data_type)}"',
-        f'"{task.link}"',
-        _CUT,
-        _NO_ID,
-    )

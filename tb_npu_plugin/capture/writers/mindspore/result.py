@@ -21,12 +21,10 @@ from tb_npu_plugin.capture.writers.mindspore.minddata import MindData
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, Recorder, scope_of
 from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, Windows
 from tb_npu_plugin.capture.writers.result_db import ProfilerDatabase
-from tb_npu_plugin.capture.writers.side_files import group_infos
 from tb_npu_plugin.capture.writers.steps_csv import figures_of
 from tb_npu_plugin.capture.writers.text import cell, decimals, mb_text, time_text
 from tb_npu_plugin.capture.writers.trace import CALLS, LINKS, OPS, Trace
-from tb_npu_plugin.capture.writers.trace_device import DeviceEvents, Timed
-from tb_npu_plugin.capture.writers.trace_text import Clock, process_rows, quote, text_ts
+from tb_npu_plugin.capture.writers.trace_device import Clock, DeviceEvents, Timed, process_rows, quote, text_ts
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema import torch_npu_memory_csv
@@ -366,7 +364,7 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
 
 def metadata(process: Process, options: Options) -> str:
     """Content of profiler_metadata.json."""
-    groups = group_infos(process.groups)
+    groups = process.group_infos
     return json.dumps({**options.metadata, **({GROUPS: groups} if groups else {})}, indent=4)
 
 

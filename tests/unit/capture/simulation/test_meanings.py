@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from tb_npu_plugin.capture.mindspore.exchanges import COLLECTIVES
-from tb_npu_plugin.capture.mindspore.operators import OPERATORS
+from tb_npu_plugin.capture.mindspore.parse import OPERATORS
 from tb_npu_plugin.capture.models.catalog import MODELS
 from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
