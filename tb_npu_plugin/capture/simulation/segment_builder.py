@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from tb_npu_plugin.capture.simulation import device
 from tb_npu_plugin.capture.simulation.collectives import CALLS
-from tb_npu_plugin.capture.simulation.device import (
-    ACL,
-    AFTER,
-    COPIES,
-    DEQUEUE,
-    EVENT_WAIT,
-    MARK_CALL,
-    STREAM,
-    Copied,
-    Launched,
-)
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.meters import Meters
 from tb_npu_plugin.capture.simulation.records import (
@@ -135,7 +125,9 @@ class SegmentBuilder:
     def _queue(self, name: str, start: int, end: int, begin: int, done: int) -> None:
         """Add an element that was enqueued from `start` to `end`, whose call lasted from `begin` to `done`."""
         if self._queues:
-            element = Queued(self._correlation, name, self.open[-1], start, end, begin - DEQUEUE, done + AFTER)
+            element = Queued(
+                self._correlation, name, self.open[-1], start, end, begin - device.DEQUEUE, done + device.AFTER
+            )
             self._segment.queue.append(element)
         self._correlation += 1
 
@@ -144,7 +136,7 @@ class SegmentBuilder:
         number = self._tasks[stream] = self._tasks[stream] + 1
         return number & ((1 << _TASK_BITS) - 1), number >> _TASK_BITS
 
-    def launch(self, launch: Launch, stream: int, start: int, end: int, times: Launched) -> None:
+    def launch(self, launch: Launch, stream: int, start: int, end: int, times: device.Launched) -> None:
         """Add the launch of a kernel that was enqueued from `start` to `end`."""
         if not self._keep:
             return
@@ -160,7 +152,7 @@ class SegmentBuilder:
         connection, mode = self.connection, "ACL_OP" if launch.is_graph else "ACL_NN"
         self.call("acl", launch.api, "0", mode, tid, times.prepared, times.end)
         self._queue(launch.queued, start, end, begin, times.end)
-        self._task(kernel, times.start, times.dur, stream, connection, node + ACL, tid)
+        self._task(kernel, times.start, times.dur, stream, connection, node + device.ACL, tid)
 
     def _task(
         self, kernel: Kernel, start: int, dur: int, stream: int, connection: int, acl: int, tid: int, size: int = 0
@@ -171,7 +163,7 @@ class SegmentBuilder:
         if kernel.computes:
             self._meters.count(task)
 
-    def copy(self, to_host: bool, size: int, start: int, end: int, times: Copied) -> None:
+    def copy(self, to_host: bool, size: int, start: int, end: int, times: device.Copied) -> None:
         """Add a copy that was enqueued from `start` to `end`."""
         if self._keep:
             name = "acl_memcpy_device_to_host" if to_host else "acl_memcpy_host_to_device"
@@ -179,7 +171,9 @@ class SegmentBuilder:
             self.call("acl", "aclrtMemcpyAsync", "0", "ACL_RTS", tid, times.begin, times.end)
             self._queue(name, start, end, times.begin, times.end)
             for at in times.starts:
-                self._task(COPIES[to_host], at, times.dur, STREAM, self.connection, times.begin, tid, size)
+                self._task(
+                    device.COPIES[to_host], at, times.dur, device.STREAM, self.connection, times.begin, tid, size
+                )
 
     def communicate(self, type_: str, start: int, end: int, begin: int, done: int) -> None:
         """Add the calls, from `begin` to `done`, of a communication operator that was enqueued from `start` to `end`."""
@@ -199,12 +193,12 @@ class SegmentBuilder:
         """Add a mark on a stream that was enqueued from `start` to `end`. Returns its task and its connection: it takes both
         numbers without a call of CANN."""
         self.connection += 1
-        self._queue(name, start, end, begin, begin + MARK_CALL)
+        self._queue(name, start, end, begin, begin + device.MARK_CALL)
         return self.next_task(stream)[0], self.connection
 
     def wait(self, start: int, end: int, stream: int) -> None:
         """Add the wait of a stream."""
         if self._keep:
             number, batch = self.next_task(stream)
-            task = Task(EVENT_WAIT, start, end - start, stream, number, self.connection, batch=batch)
+            task = Task(device.EVENT_WAIT, start, end - start, stream, number, self.connection, batch=batch)
             self._segment.tasks.append(task)

@@ -43,10 +43,9 @@ class _Durations:
         if dur > self.most:
             self.most = dur
 
-    def row(self, us: Callable[[int], str]) -> str:
-        """Cells of a statistic: count, total, least, mean, most."""
-        mean = round(self.total / self.count / 1000, 3)
-        return f"{self.count},{us(self.total)},{us(self.least)},{mean},{us(self.most)}"
+    @property
+    def mean_us(self) -> float:
+        return round(self.total / self.count / 1000, 3)
 
 
 class Kernels(Writer):
@@ -136,9 +135,11 @@ class Kernels(Writer):
 
     def _statistic(self) -> None:
         file, dur = self._output.csv(schema.OP_STATISTIC), self._output.dur
-        whole, lead = sum(durs.total for durs in self._durs.values()), self._output.lead(schema.OP_STATISTIC)
+        whole, device = sum(durs.total for durs in self._durs.values()), self._output.process.device
         for (type_, core), durs in sorted(self._durs.items(), key=lambda item: -item[1].total):
-            file.add([f"{lead}{cell(type_)},{core},{durs.row(dur)},{round(durs.total * 100 / whole, 3)}"])
+            figures = durs.count, dur(durs.total), dur(durs.least), durs.mean_us, dur(durs.most)
+            row = device, "", cell(type_), core, *figures, round(durs.total * 100 / whole, 3)
+            file.add(self._output.lines(schema.OP_STATISTIC, [row]))
 
 
 class TaskFile(Writer):
@@ -285,10 +286,9 @@ class Apis(Writer):
                 self._calls[call.level, call.name].add(call.end - call.start)
 
     def close(self) -> None:
-        file, lead = self._output.csv(schema.API_STATISTIC), self._output.lead(schema.API_STATISTIC, "host")
+        file = self._output.csv(schema.API_STATISTIC)
         for (level, name), durs in self._calls.items():
             level = self._output.dialect.cann_level if level == "hccl" else level
             variance = round((durs.count * durs.squares - durs.total**2) / durs.count**2 / 1e6, 3)
-            count, total, least, mean, most = durs.row(us_text).split(",")
-            figures = f"{total},{count},{mean},{least},{most}"
-            file.add([f"{lead}{level},{cell(name)},{figures},{variance}"])
+            figures = us_text(durs.total), durs.count, durs.mean_us, us_text(durs.least), us_text(durs.most)
+            file.add(self._output.lines(schema.API_STATISTIC, [("host", level, cell(name), *figures, variance)]))

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any, Callable, Generic, TypeVar
 
@@ -147,9 +147,9 @@ class Output:
         """Device as the memory files name it."""
         return f"NPU:{self.process.device}" if self.options.npu else "CPU"
 
-    def lead(self, file: ResultFile, device: str = "") -> str:
+    def lead(self, file: ResultFile) -> str:
         """Start of a row: the cell of Device_id and its comma, where the file has that column."""
-        return f"{device or self.process.device}," if self.dialect.writes(file, "device_id") else ""
+        return f"{self.process.device}," if self.dialect.writes(file, "device_id") else ""
 
     def columns(self, file: ResultFile) -> list[str]:
         """Keys of the columns that this release writes."""
@@ -161,6 +161,11 @@ class Output:
         newline = "\n" if file.id in self.dialect.line_feed else "\r\n"
         self.opened.append(out := CsvFile(self.folder / file.name, header, newline))
         return out
+
+    def lines(self, file: ResultFile, rows: Iterable[Sequence[object]]) -> list[str]:
+        """Rows with a cell for each column of the declaration, without those that this release lacks."""
+        written = [self.dialect.writes(file, column.key) for column in file.columns]
+        return [",".join(map(str, compress(row, written))) for row in rows]
 
     def database(self, name: str, tables: Mapping[str, str]) -> Database:
         self.opened.append(out := Database(self.folder / name, tables))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from tb_npu_plugin.capture.simulation.records import Allocation, HostOp, OpInfo, Segment, Totals
-from tb_npu_plugin.capture.writers.files import NULL, Database, Output, Row, Strings, Writer
+from tb_npu_plugin.capture.writers.files import END, NULL, Database, Output, Row, Strings, Writer
 from tb_npu_plugin.capture.writers.memory_csv import STREAM, MemoryRecord, TotalsByTime, TotalsRow
 from tb_npu_plugin.capture.writers.trace import forward_and_backward
 from tb_npu_plugin.schema import torch_npu_db as schema
@@ -130,7 +130,7 @@ class MemoryTables(Writer):
         """Write the rest: blocks that were never released come last."""
         self._allocations()
         self._blocks(self._held)
-        self._records(self._totals.close())
+        self._records(self._totals.add(Segment(until=END)))
 
     def _records(self, totals: list[TotalsRow]) -> None:
         texts, device = self._memory, self._device
@@ -145,7 +145,14 @@ class MemoryTables(Writer):
         self._held += [block for block in self._last if block.release is None]
         self._last = []
         self._blocks(ready)
-        self._engine_events([block for block in ready if block.graph_engine])
+        text, rows = self._engine, []
+        for block in ready:  # of CANN: two rows of NPU_OP_MEM
+            for event, at, totals in (("allocate", block.at, block.before), ("release", block.release, block.after)):
+                if block.graph_engine:
+                    names = (text[_name(block)], 1 << 44, text[event])
+                    sizes = _sizes(totals)[:2]
+                    rows.append((*names, block.size, at, self._thread, *sizes, text[_ENGINE], self._device))
+        self._database.add("NPU_OP_MEM", rows)
 
     def _blocks(self, blocks: list[Allocation]) -> None:
         rows = []
@@ -159,16 +166,6 @@ class MemoryTables(Writer):
             sizes = (*_sizes(block.before), *_sizes(block.after))
             rows.append((name, block.size, at, release, active, *durs, *sizes, stream, self._device))
         self._database.add("OP_MEMORY", rows)
-
-    def _engine_events(self, blocks: list[Allocation]) -> None:
-        """Rows of NPU_OP_MEM: two for each block of CANN."""
-        text, rows = self._engine, []
-        for block in blocks:
-            for event, at, totals in (("allocate", block.at, block.before), ("release", block.release, block.after)):
-                names = (text[_name(block)], 1 << 44, text[event])
-                sizes = _sizes(totals)[:2]
-                rows.append((*names, block.size, at, self._thread, *sizes, text[_ENGINE], self._device))
-        self._database.add("NPU_OP_MEM", rows)
 
 
 def _name(block: Allocation) -> str:

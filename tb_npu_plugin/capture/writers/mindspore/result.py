@@ -16,7 +16,7 @@ from tb_npu_plugin.capture.writers.details_csv import Kernels
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.framework import Framework
-from tb_npu_plugin.capture.writers.memory_csv import APP
+from tb_npu_plugin.capture.writers.memory_csv import APP, Cells
 from tb_npu_plugin.capture.writers.mindspore.minddata import MindData
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, Recorder, scope_of
 from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, Windows
@@ -27,7 +27,6 @@ from tb_npu_plugin.capture.writers.trace import CALLS, LINKS, OPS, Trace
 from tb_npu_plugin.capture.writers.trace_device import Clock, DeviceEvents, Timed, process_rows, quote, text_ts
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_csv as schema
-from tb_npu_plugin.schema import torch_npu_memory_csv
 from tb_npu_plugin.schema.mindspore import SUFFIX
 from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.schema.torch_npu_db import TABLES
@@ -182,29 +181,26 @@ _STREAM = "281459468288"
 _NONE = "N/A"
 
 
-class Allocations(Writer):
+class Allocations(memory_csv.Allocations):
     """operator_memory.csv, by allocation; a block that is still held has N/A in every column of its release. Not
     made without the host."""
 
-    def __init__(self, output: Output) -> None:
-        self._device, self._host = output.device, output.options.cpu
-        self._file = output.csv(torch_npu_memory_csv.OP_MEMORY)
-
     def add(self, segment: Segment) -> None:
-        if self._host:
-            self._file.add([self._line(block) for block in segment.memory])
+        if self._output.options.cpu:
+            self._write(list(segment.memory))
 
-    def _line(self, block: Allocation) -> str:
+    def _cells(self, block: Allocation) -> Cells:
         at, release = block.at, block.release
         released, lasted = (_NONE, _NONE) if release is None else (decimals(release), decimals(release - at))
-        front = f"{cell(block.name)},{block.size / 1024},{decimals(at)},{released},{_NONE},{lasted},{_NONE}"
-        return f"{front},{self._totals(block.before)},{self._totals(block.after)},{_STREAM},{self._device}"
+        front = cell(block.name), block.size / 1024, decimals(at), released, _NONE, lasted, _NONE
+        return (*front, *self._totals(block.before), *self._totals(block.after), _STREAM, self._output.device)
 
-    def _totals(self, totals: Totals | None) -> str:
+    @staticmethod
+    def _totals(totals: Totals | None) -> Cells:
         if totals is None:
-            return f"{_NONE},{_NONE},{_NONE}"
+            return (_NONE,) * 3
         allocated = mb_text(totals.allocated)  # active memory is not recorded separately
-        return f"{allocated},{mb_text(totals.reserved)},{allocated}"
+        return allocated, mb_text(totals.reserved), allocated
 
 
 class MemoryRecord(memory_csv.MemoryRecord):
@@ -212,10 +208,10 @@ class MemoryRecord(memory_csv.MemoryRecord):
 
     SUM, PARTS = names.BOTH, ("", APP)
 
-    def _line(self, component: str, at: int, allocated: int | None, reserved: int, active: int | None) -> str:
+    def _cells(self, component: str, at: int, allocated: int | None, reserved: int, active: int | None) -> Cells:
         time = time_text(at) if component == APP else decimals(at)
-        sizes = [str((size or 0) / 1024 / (names.MEMORY_RECORD_MB // 1024)) for size in (allocated, reserved, active)]
-        return ",".join([component, time, *sizes, self._device])
+        sizes = [(size or 0) / 1024 / (names.MEMORY_RECORD_MB // 1024) for size in (allocated, reserved, active)]
+        return component, time, *sizes, "", self._output.device  # it writes no stream
 
 
 _EVER = 1 << 63
