@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_npu_plugin.capture.simulation.columns import Ints
+from tb_npu_plugin.capture.simulation.records import Ints
 
 
 class HostClock:

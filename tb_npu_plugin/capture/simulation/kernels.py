@@ -10,8 +10,7 @@ from dataclasses import replace
 from math import prod
 
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.launch import Launch, launch
-from tb_npu_plugin.capture.simulation.rules import Rule, rule_of, vector
+from tb_npu_plugin.capture.simulation.launch import Launch, Rule, launch, rule_of, vector
 from tb_npu_plugin.capture.simulation.work import TYPES, Shape, Tensor, Tensors
 
 #: Formats of images and of filters in graphs: channels in blocks of 32 bytes, filters in blocks of 16 as well.

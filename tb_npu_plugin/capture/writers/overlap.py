@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.capture.simulation.columns import arrays, columns
-from tb_npu_plugin.capture.simulation.records import Segment, Step
+from tb_npu_plugin.capture.simulation.records import Segment, Step, arrays, columns
 
 #: Rows (start, end).
 Intervals = NDArray[np.int64]

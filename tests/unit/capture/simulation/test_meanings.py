@@ -14,8 +14,8 @@ from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.collectives import CALLS
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
+from tb_npu_plugin.capture.simulation.launch import RULES, SAME
 from tb_npu_plugin.capture.simulation.records import BATCH, RECEIVE, SEND, Kernel
-from tb_npu_plugin.capture.simulation.rules import RULES, SAME
 from tb_npu_plugin.schema.kernel_meaning import MEANINGS, meaning_of, meaning_of_kernel
 from tests.oracle.raw import Raw
 from tests.support.mock import CLUSTER, rank_folder, written
