@@ -129,7 +129,8 @@ class Collective(NamedTuple):
 def wait_for_other_ranks(folder: Path) -> bool:
     """Wait until the other ranks that record beside this folder have stopped, too. False: one did not within some seconds."""
     until = time.monotonic() + _PATIENCE
-    while any(_records(capture) for _, capture in _others(folder)):
+    # its process still runs on this machine, and it has no end yet
+    while any(one["end"] is None and Path(f"/proc/{one['pid']}").exists() for _, one in _others(folder)):
         if time.monotonic() > until:
             return False
         time.sleep(0.05)
@@ -170,11 +171,6 @@ def _capture_of(folder: Path) -> dict[str, Any]:
     """How it was recorded; {} if the folder holds no capture."""
     found = read_object(folder / RAW_FOLDER / CAPTURE)
     return found if found.get("framework") == "mindspore" else {}
-
-
-def _records(capture: dict[str, Any]) -> bool:
-    """Its process still runs on this machine, and it has no end yet."""
-    return capture["end"] is None and Path(f"/proc/{capture['pid']}").exists()
 
 
 def collectives_of(data: RawData) -> dict[str, list[Collective]]:

@@ -52,7 +52,10 @@ class Linear(Workload):
             p.communicate(Transfer("dp", "hcom_allReduce_", _BUCKET, 4), backward=True)
         if layout.pp > 1:  # the norm of all gradients
             p.communicate(Transfer("world", "hcom_allReduce_", 4, 4))
-        self._finish(p, data)
+        with p.op("Optimizer.step#SGD.step"):
+            p.run("aten::_foreach_add_", (_WEIGHT, _WEIGHT), (F32, F32), output=False)
+        p.read_loss(4, F32)
+        p.free(data)
 
     def _data(self, p: Program) -> int:
         """Load and copy the input; a thread pins the next one meanwhile. Gives the slot of the input."""
@@ -78,9 +81,3 @@ class Linear(Workload):
         for _ in range(self.faults.ai_cpu):
             p.free(p.run("aten::nonzero", (_OUT,), (F32,)))
         return sequence, out
-
-    def _finish(self, p: Program, data: int) -> None:
-        with p.op("Optimizer.step#SGD.step"):
-            p.run("aten::_foreach_add_", (_WEIGHT, _WEIGHT), (F32, F32), output=False)
-        p.read_loss(4, F32)
-        p.free(data)

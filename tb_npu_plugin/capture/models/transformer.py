@@ -88,13 +88,10 @@ class Transformer(Workload):
 
     def held(self, stage: int) -> int:
         """Weights and gradients in BF16, and the states of the optimizer in FP32: 16 bytes a parameter."""
-        return self._parameters(stage) * 16
-
-    def _parameters(self, stage: int) -> int:
         s = self.shape
         layer = 4 * s.hidden * s.hidden + 3 * s.hidden * s.feed_forward
         ends = (stage == 0) + (stage == self.layout.pp - 1)
-        return (layer * self.layers(stage) + ends * s.vocabulary * s.hidden) // self.layout.tp
+        return (layer * self.layers(stage) + ends * s.vocabulary * s.hidden) // self.layout.tp * 16
 
     def layers(self, stage: int) -> int:
         moved = self.faults.uneven_stages

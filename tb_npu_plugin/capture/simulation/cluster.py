@@ -186,9 +186,8 @@ class _Run:
         self.communicators = layout.communicators(rank)
         self._counts: dict[str, int] = {}
         process = cluster.process(rank)
-        held = cluster.workload.held(self._stage)
-        # half of what the rank needs
-        in_pieces = (held + cluster.workload.program(self._stage, 0).peak()) // 2 if faults.fragmentation else 0
+        held, program = cluster.workload.held(self._stage), cluster.workload.program(self._stage, 0)
+        in_pieces = (held + program.peak()) // 2 if faults.fragmentation else 0  # half of what the rank needs
         setup = RankSetup(
             process,
             cluster.chip,
@@ -202,31 +201,23 @@ class _Run:
             preempted=faults.preempted.get(rank, 0),
         )
         self.host = TrainingHost(setup, faults)
-        self._groups = self._make_groups()
-        self.host.join({role: self._groups[one.key] for role, one in self.communicators.items()})
-        self.truth = Truth()
-
-    def _make_groups(self) -> dict[str, Group]:
-        cluster, out = self._cluster, dict[str, Group]()
-        used = {self.communicators[role].key for role in cluster.workload.program(self._stage, 0).roles()}
+        self._groups = dict[str, Group]()
+        used = {self.communicators[role].key for role in program.roles()}
         for role, one in self.communicators.items():
-            if one.key not in out:
+            if one.key not in self._groups:
                 rows = 1 if role.startswith("pp") else planes("hcom_allReduce_", one.ranks, cluster.topology)
                 name, own = cluster.communicator_name(one), one.ranks.index(self.rank)
                 identity = name if cluster.named_groups else group_hash(name)
                 rows = rows if one.key in used else 0
-                out[one.key] = Group(len(out), identity, one.ranks, own, rows, name, one.role)
-        return out
+                self._groups[one.key] = Group(len(self._groups), identity, one.ranks, own, rows, name, one.role)
+        self.host.join({role: self._groups[one.key] for role, one in self.communicators.items()})
+        if not faults.dynamic:  # operators were compiled before the capture
+            self.host.device.compiled |= {launch.kernel for launch in program.launches() if launch.compiled}
+        self.truth = Truth()
 
     def key(self, communicator: Communicator) -> tuple[str, int]:
         """Identity of this operator: its group, and how many the group had before."""
         return communicator.key, self._counts.get(communicator.key, 0)
-
-    def _warm(self) -> None:
-        """Operators were compiled before the capture, unless shapes change."""
-        if not self._cluster.faults.dynamic:
-            launches = self._cluster.workload.program(self._stage, 0).launches()
-            self.host.device.compiled |= {launch.kernel for launch in launches if launch.compiled}
 
     def _step(self, step: int) -> Iterator[Transfer]:
         cluster = self._cluster
@@ -236,14 +227,12 @@ class _Run:
             figures.append(self.host.figures[name])
 
     def transfers(self) -> Iterator[Transfer]:
-        self._warm()
         for step in range(self._cluster.steps):
             yield from self._step(step)
 
     def segments(self) -> Iterator[Segment]:
         """Run all steps with the known arrivals; the records of each."""
         topology, host = self._cluster.topology, self.host
-        self._warm()
         for step in range(self._cluster.steps):
             for transfer in self._step(step):
                 self._communicate(transfer, topology)

@@ -105,7 +105,13 @@ class Fault:
         struck, figures = ("", rest) if self.strikes == "run" else (rest[0] if rest else "", rest[1:])
         if len(figures) > (0 if self.unit is None else 1):
             raise ValueError
-        value = True if self.unit is None else _figure(self.unit, float(figures[0]) if figures else self.default)
+        value: float = True
+        if (unit := self.unit) is not None:
+            number = float(figures[0]) if figures else self.default
+            if not unit.low <= number <= unit.high:  # nor is NaN
+                hint = f"It is from {unit.low:g} to {unit.high:g}."
+                raise BadRequest(f"{number:g} is no {unit.name} of a fault", hint)
+            value = int(number * unit.scale) if unit.scale else number
         known, what, key = getattr(faults, self.field), word, cast(Any, self.default_rank)
         if self.strikes == "run":
             is_new = known == getattr(Faults(), self.field)
@@ -166,13 +172,6 @@ def parse_faults(texts: Sequence[str], ranks: int) -> Faults:
         except ValueError:
             raise BadRequest(f"{text!r} is not understood", f"It is written {word}{FAULTS[word].usage}.") from None
     return faults
-
-
-def _figure(unit: Unit, number: float) -> float:
-    """The figure as it is kept. Raises BadRequest if it is out of range."""
-    if not unit.low <= number <= unit.high:  # nor is NaN
-        raise BadRequest(f"{number:g} is no {unit.name} of a fault", f"It is from {unit.low:g} to {unit.high:g}.")
-    return int(number * unit.scale) if unit.scale else number
 
 
 def _rank(text: str, ranks: int) -> int:

@@ -67,17 +67,14 @@ class Graphs:
 
     def _compiled(self, type_: str, inputs: Tensors, output: Tensor) -> Launch:
         number = self._numbers.setdefault((type_, (*inputs, output)), len(self._numbers) + 1)
-        rule = Rule("", _API, "", type_, "AI_CORE")
-        made = launch(self.chip, rule, inputs, (output,), self.chip.cube_cores, f"{type_}{number}")
-        return replace(made, compiled=True)
+        rule, cores = Rule("", _API, "", type_, "AI_CORE"), self.chip.cube_cores
+        return replace(launch(self.chip, rule, inputs, (output,), cores, f"{type_}{number}"), compiled=True)
 
     def _transfer(self, tensor: Tensor, source: str, target: str) -> Launch:
         """Another format of a tensor: _IMAGE and _FILTER pad it."""
         number, self._transfers = self._transfers, self._transfers + 1
-        given, made = _stored(tensor, source), _stored(tensor, target)
-        rule = Rule("", _API, "", "TransData")
-        blocks = min(32, self.chip.vector_cores)
-        return launch(self.chip, rule, (given,), (made,), blocks, f"trans_TransData_{number}")
+        given, made, blocks = (_stored(tensor, source),), (_stored(tensor, target),), min(32, self.chip.vector_cores)
+        return launch(self.chip, Rule("", _API, "", "TransData"), given, made, blocks, f"trans_TransData_{number}")
 
 
 #: Elements of a kernel for which it takes one more block.

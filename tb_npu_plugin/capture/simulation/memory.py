@@ -67,7 +67,12 @@ class CachingAllocator:
         small = size <= _SMALL
         pool = self._free[small]
         at = bisect_left(pool, (size,))
-        block = pool.pop(at)[2] if at < len(pool) else self._segment(size, small)
+        if at < len(pool):
+            block = pool.pop(at)[2]
+        else:  # a new segment
+            whole = _SMALL_SEGMENT if small else _LARGE_SEGMENT if size < _MIN_LARGE else -(-size // _ROUND) * _ROUND
+            self.reserved += whole
+            block = self._new(whole, small)
         block.free = False
         if block.size - size >= (_UNIT if small else _SMALL + 1):
             self._split(block, size)
@@ -79,14 +84,10 @@ class CachingAllocator:
         self.allocated -= block.size
         for other in (block.previous, block.next):
             if other is not None and other.free:
-                self._forget(other)
+                other.free, pool = False, self._free[other.small]
+                del pool[bisect_left(pool, (other.size, other.number))]
                 block = self._merge(other, block) if other is block.previous else self._merge(block, other)
         self._keep(block)
-
-    def _segment(self, size: int, small: bool) -> Block:
-        whole = _SMALL_SEGMENT if small else _LARGE_SEGMENT if size < _MIN_LARGE else -(-size // _ROUND) * _ROUND
-        self.reserved += whole
-        return self._new(whole, small)
 
     def _new(self, size: int, small: bool) -> Block:
         self._number += 1
@@ -111,11 +112,6 @@ class CachingAllocator:
     def _keep(self, block: Block) -> None:
         block.free = True
         insort(self._free[block.small], (block.size, block.number, block))
-
-    def _forget(self, block: Block) -> None:
-        block.free = False
-        pool = self._free[block.small]
-        del pool[bisect_left(pool, (block.size, block.number))]
 
 
 #: A block in use, with its record; None: without `keep`, and for what was allocated before the capture.

@@ -86,7 +86,7 @@ class TrainingHost(Host):
         self.enter_frame("pretrain.py(61): train_step")
         self.clock.spend(3_000)
         start = self.now
-        skipped = frozenset() if self.process.npu else _OF_THE_DEVICE
+        skipped = set[object]() if self.process.npu else _OF_THE_DEVICE
         for instruction in instructions:
             if instruction.func not in skipped:
                 instruction(self)
@@ -189,17 +189,8 @@ class TrainingHost(Host):
 
 
 #: Instructions that a host without an NPU leaves out.
-_OF_THE_DEVICE = frozenset[Callable[..., None]](
-    (
-        Host.launch,
-        Host.copy,
-        Host.communicate,
-        Host.wait,
-        Host.synchronize,
-        TrainingHost.use_graph_engine,
-        TrainingHost.map_memory,
-    )
-)
+_OF_THE_DEVICE = {Host.launch, Host.copy, Host.communicate, Host.wait, Host.synchronize}
+_OF_THE_DEVICE |= {TrainingHost.use_graph_engine, TrainingHost.map_memory}
 
 
 _SEPARATOR = ";\r\n"

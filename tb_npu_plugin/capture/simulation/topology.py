@@ -46,7 +46,8 @@ class Topology:
         chip = self._chip
         peak = {"SIO": chip.sio, "HCCS": chip.hccs, "PCIE": chip.pcie, "RDMA": chip.rdma}[link]
         half = HALF if link in ("SIO", "HCCS") else HALF // 4
-        rate = peak / 1e9 * SHARE * size / (size + half) * (REDUCE_SHARE if reduce else 1.0) * _evenness(one, other)
+        evenness = 1 + _UNEVEN * ((one * 40_503 + other * 30_011) % 1_009 / 1_008 - 0.5)  # always the same for a link
+        rate = peak / 1e9 * SHARE * size / (size + half) * (REDUCE_SHARE if reduce else 1.0) * evenness
         return int(size / rate * self._slow.get((min(one, other), max(one, other)), 1.0))
 
     def mesh_moves(self, members: Sequence[int], sizes: Sequence[int], reduce: bool) -> list[list[int]]:
@@ -64,11 +65,6 @@ class Topology:
         """All members reach each other directly, and few enough that each has a plane for each other one."""
         links = {self.link(ranks[0], other) for other in ranks[1:]}
         return len(ranks) <= 16 and "RDMA" not in links and (links <= {"HCCS", "SIO"} or len(ranks) <= 8)
-
-
-def _evenness(one: int, other: int) -> float:
-    """Of a link: 1 give or take half of _UNEVEN, always the same for it."""
-    return 1 + _UNEVEN * ((one * 40_503 + other * 30_011) % 1_009 / 1_008 - 0.5)
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,9 @@ class Kernels(Writer):
         self._names = self._figures.names
         self._with_ids = self._detailed or output.dialect.ids_at_level_0
         self._with_state = output.dialect.writes(schema.KERNELS, "op_state")
-        self._keys = self._columns()
+        at_level_0 = (*_LEVEL_0, *_IDS) if self._with_ids else _LEVEL_0
+        keys = output.columns(schema.KERNELS)[0 if output.process.marks else 1 :]  # the first is the step
+        self._keys = [key for key in keys if self._detailed or key in at_level_0]
         self._lead = output.lead(schema.KERNELS) + (f"{_MODEL}," if self._with_ids else "")
         self._file = output.csv(schema.KERNELS, self._keys, self._names)
         self._texts = cache(self._make_texts)
@@ -80,19 +82,20 @@ class Kernels(Writer):
         self._previous: int | None = None
         self._durs = defaultdict[tuple[str, str], _Durations](_Durations)
 
-    def _columns(self) -> list[str]:
-        at_level_0 = (*_LEVEL_0, *_IDS) if self._with_ids else _LEVEL_0
-        keys = self._output.columns(schema.KERNELS)[0 if self._output.process.marks else 1 :]  # the first is the step
-        return [key for key in keys if self._detailed or key in at_level_0]
-
     def add(self, segment: Segment) -> None:
         kernels = [task for task in segment.tasks if task.kernel.core]
         self._write(self._launches.take([*kernels, *segment.comm], segment.until))
 
     def close(self) -> None:
         self._write(self._launches.take((), END))
-        if self._detailed and self._durs:
-            self._statistic()
+        if not self._detailed or not self._durs:
+            return
+        file, dur = self._output.csv(schema.OP_STATISTIC), self._output.dur
+        whole, device = sum(durs.total for durs in self._durs.values()), self._output.process.device
+        for (type_, core), durs in sorted(self._durs.items(), key=lambda item: -item[1].total):
+            figures = durs.count, dur(durs.total), dur(durs.least), durs.mean_us, dur(durs.most)
+            row = device, "", cell(type_), core, *figures, round(durs.total * 100 / whole, 3)
+            file.add(self._output.lines(schema.OP_STATISTIC, [row]))
 
     def _write(self, ready: list[Launch]) -> None:
         tasks = [launch for launch in ready if isinstance(launch, Task)]
@@ -146,14 +149,6 @@ class Kernels(Writer):
         rest = len(self._keys) - self._keys.index("block_dim") - 1 + len(self._names)
         core = self._output.dialect.communication.upper()
         return f"{self._lead}{ids}{cell(op.name)},{op.type}{state},{core},{times},0" + ",N/A" * rest
-
-    def _statistic(self) -> None:
-        file, dur = self._output.csv(schema.OP_STATISTIC), self._output.dur
-        whole, device = sum(durs.total for durs in self._durs.values()), self._output.process.device
-        for (type_, core), durs in sorted(self._durs.items(), key=lambda item: -item[1].total):
-            figures = durs.count, dur(durs.total), dur(durs.least), durs.mean_us, dur(durs.most)
-            row = device, "", cell(type_), core, *figures, round(durs.total * 100 / whole, 3)
-            file.add(self._output.lines(schema.OP_STATISTIC, [row]))
 
 
 class TaskFile(Writer):

@@ -8,7 +8,6 @@ remarks are in our words.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -67,8 +66,8 @@ class MindData(Writer):
             self._table(sizes, interval)
             summary = _summary(_figures(pipeline, sizes), batches)
             self._write(self._folder.name, schema.SUMMARY, json.dumps(summary))
-            lines = _csv(",".join(cell(str(value)) for value in (key, *values)) for key, values in summary.items())
-            self._write(self._folder.name, schema.SUMMARY, lines, ".csv")
+            rows = [",".join(cell(str(value)) for value in (key, *values)) for key, values in summary.items()]
+            self._write(self._folder.name, schema.SUMMARY, "\r\n".join([*rows, ""]), ".csv")
 
     def _write(self, folder: str, file: ResultFile, text: str, suffix: str = "") -> None:
         path = self._folder.parent / folder / schema.name_for_rank(file, self._process.rank)
@@ -98,11 +97,7 @@ class MindData(Writer):
             front = [str(operator.id), f"{operator.type}Op", str(operator.workers)]
             lines.append(",".join(map(cell, [*front, *queue, str(interval), parent, children])))
             parent = str(operator.id)
-        self._write(self._folder.name, schema.PIPELINE, _csv(lines))
-
-
-def _csv(lines: Iterable[str]) -> str:
-    return "".join(f"{line}\r\n" for line in lines)
+        self._write(self._folder.name, schema.PIPELINE, "\r\n".join([*lines, ""]))
 
 
 def _profiling(sizes: dict[pipe.Operator, list[int]], interval: int) -> Json:
