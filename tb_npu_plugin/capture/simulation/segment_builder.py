@@ -4,31 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tb_npu_plugin.capture.simulation import device
+from tb_npu_plugin.capture.simulation import device, records
 from tb_npu_plugin.capture.simulation.collectives import CALLS
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.meters import Meters
-from tb_npu_plugin.capture.simulation.records import (
-    CannCall,
-    CommOp,
-    GcPause,
-    HostOp,
-    Kernel,
-    OpInfo,
-    Process,
-    PyCall,
-    Queued,
-    Segment,
-    Step,
-    Task,
-    by_start,
-)
 
 #: Tasks of a stream are numbered from here on, in batches of 2**16.
 FIRST_TASK, _TASK_BITS = 300, 16
 #: First numbers of elements of the task queue and of CANN calls.
 _FIRST_CORRELATION, _FIRST_CONNECTION = 8001, 901
-_NO_OP = OpInfo("")
+_NO_OP = records.OpInfo("")
 STEP_MARK = "ProfilerStep#"
 
 
@@ -41,43 +26,45 @@ class SegmentBuilder:
     connection  number of the last CANN call
     """
 
-    def __init__(self, process: Process, meters: Meters, keep: bool, queues: bool, runtime: bool) -> None:
+    def __init__(self, process: records.Process, meters: Meters, keep: bool, queues: bool, runtime: bool) -> None:
         self._process, self._meters, self._keep, self._queues, self._runtime = process, meters, keep, queues, runtime
-        self._segment = Segment()
-        self.open: list[HostOp] = []
-        self._frames: list[PyCall] = []
+        self._segment = records.Segment()
+        self.open: list[records.HostOp] = []
+        self._frames: list[records.PyCall] = []
         self._frame_count = 0
         self._correlation, self.connection = _FIRST_CORRELATION, _FIRST_CONNECTION - 1
         self._tasks: defaultdict[int, int] = defaultdict(lambda: FIRST_TASK)
 
-    def take(self) -> Segment:
+    def take(self) -> records.Segment:
         """The segment of all records since the last call."""
-        segment, self._segment = self._segment, Segment()
-        segment.tasks = sorted(segment.tasks, key=by_start)
+        segment, self._segment = self._segment, records.Segment()
+        segment.tasks = sorted(segment.tasks, key=records.by_start)
         segment.cann = sorted(segment.cann, key=lambda call: (call.start, -call.end))
-        segment.comm = sorted(segment.comm, key=by_start)
+        segment.comm = sorted(segment.comm, key=records.by_start)
         return segment
 
     @property
-    def op(self) -> OpInfo:
+    def op(self) -> records.OpInfo:
         """The innermost operator that is open; without a name if none is."""
         return self.open[-1].info if self.open else _NO_OP
 
-    def add_op(self, info: OpInfo, tid: int, start: int, end: int) -> None:
+    def add_op(self, info: records.OpInfo, tid: int, start: int, end: int) -> None:
         """Add an operator that another thread has run."""
         if self._keep:
-            self._segment.ops.append(HostOp(info, tid, start, end))
+            self._segment.ops.append(records.HostOp(info, tid, start, end))
 
     def add_step(self, number: int, start: int, end: int) -> None:
         """Add the mark of a step, behind its operators."""
         if self._keep:
-            self._segment.step = Step(number, start, end)
-            self._segment.ops.insert(0, HostOp(OpInfo(f"{STEP_MARK}{number}"), self._process.pid, start, end))
+            self._segment.step = records.Step(number, start, end)
+            self._segment.ops.insert(
+                0, records.HostOp(records.OpInfo(f"{STEP_MARK}{number}"), self._process.pid, start, end)
+            )
 
-    def enter(self, info: OpInfo, tid: int, now: int, sequence: int, forward: int) -> None:
+    def enter(self, info: records.OpInfo, tid: int, now: int, sequence: int, forward: int) -> None:
         """Begin an operator. forward: the forward thread, 0 outside the backward pass."""
         if self._keep:
-            op = HostOp(info, tid, now, 0, sequence, forward)
+            op = records.HostOp(info, tid, now, 0, sequence, forward)
             self._segment.ops.append(op)
             self.open.append(op)
 
@@ -91,7 +78,7 @@ class SegmentBuilder:
         if self._keep:
             self._frame_count += 1
             parent = self._frames[-1].id if self._frames else 0
-            frame = PyCall(name, self._process.pid, now, 0, self._frame_count, parent, module)
+            frame = records.PyCall(name, self._process.pid, now, 0, self._frame_count, parent, module)
             self._segment.python.append(frame)
             self._frames.append(frame)
 
@@ -103,7 +90,7 @@ class SegmentBuilder:
     def add_pause(self, tid: int, start: int, end: int) -> None:
         """Add a pause of the garbage collector."""
         if self._keep:
-            self._segment.gc.append(GcPause(tid, start, end))
+            self._segment.gc.append(records.GcPause(tid, start, end))
 
     @property
     def launching_tid(self) -> int:
@@ -114,7 +101,7 @@ class SegmentBuilder:
         """Add a call of CANN."""
         if self._keep:
             self.connection += 1
-            self._segment.cann.append(CannCall(level, name, item, mode, tid, start, end, self.connection))
+            self._segment.cann.append(records.CannCall(level, name, item, mode, tid, start, end, self.connection))
 
     def prepare(self, launch: Launch, tid: int, start: int, end: int) -> None:
         """Add the call that asks for the size of the workspace of a kernel."""
@@ -125,7 +112,7 @@ class SegmentBuilder:
     def _queue(self, name: str, start: int, end: int, begin: int, done: int) -> None:
         """Add an element that was enqueued from `start` to `end`, whose call lasted from `begin` to `done`."""
         if self._queues:
-            element = Queued(
+            element = records.Queued(
                 self._correlation, name, self.open[-1], start, end, begin - device.DEQUEUE, done + device.AFTER
             )
             self._segment.queue.append(element)
@@ -155,10 +142,18 @@ class SegmentBuilder:
         self._task(kernel, times.start, times.dur, stream, connection, node + device.ACL, tid)
 
     def _task(
-        self, kernel: Kernel, start: int, dur: int, stream: int, connection: int, acl: int, tid: int, size: int = 0
+        self,
+        kernel: records.Kernel,
+        start: int,
+        dur: int,
+        stream: int,
+        connection: int,
+        acl: int,
+        tid: int,
+        size: int = 0,
     ) -> None:
         number, batch = self.next_task(stream)
-        task = Task(kernel, start, dur, stream, number, connection, acl, tid, self.open[-1], size, batch)
+        task = records.Task(kernel, start, dur, stream, number, connection, acl, tid, self.open[-1], size, batch)
         self._segment.tasks.append(task)
         if kernel.computes:
             self._meters.count(task)
@@ -184,7 +179,7 @@ class SegmentBuilder:
             self.call("hccl", "Launch_Ffts", "Launch_Ffts", "master", tid, begin, done - 2_000)
             self._queue(CALLS[type_], start, end, begin, done)
 
-    def add_communication(self, op: CommOp) -> None:
+    def add_communication(self, op: records.CommOp) -> None:
         """Add a communication operator that is done."""
         self._segment.comm.append(op)
         self._meters.count_communication(op)
@@ -200,5 +195,5 @@ class SegmentBuilder:
         """Add the wait of a stream."""
         if self._keep:
             number, batch = self.next_task(stream)
-            task = Task(device.EVENT_WAIT, start, end - start, stream, number, self.connection, batch=batch)
+            task = records.Task(device.EVENT_WAIT, start, end - start, stream, number, self.connection, batch=batch)
             self._segment.tasks.append(task)

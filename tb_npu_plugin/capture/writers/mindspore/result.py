@@ -21,9 +21,9 @@ from tb_npu_plugin.capture.writers.mindspore.minddata import MindData
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, Recorder, scope_of
 from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, Windows
 from tb_npu_plugin.capture.writers.result_db import ProfilerDatabase
-from tb_npu_plugin.capture.writers.text import cell, decimals, mb_text, time_text
-from tb_npu_plugin.capture.writers.trace import CALLS, LINKS, OPS, Trace
-from tb_npu_plugin.capture.writers.trace_device import Clock, DeviceEvents, Timed, process_rows, quote, text_ts
+from tb_npu_plugin.capture.writers.text import Parts, cell, decimals, mb_text, time_text
+from tb_npu_plugin.capture.writers.trace import CALLS, LINKS, OPS, HostEvents, Trace
+from tb_npu_plugin.capture.writers.trace_device import Clock, DeviceEvents, Timed, process_rows, quote
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema.mindspore import SUFFIX
@@ -57,61 +57,38 @@ class LaunchedEvents(DeviceEvents):
         return out
 
 
-class LaunchedTrace(Trace):
-    """The list of events."""
-
-    DEVICE_EVENTS = LaunchedEvents
-
-    def __init__(self, output: Output) -> None:
-        super().__init__(output)
-        self._events = FrameworkEvents(output, text_ts)
-
-    def _framework(self, segment: Segment) -> None:
-        parts, events = self._parts, self._events
-        if self._output.options.cpu:
-            parts.add(OPS, events.ops(segment))
-            parts.add(LINKS, events.flows(segment))
-            parts.add(CALLS, [*events.calls(segment), *events.scopes(segment)])
-
-    def _framework_rows(self) -> list[str]:
-        return self._events.rows() if self._output.options.cpu else []
-
-
-class FrameworkEvents:
+class FrameworkEvents(HostEvents):
     """Events of the framework's processes: times and durations are texts."""
 
     def __init__(self, output: Output, ts: Clock) -> None:
-        self._options, self._launcher, self._ts = output.options, output.process.dequeue_tid, ts
-        self._name = cache(quote)
+        super().__init__(output, ts)
         self._threads: set[int] = set()
         self._depth = -1
 
-    def _slice(self, name: str, pid: int, tid: int, start: int, end: int, category: str = "") -> str:
+    def _text(self, name: str, pid: int, tid: int, start: int, end: int, category: str = "") -> str:
         rest = f', "cat": "{category}"' if category else ""
         return (
             f'{{"name": {self._name(name)}, "ph": "X", "pid": {pid}, "tid": {tid}, "ts": {self._ts(start)}, '
             f'"dur": "{decimals(end - start)}"{rest}, "args": {{}}}}'
         )
 
-    def ops(self, segment: Segment) -> list[str]:
+    def add(self, parts: Parts, segment: Segment) -> None:
+        if not self._options.cpu:
+            return
         self._threads.update(op.tid for op in segment.ops)
-        return [self._slice(op.info.name, _PID, op.tid, op.start, op.end) for op in segment.ops]
-
-    def flows(self, segment: Segment) -> list[str]:
-        """From the event on the main thread to the launch."""
-        category, name = names.SELF_FLOW
+        parts.add(OPS, [self._text(op.info.name, _PID, op.tid, op.start, op.end) for op in segment.ops])
+        (category, name), launcher = names.SELF_FLOW, self._process.dequeue_tid
         out = []
-        for item in segment.queue:
+        for item in segment.queue:  # from the event on the main thread to the launch
             common = f'"bp": "e", "cat": "{category}", "name": "{name}", "id": "{item.correlation}", "pid": {_PID}'
             out.append(f'{{"ph": "s", {common}, "tid": {item.op.tid}, "ts": {self._ts(item.op.start)}}}')
-            out.append(f'{{"ph": "f", {common}, "tid": {self._launcher}, "ts": {self._ts(item.dequeue_start)}}}')
-        return out
-
-    def calls(self, segment: Segment) -> list[str]:
+            out.append(f'{{"ph": "f", {common}, "tid": {launcher}, "ts": {self._ts(item.dequeue_start)}}}')
+        parts.add(LINKS, out)
         calls = segment.python if self._options.stack else ()
-        return [self._slice(call.name, _PID, call.tid, call.start, call.end, names.PYTHON) for call in calls]
+        parts.add(CALLS, [self._text(one.name, _PID, one.tid, one.start, one.end, names.PYTHON) for one in calls])
+        parts.add(CALLS, self._scopes(segment))
 
-    def scopes(self, segment: Segment) -> list[str]:
+    def _scopes(self, segment: Segment) -> list[str]:
         """Scope Layer: one lane a depth, neighbours of one scope merged; of parallel tasks the first."""
         out: list[str] = []
         open_: list[tuple[str, int, int]] = []  # name, start, end by depth
@@ -131,7 +108,7 @@ class FrameworkEvents:
 
     def _close(self, open_: list[tuple[str, int, int]], keep: int) -> list[str]:
         self._depth = max(self._depth, len(open_) - 1)
-        out = [self._slice(name, _SCOPE_PID, depth, start, end) for depth, (name, start, end) in enumerate(open_)]
+        out = [self._text(name, _SCOPE_PID, depth, start, end) for depth, (name, start, end) in enumerate(open_)]
         del open_[keep:]
         return out[keep:]
 
@@ -160,6 +137,12 @@ class LaunchedKernels(Kernels):
 
 def _named(info: OpInfo, kernel: Kernel) -> Kernel:
     return replace(kernel, name=f"{info.name}{names.LAUNCH_SEPARATOR}{kernel.name}")
+
+
+class LaunchedTrace(Trace):
+    """The list of events."""
+
+    HOST_EVENTS, DEVICE_EVENTS = FrameworkEvents, LaunchedEvents
 
 
 class OperatorShapes(Writer):
