@@ -214,6 +214,14 @@ _MB = 1 << 20  # of the counters
 _LEVELS = {**schema.API_TYPES, "hccl": schema.API_TYPES["communication"]}
 
 
+_LINKS = schema.ENUMS["ENUM_HCCL_LINK_TYPE"]
+_TRANSPORTS, _RDMA = schema.ENUMS["ENUM_HCCL_TRANSPORT_TYPE"], schema.ENUMS["ENUM_HCCL_RDMA_TYPE"]
+#: Where a task has no notification: the largest number that SQLite holds.
+_NO_NOTIFY = (1 << 63) - 1
+#: Plane and bytes of a task at level 0.
+_UNKNOWN = -1
+
+
 class MarkTables(Writer):
     """MSTX_EVENTS: all that Level_none has of the device's side."""
 
@@ -246,7 +254,7 @@ class DeviceTables(Writer):
         #: Its kind and its context, and its row of COMPUTE_TASK_INFO.
         self._kernels: dict[Kernel, tuple[tuple[int, int], Row | None]] = {}
         self._tasks = self._ops = 0
-        self._planes = PlaneTables(output, database, strings)
+        self._plane_cells = lru_cache(PATTERNS)(self._make_plane_cells)
         self._marks = MarkTables(output, database, strings)
 
     def add(self, segment: Segment) -> None:
@@ -308,16 +316,63 @@ class DeviceTables(Writer):
         return *front, *others[:2], shapes[0], *others[2:], shapes[1], *back
 
     def _communicate(self, ops: Sequence[CommOp]) -> None:
-        rows, text, planes = [], self._text, self._planes
+        rows, text = [], self._text
         for op in ops:
             self._ops += 1
             name, group = text[op.name], text[op.group.name or op.group.id]
             front = name, op.start, op.end, op.connection, group, self._ops, 0, 0
             back = _DATA[op.data_type], text[op.algorithm], op.count, text[op.type], self._device
             rows.append((*front, *back))
-            planes.add(op, self._ops, group, self._tasks)
-            self._tasks += len(op.planes)
+            self._plane_tasks(op, name, group)
         self._database.add("COMMUNICATION_OP", rows)
+
+    def _plane_tasks(self, op: CommOp, name: int, group: int) -> None:
+        """Tasks of the last operator. name, group: ids of its texts."""
+        pid, device, connection, stream, number = self._pid, self._device, op.connection, op.group.stream, self._ops
+        tasks: list[Row] = []
+        infos: list[Row] = []
+        constants = self._plane_cells(op.planes.pattern, op.data_type, op.main, group)
+        for place, start, dur, (kind, info, main, size) in zip(count(), op.planes.starts, op.planes.durs, constants):
+            id_ = self._tasks + place
+            tasks.append((start, start + dur, device, connection, id_, pid, kind, place, stream, number, _NO_ID))
+            infos.append((name, id_, *info, number, main, size / dur if dur else 0.0))
+        self._database.add("TASK", tasks)
+        self._database.add("COMMUNICATION_TASK_INFO", infos)
+        self._tasks += len(tasks)
+
+    def _make_plane_cells(
+        self, pattern: Pattern, data_type: str, main: int, group: int
+    ) -> list[tuple[int, Row, int, int]]:
+        """What the tasks of all operators of a pattern share: kind, cells of COMMUNICATION_TASK_INFO, whether it is on
+        the main plane, bytes."""
+        return [
+            (
+                self._text[task.kind],
+                self._plane_info(task, group, data_type),
+                int(task.plane == main),
+                task.size if self._detailed else _UNKNOWN,
+            )
+            for task in pattern.tasks
+        ]
+
+    def _plane_info(self, task: PlaneTask, group: int, data_type: str) -> Row:
+        if not self._detailed:  # HCCL reports its tasks from level 1 on: here only their times are known
+            kinds = (_TRANSPORTS["N/A"], _UNKNOWN, _DATA["N/A"], _LINKS["N/A"])
+            return self._text["N/A"], _UNKNOWN, group, _NO_NOTIFY, _RDMA["N/A"], _NO_ID, _NO_ID, *kinds
+        notify = task.notify_id
+        return (
+            self._text[task.name],
+            task.plane,
+            group,
+            _NO_NOTIFY if notify < 0 else notify,
+            _RDMA["RDMA_SEND_PAYLOAD" if task.name == "RDMASend" else "INVALID_TYPE"],
+            task.src,
+            task.target,
+            _TRANSPORTS[task.transport],
+            task.size,
+            _DATA[task.data_type(data_type)],
+            _LINKS["ROCE" if task.link == "RDMA" else task.link],
+        )
 
     def _samples(self, segment: Segment) -> None:
         device, text, memory = self._device, self._text, self._output.options.memory
@@ -351,70 +406,6 @@ def _pmu_name(header: str) -> str:
     """Name of a counter in the database: "aicore_time(us)" is aic_total_time there."""
     name = header.partition("(")[0]
     return {"aicore_time": "aic_total_time", "aiv_time": "aiv_total_time"}.get(name, name)
-
-
-_LINKS = schema.ENUMS["ENUM_HCCL_LINK_TYPE"]
-_TRANSPORTS, _RDMA = schema.ENUMS["ENUM_HCCL_TRANSPORT_TYPE"], schema.ENUMS["ENUM_HCCL_RDMA_TYPE"]
-#: Where a task has no notification: the largest number that SQLite holds.
-_NO_NOTIFY = (1 << 63) - 1
-#: Plane and bytes of a task at level 0.
-_UNKNOWN = -1
-
-
-class PlaneTables:
-    """Writes the tasks of operators."""
-
-    def __init__(self, output: Output, database: Database, strings: Strings) -> None:
-        self._database, self._text = database, strings
-        self._pid, self._device = output.process.pid, output.process.device
-        self._detailed = output.options.level >= 1
-        self._constants = lru_cache(PATTERNS)(self._work_out)
-
-    def add(self, op: CommOp, number: int, group: int, first: int) -> None:
-        """Write the tasks of an operator. number: of the operator; group: id of its text; first: number of the first task."""
-        pid, device, connection, name = self._pid, self._device, op.connection, self._text[op.name]
-        stream = op.group.stream
-        tasks: list[Row] = []
-        infos: list[Row] = []
-        constants = self._constants(op.planes.pattern, op.data_type, op.main, group)
-        for place, start, dur, (kind, info, main, size) in zip(count(), op.planes.starts, op.planes.durs, constants):
-            id_ = first + place
-            tasks.append((start, start + dur, device, connection, id_, pid, kind, place, stream, number, _NO_ID))
-            infos.append((name, id_, *info, number, main, size / dur if dur else 0.0))
-        self._database.add("TASK", tasks)
-        self._database.add("COMMUNICATION_TASK_INFO", infos)
-
-    def _work_out(self, pattern: Pattern, data_type: str, main: int, group: int) -> list[tuple[int, Row, int, int]]:
-        """What the tasks of all operators of a pattern share: kind, cells of COMMUNICATION_TASK_INFO, whether it is on
-        the main plane, bytes."""
-        return [
-            (
-                self._text[task.kind],
-                self._info(task, group, data_type),
-                int(task.plane == main),
-                task.size if self._detailed else _UNKNOWN,
-            )
-            for task in pattern.tasks
-        ]
-
-    def _info(self, task: PlaneTask, group: int, data_type: str) -> Row:
-        if not self._detailed:  # HCCL reports its tasks from level 1 on: here only their times are known
-            kinds = (_TRANSPORTS["N/A"], _UNKNOWN, _DATA["N/A"], _LINKS["N/A"])
-            return self._text["N/A"], _UNKNOWN, group, _NO_NOTIFY, _RDMA["N/A"], _NO_ID, _NO_ID, *kinds
-        notify = task.notify_id
-        return (
-            self._text[task.name],
-            task.plane,
-            group,
-            _NO_NOTIFY if notify < 0 else notify,
-            _RDMA["RDMA_SEND_PAYLOAD" if task.name == "RDMASend" else "INVALID_TYPE"],
-            task.src,
-            task.target,
-            _TRANSPORTS[task.transport],
-            task.size,
-            _DATA[task.data_type(data_type)],
-            _LINKS["ROCE" if task.link == "RDMA" else task.link],
-        )
 
 
 _VERSIONS = {

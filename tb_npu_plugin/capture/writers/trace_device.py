@@ -93,6 +93,11 @@ def process_id(output: Output, process: str) -> int:
     return (output.process.pid << 10) | (output.dialect.sorts[process] << 5) | output.process.device
 
 
+#: Texts before the time of a task, its duration, the number of its operator, what is last, and after that.
+_Texts = list[str]
+_Ints = Sequence[int]
+
+
 class DeviceEvents:
     """(start, text) of the events of one device; `ts` writes their times."""
 
@@ -104,7 +109,8 @@ class DeviceEvents:
         self.streams: set[int] = set()
         self.cann_threads: set[int] = set()
         self.mark_threads: set[int] = set()
-        self._planes = _PlaneEvents(self._pids["Communication"], self._pids["Ascend Hardware"], ts)
+        self._operations = 800  # so many tasks of communication had the stream before
+        self._plane_texts = lru_cache(PATTERNS)(self._make_plane_texts)
 
     def cann(self, segment: Segment) -> list[Timed]:
         """CANN calls that the level shows, and the starts of the flows to the device."""
@@ -167,8 +173,51 @@ class DeviceEvents:
             out.append((start, slice_text(quote(op.name), pid, base, ts(start), op.dur / 1000, args)))
             out.append(self._arrive(start, pid, base, device_id(op)))
             self.streams.add(op.group.stream)
-            out += self._planes.of(op, base, with_planes)
+            self._operations += 1
+            starts, durs, pattern = op.planes.starts, op.planes.durs, op.planes.pattern
+            on_stream, on_planes = self._plane_texts(pattern, base, op.group, op.data_type)
+            out += self._filled(on_stream, starts, durs, repeat(op.connection))
+            if with_planes:
+                rates = (task.size / dur if dur else 0.0 for task, dur in zip(pattern.tasks, durs))
+                out += self._filled(on_planes, starts, durs, rates)
         return out
+
+    def _filled(self, texts: list[_Texts], starts: _Ints, durs: _Ints, last: Iterable[float]) -> list[Timed]:
+        ts, number = self._ts, self._operations
+        return [
+            (start, f"{name}{ts(start)}{at}{dur / 1000}{args}{number}{what}{value}{end}")
+            for (name, at, args, what, end), start, dur, value in zip(texts, starts, durs, last)
+        ]
+
+    def _make_plane_texts(
+        self, pattern: Pattern, row: int, group: Group, data_type: str
+    ) -> tuple[list[_Texts], list[_Texts]]:
+        """Texts on the hardware stream of the group, and on its planes. Operators of one pattern differ in times, numbers and rates:
+        the texts between these are put together once."""
+        stream, on_stream, on_planes = group.stream, [], []
+        for place, task in enumerate(pattern.tasks):
+            kind = f'"{task.kind}"'
+            args = _TASK % (_NO_ID, kind, stream, _CUT, 0, place, _CUT)
+            on_stream.append(slice_text(kind, self._pids["Ascend Hardware"], stream, _CUT, _CUT, args).split(_CUT))
+            args = _STEP % (
+                f'"{task.notify_id & _UNSIGNED}"',
+                task.estimated_us,
+                stream,
+                _CUT,
+                place,
+                f'"{task.name}"',
+                task.src,
+                task.target,
+                f'"{task.transport}"',
+                task.size,
+                f'"{task.data_type(data_type)}"',
+                f'"{task.link}"',
+                _CUT,
+                _NO_ID,
+            )
+            name, thread = f'"{task.name}"', row + 1 + task.plane
+            on_planes.append(slice_text(name, self._pids["Communication"], thread, _CUT, _CUT, args).split(_CUT))
+        return on_stream, on_planes
 
     def row_of(self, group: Group) -> int:
         """First thread of a communicator: its operator row, then its planes."""
@@ -252,64 +301,3 @@ def device_id(launch: Task | CommOp) -> str:
     if not launch.kernel.core:
         return str(launch.connection)
     return str((launch.stream << 64) | (launch.task << 48) | (launch.batch << 32) | 0xFFFFFFFF)
-
-
-#: Texts before the time of a task, its duration, the number of its operator, what is last, and after that.
-_Texts = list[str]
-_Ints = Sequence[int]
-
-
-class _PlaneEvents:
-    """(start, text) of the tasks of communication operators: on the hardware stream of the group, and on its planes.
-    Operators of one pattern differ in times, numbers and rates: the texts between these are put together once."""
-
-    def __init__(self, pid: int, hardware: int, ts: Clock) -> None:
-        self._pid, self._hardware, self._ts = pid, hardware, ts
-        self._operations = 800  # so many tasks had the stream before
-        self._texts = lru_cache(PATTERNS)(self._make_texts)
-
-    def of(self, op: CommOp, row: int, with_planes: bool) -> list[Timed]:
-        """Tasks of the next operator. row: of its group."""
-        self._operations += 1
-        starts, durs, pattern = op.planes.starts, op.planes.durs, op.planes.pattern
-        on_stream, on_planes = self._texts(pattern, row, op.group, op.data_type)
-        out = self._filled(on_stream, starts, durs, repeat(op.connection))
-        if with_planes:
-            rates = (task.size / dur if dur else 0.0 for task, dur in zip(pattern.tasks, durs))
-            out += self._filled(on_planes, starts, durs, rates)
-        return out
-
-    def _filled(self, texts: list[_Texts], starts: _Ints, durs: _Ints, last: Iterable[float]) -> list[Timed]:
-        ts, number = self._ts, self._operations
-        return [
-            (start, f"{name}{ts(start)}{at}{dur / 1000}{args}{number}{what}{value}{end}")
-            for (name, at, args, what, end), start, dur, value in zip(texts, starts, durs, last)
-        ]
-
-    def _make_texts(
-        self, pattern: Pattern, row: int, group: Group, data_type: str
-    ) -> tuple[list[_Texts], list[_Texts]]:
-        stream, on_stream, on_planes = group.stream, [], []
-        for place, task in enumerate(pattern.tasks):
-            kind = f'"{task.kind}"'
-            args = _TASK % (_NO_ID, kind, stream, _CUT, 0, place, _CUT)
-            on_stream.append(slice_text(kind, self._hardware, stream, _CUT, _CUT, args).split(_CUT))
-            args = _STEP % (
-                f'"{task.notify_id & _UNSIGNED}"',
-                task.estimated_us,
-                stream,
-                _CUT,
-                place,
-                f'"{task.name}"',
-                task.src,
-                task.target,
-                f'"{task.transport}"',
-                task.size,
-                f'"{task.data_type(data_type)}"',
-                f'"{task.link}"',
-                _CUT,
-                _NO_ID,
-            )
-            name, thread = f'"{task.name}"', row + 1 + task.plane
-            on_planes.append(slice_text(name, self._pid, thread, _CUT, _CUT, args).split(_CUT))
-        return on_stream, on_planes
