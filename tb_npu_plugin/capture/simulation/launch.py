@@ -125,11 +125,6 @@ COMPILE, COMPILED = 180_000_000, 260_000
 COPY_START, COPY_SHARE = 1_900, 0.6
 
 
-def speed_of(type_: str) -> Speed:
-    """How fast kernels of this type are."""
-    return SPEEDS.get(type_, SPEEDS["*"])
-
-
 def unit_times(chip: Chip, speed: Speed, work: Work) -> tuple[float, float, float, float]:
     """ns that the matrix units and the vector units are busy, and those of reading and writing, which share the memory."""
     cube = work.cube_flops * work.slower / (chip.cube_flops * speed.cube)
@@ -198,7 +193,7 @@ def launch(
     core = rule.core if chip.split else _ONE_CORE.get(rule.core, rule.core)
     work = work_of(chip, rule.type, inputs if read is None else read, outputs, rule.fresh, rule.passes)
     is_filter = rule.type == "TransData" and any(t.format == "FRACTAL_Z" for t in (*inputs, *outputs))
-    speed = speed_of("TransDataFilter" if is_filter else rule.type)
+    speed = SPEEDS.get("TransDataFilter" if is_filter else rule.type, SPEEDS["*"])
     ns = kernel_ns(chip, speed, core, blocks, work)
     kernel = Kernel(
         name or f"{rule.api}_{rule.l0}_{rule.type}",

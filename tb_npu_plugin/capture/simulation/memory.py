@@ -134,9 +134,8 @@ class Memory:
         return found
 
     def _total(self, component: str, at: int, allocated: int, reserved: int, active: int | None) -> Totals:
-        total = Totals(component, at, allocated, reserved, active)
-        self.totals.append(total)
-        return total
+        self.totals.append(Totals(component, at, allocated, reserved, active))
+        return self.totals[-1]
 
     def _allocator_total(self, at: int) -> Totals:
         allocator = self._allocator
