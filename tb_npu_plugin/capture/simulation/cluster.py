@@ -36,9 +36,7 @@ class Truth:
 
     computing: list[int] = field(default_factory=list)  # of the compute kernels
     slowed: list[int] = field(default_factory=list)  # what a slow rank adds to it
-    waited: list[int] = field(
-        default_factory=list
-    )  # from arriving at a communication to the arrival of the last member
+    waited: list[int] = field(default_factory=list)  # for the last member of each communication
     ai_cpu: list[int] = field(default_factory=list)  # of AI CPU kernels
     compiles: list[int] = field(default_factory=list)  # operators that were compiled
     compile: list[int] = field(default_factory=list)  # and the time of that

@@ -67,7 +67,12 @@ class HostTables(Writer):
         rows = [(id_, connection) for op, id_ in links.items() for connection in connections[op]]
         rows += [(id_, schema.CONNECTION_OFFSET + item.correlation) for id_, item in zip(queued, segment.queue)]
         self._database.add("CONNECTION_IDS", rows)
-        self._database.add("PYTORCH_API", [self._op(op, links.get(op, NULL)) for op in segment.ops])
+        ops: list[Row] = []
+        for op in segment.ops:
+            name, others = self._shared(op.info)
+            link = links.get(op, NULL)
+            ops.append((op.start, op.end, self._pid | op.tid, link, name, op.sequence, op.forward_tid, *others))
+        self._database.add("PYTORCH_API", ops)
         self._database.add("PYTORCH_API", self._queue(segment, queued))
         if self._output.options.stack:
             self._database.add(
@@ -77,10 +82,6 @@ class HostTables(Writer):
                     for call in segment.python
                 ],
             )
-
-    def _op(self, op: HostOp, link: float) -> Row:
-        name, others = self._shared(op.info)
-        return (op.start, op.end, self._pid | op.tid, link, name, op.sequence, op.forward_tid, *others)
 
     def _queue(self, segment: Segment, links: Sequence[int]) -> list[Row]:
         """Rows of PYTORCH_API: of each element the enqueue, then the dequeue."""

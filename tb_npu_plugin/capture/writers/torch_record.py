@@ -47,26 +47,25 @@ class BuiltInMarks:
             ]
         if self._communication:
             calls = {call.connection: call for call in segment.cann if call.level == "hccl"}
-            marks += [self._mark(op, calls[op.connection]) for op in segment.comm if op.connection in calls]
+            for op in segment.comm:
+                if (call := calls.get(op.connection)) is not None:
+                    self._count += 1
+                    stream, message = _STREAM + op.group.index, message_of(op)
+                    kernel = records.Kernel(message, records.MSTX, "", records.MSTX)
+                    start, dur = op.start - _AROUND, op.dur + 2 * _AROUND
+                    task = records.Task(kernel, start, dur, stream, self._count, _FIRST + self._count)
+                    marks.append(records.UserMark(message, COMMUNICATION, call.tid, call.start, call.end, task))
         marks.sort(key=lambda mark: mark.end)
         rows = [mark.task for mark in marks if mark.task is not None and mark.domain == COMMUNICATION]
         return replace(segment, marks=marks, tasks=sorted([*segment.tasks, *rows], key=records.by_start))
 
-    def _mark(self, op: records.CommOp, call: records.CannCall) -> records.UserMark:
-        self._count += 1
-        stream = _STREAM + op.group.index
-        message = message_of(op, stream)
-        kernel = records.Kernel(message, records.MSTX, "", records.MSTX)
-        task = records.Task(kernel, op.start - _AROUND, op.dur + 2 * _AROUND, stream, self._count, _FIRST + self._count)
-        return records.UserMark(message, COMMUNICATION, call.tid, call.start, call.end, task)
 
-
-def message_of(op: records.CommOp, stream: int) -> str:
+def message_of(op: records.CommOp) -> str:
     """A communication operator as a JSON text, written as the example of the vendor's guide is:
 
     {"streamId": "32","count": "25701386","dataType": "fp16","groupName": "group_name_43","opName": "HcclAllreduce"}.
     """
-    content = {"streamId": str(stream), "count": str(op.count), "dataType": op.data_type.lower()}
+    content = {"streamId": str(_STREAM + op.group.index), "count": str(op.count), "dataType": op.data_type.lower()}
     if op.type in _PEERS:
         content[_PEERS[op.type]] = str(1 - op.group.rank)  # groups of two
     content |= {"groupName": op.group.name or op.group.id, "opName": CALLS.get(op.type, op.type)}
@@ -116,18 +115,14 @@ class Batches:
             self._counts[index] += 1
             if op.joined:
                 open_[index] = comm[-1]
-        return self._renamed(replace(segment, comm=comm), joined)
-
-    def _renamed(self, segment: records.Segment, joined: list[records.CommOp]) -> records.Segment:
-        """The same with the names of batches on the host."""
-        gone = {op.op for op in joined}
+        segment, gone = replace(segment, comm=comm), {op.op for op in joined}
         calls = {number for op in joined for number in range(op.connection - 2, op.connection + 1)}  # of one launch
         segment.ops = [op for op in segment.ops if op not in gone]
         segment.queue = [item for item in segment.queue if item.op not in gone]
         segment.cann = [call for call in segment.cann if call.connection not in calls]
-        for op in segment.ops:
-            if op.info.name in _NAMES:
-                op.info = self._infos.setdefault(op.info, replace(op.info, name=_NAMES[op.info.name]))
+        for host_op in segment.ops:  # the names of batches on the host
+            if (info := host_op.info).name in _NAMES:
+                host_op.info = self._infos.setdefault(info, replace(info, name=_NAMES[info.name]))
         for item in segment.queue:
             item.name = _NAMES.get(item.name, item.name)
         for call in segment.cann:
