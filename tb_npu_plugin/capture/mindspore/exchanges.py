@@ -18,7 +18,7 @@ from tb_npu_plugin.capture.recording.exchanges import DATA_TYPES, arrivals_of
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation import work
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, planes, schedule
+from tb_npu_plugin.capture.simulation.collectives import COLLECTIVES, Exchange, Transfer, planes, schedule
 from tb_npu_plugin.capture.simulation.records import Group
 from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.errors import BadFile
@@ -26,30 +26,10 @@ from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.mindspore import SUFFIX
 
 #: Types of elements, in lower case -> C++ names.
-TYPES = {
-    "float32": "float",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "float64": "double",
-    "int64": "long int",
-    "int32": "int",
-    "int16": "short int",
-    "int8": "signed char",
-    "bool": "bool",
-    "uint8": "unsigned char",
-}
+TYPES = {row["mindspore"]: row["pytorch"] for row in work.ELEMENT_TYPES if row["mindspore"]}
 #: The group of all processes; its other names: of the CPU, and where MindSpore says none.
 WORLD = "hccl_world_group"
 WORLDS = (WORLD, "mccl_world_group", "")
-
-#: Types of operators that communicate -> those of HCCL.
-COLLECTIVES = {
-    "AllReduce": "hcom_allReduce_",
-    "AllGather": "hcom_allGather_",
-    "ReduceScatter": "hcom_reduceScatter_",
-    "Broadcast": "hcom_broadcast_",
-    "AlltoAll": "hcom_alltoall_",
-}
 
 
 def group_of(launch: Launch) -> str:

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_npu_plugin.capture.mindspore.exchanges import COLLECTIVES, TYPES, Exchanges, later_ranks
+from tb_npu_plugin.capture.mindspore.exchanges import TYPES, Exchanges, later_ranks
 from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, host_clock, read
 from tb_npu_plugin.capture.recording.parse import CHIP_VARIABLE
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, Chip
+from tb_npu_plugin.capture.simulation.collectives import COLLECTIVES
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, plain_format

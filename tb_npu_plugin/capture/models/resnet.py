@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tb_npu_plugin.capture.simulation.collectives import Transfer
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.program import Program, Workload
+from tb_npu_plugin.capture.simulation.program import BACKWARD, Program, Workload
 from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.capture.simulation.work import Shape
 from tb_npu_plugin.errors import BadRequest
@@ -150,7 +150,7 @@ class _Builder:
         sequence = p.next_sequence()
         with self._module(module) if module else p.frame("torch/nn/functional.py(1): forward"):
             slot = p.run(name, shapes, types or (F32,) * len(shapes), sequence)
-        self._kept.append(_Kept(_BACKWARD.get(name, ""), title, sequence, shapes, slot, weight))
+        self._kept.append(_Kept(BACKWARD.get(name, ""), title, sequence, shapes, slot, weight))
 
     def _backward(self) -> None:
         p = self._p
@@ -181,15 +181,3 @@ class _Builder:
                 p.run(name, ((PARAMETERS,), (PARAMETERS,)), (F32, F32), output=False)
         with p.frame("torch/optim/optimizer.py(302): zero_grad"), p.op("Optimizer.zero_grad#SGD"):
             p.run("aten::zero_", ((PARAMETERS,),), (F32,), output=False)
-
-
-_BACKWARD = {
-    "aten::convolution": "aten::convolution_backward",
-    "aten::native_batch_norm": "aten::native_batch_norm_backward",
-    "aten::relu_": "aten::threshold_backward",
-    "aten::max_pool2d_with_indices": "aten::max_pool2d_with_indices_backward",
-    "aten::mean": "aten::div",
-    "aten::addmm": "aten::mm",
-    "aten::_log_softmax": "aten::_log_softmax_backward_data",
-    "aten::nll_loss_forward": "aten::nll_loss_backward",
-}

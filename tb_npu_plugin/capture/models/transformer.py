@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tb_npu_plugin.capture.simulation.collectives import Transfer, Trouble
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.program import Program, Workload
+from tb_npu_plugin.capture.simulation.program import BACKWARD, Program, Workload
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND
 from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.capture.simulation.work import Shape
@@ -32,6 +32,8 @@ _ADAMW = (
 #: Operators that read a value; collectives that a distributed optimizer reduces gradients with.
 _READ = ("aten::item", "aten::_local_scalar_dense")
 _SHARDED = ("hcom_reduceScatter_", "hcom_allGather_")
+#: Its inputs are the gradient and those of the forward operator; others take the latter alone.
+_NORM_GRADIENT = "npu::npu_rms_norm_backward"
 #: Share of the sequence in each step of a run with dynamic shapes.
 _LENGTHS = (1.0, 0.75, 0.875, 0.625, 0.9375, 0.8125)
 
@@ -300,7 +302,7 @@ class _Stage:
                 for shapes in ((out, (weight[1], weight[0])), ((x[1], x[0]), out)):
                     p.free(p.run("aten::mm", shapes, (self._products,) * 2, backward=True))
                 return
-            backward = _BACKWARD.get(entry.name)
+            backward = BACKWARD.get(entry.name)
             if backward is not None:
                 # gradient of the result, which is as large as the input, and the inputs
                 taken = (entry.shapes[0], *entry.shapes) if backward == _NORM_GRADIENT else entry.shapes
@@ -324,18 +326,3 @@ class _Stage:
                 p.run(name, ((sum(sizes) * self._layers,),) * inputs, (F32,) * inputs, output=False)
         with p.frame("torch/optim/optimizer.py(302): zero_grad"), p.op("Optimizer.zero_grad#AdamW"):
             p.run("aten::zero_", ((sum(sizes),),), (BF16,), output=False)
-
-
-#: Its inputs are the gradient and those of the forward operator; others take the latter alone.
-_NORM_GRADIENT = "npu::npu_rms_norm_backward"
-#: Forward operator -> what its backward operator calls.
-_BACKWARD = {
-    "aten::embedding": "aten::embedding_dense_backward",
-    "npu::npu_rms_norm": _NORM_GRADIENT,
-    "aten::_fused_dropout": "npu::npu_dropout_backward",
-    "npu::npu_rotary_mul": "npu::npu_rotary_mul",
-    "npu::npu_fusion_attention": "npu::npu_fusion_attention_grad",
-    "npu::npu_swiglu": "npu::npu_swiglu_backward",
-    "aten::_log_softmax": "aten::_log_softmax_backward_data",
-    "aten::nll_loss_forward": "aten::nll_loss_backward",
-}

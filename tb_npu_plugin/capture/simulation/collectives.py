@@ -37,6 +37,8 @@ PHASES = {
 CALLS = {type_: row["call"] for type_, row in _TABLE.items()}
 #: Name in the log of the device (native/hccl.cpp) -> its type; a barrier is the all-reduce of one float.
 LOGGED = {name: type_ for type_, row in _TABLE.items() for name in row["logged"].split()}
+#: Type of an operator of MindSpore that communicates -> its type.
+COLLECTIVES = {row["mindspore"]: type_ for type_, row in _TABLE.items() if row["mindspore"]}
 #: Collectives whose count is that of one member's share: so their calls of HCCL take it, and so HCCL reports it.
 _BY_SHARE = frozenset(type_ for type_, row in _TABLE.items() if row["counts_share"] == "yes")
 #: Bytes of which the shares of an all-reduce are multiples: of HCCL's HCCL_MIN_SLICE_ALIGN_910B on the mesh (so in the

@@ -15,9 +15,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from pathlib import Path
 from random import Random
 
 from tb_npu_plugin.capture.simulation.collectives import CALLS, Transfer
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.device import LAST, LEAST, RISE
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.host import Host, RankSetup
@@ -193,6 +195,8 @@ _OF_THE_DEVICE = {Host.launch, Host.copy, Host.communicate, Host.wait, Host.sync
 _OF_THE_DEVICE |= {TrainingHost.use_graph_engine, TrainingHost.map_memory}
 
 
+#: Forward operator -> what its backward operator calls.
+BACKWARD = {row["operator"]: row["backward"] for row in read_table(Path(__file__).with_name("backward.csv"))}
 _SEPARATOR = ";\r\n"
 
 

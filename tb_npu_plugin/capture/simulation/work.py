@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isqrt, prod
+from pathlib import Path
 from typing import NamedTuple
 
 from tb_npu_plugin.capture.simulation.chips import Chip
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.schema.kernel_meaning import meaning_of
 
 Shape = tuple[int, ...]
+ELEMENT_TYPES = read_table(Path(__file__).with_name("element_types.csv"))
 #: C++ names of element types as PyTorch records them -> (CANN name, bytes).
-TYPES = {
-    "c10::Half": ("FLOAT16", 2),
-    "c10::BFloat16": ("DT_BF16", 2),
-    "float": ("FLOAT", 4),
-    "double": ("DOUBLE", 8),
-    "long int": ("INT64", 8),
-    "long": ("INT64", 8),
-    "int": ("INT32", 4),
-    "short int": ("INT16", 2),
-    "signed char": ("INT8", 1),
-    "unsigned char": ("UINT8", 1),
-    "bool": ("BOOL", 1),
-}
+TYPES = {row["pytorch"]: (row["cann"], int(row["bytes"])) for row in ELEMENT_TYPES}
 
 
 class Tensor(NamedTuple):

@@ -7,12 +7,11 @@ from functools import cache
 
 import pytest
 
-from tb_npu_plugin.capture.mindspore.exchanges import COLLECTIVES
 from tb_npu_plugin.capture.mindspore.parse import OPERATORS
 from tb_npu_plugin.capture.models.catalog import MODELS
 from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
-from tb_npu_plugin.capture.simulation.collectives import CALLS
+from tb_npu_plugin.capture.simulation.collectives import CALLS, COLLECTIVES
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.launch import RULES, SAME
 from tb_npu_plugin.capture.simulation.records import BATCH, RECEIVE, SEND, Kernel
