@@ -95,7 +95,7 @@ class Kernels(Writer):
         for (type_, core), durs in sorted(self._durs.items(), key=lambda item: -item[1].total):
             figures = durs.count, dur(durs.total), dur(durs.least), durs.mean_us, dur(durs.most)
             row = device, "", cell(type_), core, *figures, round(durs.total * 100 / whole, 3)
-            file.add(self._output.lines(schema.OP_STATISTIC, [row]))
+            file.add(self._output.lines(schema.OP_STATISTIC, [list(map(str, row))]))
 
     def _write(self, ready: list[Launch]) -> None:
         tasks = [launch for launch in ready if isinstance(launch, Task)]
@@ -300,7 +300,8 @@ class Apis(Writer):
             level = self._output.dialect.cann_level if level == "hccl" else level
             variance = round((durs.count * durs.squares - durs.total**2) / durs.count**2 / 1e6, 3)
             figures = us_text(durs.total), durs.count, durs.mean_us, us_text(durs.least), us_text(durs.most)
-            file.add(self._output.lines(schema.API_STATISTIC, [("host", level, cell(name), *figures, variance)]))
+            row = "host", level, cell(name), *map(str, figures), str(variance)
+            file.add(self._output.lines(schema.API_STATISTIC, [row]))
 
 
 Number = TypeVar("Number", int, float)

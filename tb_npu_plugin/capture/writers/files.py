@@ -162,10 +162,12 @@ class Output:
         self.opened.append(out := CsvFile(self.folder / file.name, header, newline))
         return out
 
-    def lines(self, file: ResultFile, rows: Iterable[Sequence[object]]) -> list[str]:
+    def lines(self, file: ResultFile, rows: Iterable[Sequence[str]]) -> list[str]:
         """Rows with a cell for each column of the declaration, without those that this release lacks."""
         written = [self.dialect.writes(file, column.key) for column in file.columns]
-        return [",".join(map(str, compress(row, written))) for row in rows]
+        if all(written):
+            return list(map(",".join, rows))
+        return [",".join(compress(row, written)) for row in rows]
 
     def database(self, name: str, tables: Mapping[str, str]) -> Database:
         self.opened.append(out := Database(self.folder / name, tables))

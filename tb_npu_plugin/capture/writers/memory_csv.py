@@ -12,11 +12,12 @@ from tb_npu_plugin.schema import torch_npu_memory_csv as schema
 
 #: Address of the stream, as old releases write it.
 STREAM = 897357296
+_STREAM = str(STREAM)
 #: Component of the rows of the whole process.
 APP = "APP"
 #: Component, time, bytes: allocated, reserved, active.
 TotalsRow = tuple[str, int, Optional[int], int, Optional[int]]
-Cells = tuple[object, ...]
+Cells = tuple[str, ...]
 _TOTALS, _at = attrgetter("component", "at", "allocated", "reserved", "active"), attrgetter("at")
 
 
@@ -24,7 +25,7 @@ class Allocations(Writer):
     """operator_memory.csv: in the order of allocation; blocks held over a whole step and blocks of CANN at the end."""
 
     def __init__(self, output: Output) -> None:
-        self._output, self._file = output, output.csv(schema.OP_MEMORY)
+        self._output, self._file, self._device = output, output.csv(schema.OP_MEMORY), output.device
         self._last: list[Allocation] = []
         self._held: list[Allocation] = []
         self._engine: list[Allocation] = []
@@ -49,10 +50,10 @@ class Allocations(Writer):
         dur, active_dur = (time_text(None if end is None else end - at) for end in (release, active))
         if block.graph_engine and release is not None:  # msprof's own way of writing
             dur = us_text(release - at)
-        front = cell(block.name), block.size / 1024, time_text(at), time_text(release), time_text(active)
-        stream = "" if block.graph_engine else STREAM
+        front = cell(block.name), str(block.size / 1024), time_text(at), time_text(release), time_text(active)
+        stream = "" if block.graph_engine else _STREAM
         totals = (*self._totals(block.before), *self._totals(block.after))
-        return (*front, dur, active_dur, *totals, stream, self._output.device)
+        return (*front, dur, active_dur, *totals, stream, self._device)
 
     @staticmethod
     def _totals(totals: Totals | None) -> Cells:
@@ -90,7 +91,7 @@ class MemoryRecord(Writer):
     PARTS: tuple[str, ...] = (APP, "", WORKSPACE)
 
     def __init__(self, output: Output) -> None:
-        self._output, self._file = output, output.csv(schema.MEMORY_RECORD)
+        self._output, self._file, self._device = output, output.csv(schema.MEMORY_RECORD), output.device
         for name in self.PARTS:
             self._file.part(name)
         self._totals = TotalsByTime(self.SUM)
@@ -110,8 +111,8 @@ class MemoryRecord(Writer):
         self._file.part(part).add(lines)
 
     def _cells(self, component: str, at: int, allocated: int | None, reserved: int, active: int | None) -> Cells:
-        stream = "" if component in (APP, "GE") else STREAM
-        return component, time_text(at), *map(mb_text, (allocated, reserved, active)), stream, self._output.device
+        stream = "" if component in (APP, "GE") else _STREAM
+        return component, time_text(at), mb_text(allocated), mb_text(reserved), mb_text(active), stream, self._device
 
 
 class Modules(Writer):
@@ -124,5 +125,5 @@ class Modules(Writer):
         for sample in segment.modules:
             if sample.component != "PROCESS":
                 cells = sample.component, time_text(sample.at), mb_text(sample.size), self._output.device
-                row = self._output.process.device, *cells
+                row = str(self._output.process.device), *cells
                 self._file.part(sample.component).add(self._output.lines(schema.MODULE_MEMORY, [row]))

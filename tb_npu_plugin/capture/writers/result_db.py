@@ -164,9 +164,10 @@ class MemoryTables(Writer):
         self._last = []
         self._blocks(ready)
         text, rows = self._engine, []
-        for block in ready:  # of CANN: two rows of NPU_OP_MEM
-            for event, at, totals in (("allocate", block.at, block.before), ("release", block.release, block.after)):
-                if block.graph_engine:
+        for block in ready:
+            if block.graph_engine:  # of CANN: two rows of NPU_OP_MEM
+                ends = ("allocate", block.at, block.before), ("release", block.release, block.after)
+                for event, at, totals in ends:
                     names = (text[_name(block)], 1 << 44, text[event])
                     sizes = _sizes(totals)[:2]
                     rows.append((*names, block.size, at, self._thread, *sizes, text[_ENGINE], self._device))

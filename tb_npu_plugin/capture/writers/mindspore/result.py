@@ -174,8 +174,8 @@ class Allocations(memory_csv.Allocations):
     def _cells(self, block: Allocation) -> Cells:
         at, release = block.at, block.release
         released, lasted = (_NONE, _NONE) if release is None else (decimals(release), decimals(release - at))
-        front = cell(block.name), block.size / 1024, decimals(at), released, _NONE, lasted, _NONE
-        return (*front, *self._totals(block.before), *self._totals(block.after), _STREAM, self._output.device)
+        front = cell(block.name), str(block.size / 1024), decimals(at), released, _NONE, lasted, _NONE
+        return (*front, *self._totals(block.before), *self._totals(block.after), _STREAM, self._device)
 
     @staticmethod
     def _totals(totals: Totals | None) -> Cells:
@@ -192,8 +192,8 @@ class MemoryRecord(memory_csv.MemoryRecord):
 
     def _cells(self, component: str, at: int, allocated: int | None, reserved: int, active: int | None) -> Cells:
         time = time_text(at) if component == APP else decimals(at)
-        sizes = [(size or 0) / 1024 / (names.MEMORY_RECORD_MB // 1024) for size in (allocated, reserved, active)]
-        return component, time, *sizes, "", self._output.device  # it writes no stream
+        sizes = [str((size or 0) / 1024 / (names.MEMORY_RECORD_MB // 1024)) for size in (allocated, reserved, active)]
+        return component, time, *sizes, "", self._device  # it writes no stream
 
 
 _EVER = 1 << 63
