@@ -38,36 +38,31 @@ def group_of(launch: Launch) -> str:
 
 
 class Exchanges:
-    """The groups of this rank, and its collectives. later: (group, number of its collective) -> rank -> ns by which it came
+    """The groups of this rank by name, and its collectives. later: (group, number of its collective) -> rank -> ns by which it came
     later than this one."""
 
     def __init__(self, data: RawData, chip: Chip, later: dict[tuple[str, int], dict[int, int]]) -> None:
         capture = data.capture
         self._topology, self._rank, self._later = Topology(chip), capture["rank"], later
         self._counts: Counter[str] = Counter()
-        self._named: dict[str, Group] = {}
+        self.groups: dict[str, Group] = {}
         self._add(WORLD, tuple(range(capture["world"])))
         for name, ranks in data.groups.items():
             self._add(name, tuple(ranks))
         for name, type_ in {(group_of(one), COLLECTIVES[one.type]) for one in data.launches if one.type in COLLECTIVES}:
-            group = self._named.get(name)
+            group = self.groups.get(name)
             if group is not None:
                 rows = max(group.planes, planes(type_, group.ranks, self._topology))
-                self._named[name] = replace(group, planes=rows)
+                self.groups[name] = replace(group, planes=rows)
 
     def _add(self, name: str, ranks: tuple[int, ...]) -> None:
-        if name not in self._named and len(ranks) > 1 and self._rank in ranks:
+        if name not in self.groups and len(ranks) > 1 and self._rank in ranks:
             own = ranks.index(self._rank)
-            self._named[name] = Group(len(self._named), group_hash(name), ranks, own, 0, name, name)
-
-    @property
-    def groups(self) -> list[Group]:
-        """All of them."""
-        return list(self._named.values())
+            self.groups[name] = Group(len(self.groups), group_hash(name), ranks, own, 0, name, name)
 
     def run(self, host: RecordedHost, launch: Launch) -> None:
         """Launch a collective, and let the compute stream wait for it. Does nothing if this rank is alone in its group."""
-        group = self._named.get(group_of(launch))
+        group = self.groups.get(group_of(launch))
         if group is None:
             return
         number = self._counts[group.name]

@@ -131,7 +131,7 @@ class Replay:
             process, chip, f"{process.pid}/{capture['start']}", 0, runtime=options.level >= 2, task_queue=0
         )
         self._host = RecordedHost(setup)
-        self._host.join({group.name: group for group in self._exchanges.groups})
+        self._host.join(self._exchanges.groups)
         self._info = cache(OpInfo)
 
     def segments(self) -> Iterator[Segment]:

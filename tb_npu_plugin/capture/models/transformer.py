@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from tb_npu_plugin.capture.simulation.collectives import Transfer, Trouble
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.program import BACKWARD, Program, Workload
@@ -19,16 +21,7 @@ _BUCKET = 96 << 20
 #: Columns of the mask whose places the fault ai-cpu looks for.
 _ROUTES = 256
 #: AdamW(foreach=True): its operators, and how many lists of tensors each reads.
-_ADAMW = (
-    ("aten::_foreach_mul_", 1),
-    ("aten::_foreach_lerp_", 2),
-    ("aten::_foreach_mul_", 1),
-    ("aten::_foreach_addcmul_", 3),
-    ("aten::_foreach_sqrt", 1),
-    ("aten::_foreach_div_", 1),
-    ("aten::_foreach_add_", 2),
-    ("aten::_foreach_addcdiv_", 3),
-)
+_ADAMW = [(row["operator"], int(row["inputs"])) for row in read_table(Path(__file__).with_name("adamw.csv"))]
 #: Operators that read a value; collectives that a distributed optimizer reduces gradients with.
 _READ = ("aten::item", "aten::_local_scalar_dense")
 _SHARDED = ("hcom_reduceScatter_", "hcom_allGather_")

@@ -150,9 +150,8 @@ def copy_ns(chip: Chip, size: int) -> int:
     return COPY_START + int(size / (chip.pcie * COPY_SHARE) * 1e9)
 
 
-_HARDWARE = {"AI_VECTOR_CORE": "AI_CORE"}
-#: Cores of chips whose cube and vector units are one core.
-_ONE_CORE = {"AI_VECTOR_CORE": "AI_CORE", "MIX_AIC": "AI_CORE", "MIX_AIV": "AI_CORE"}
+#: Cores of kernels: task type of the trace, core on chips whose cube and vector units are one, and task type of the host side.
+CORES = {row["core"]: row for row in read_table(Path(__file__).with_name("cores.csv"))}
 
 
 @dataclass(frozen=True)
@@ -190,7 +189,7 @@ def launch(
 ) -> Launch:
     """A kernel on this many blocks. name: that of the kernel, where it does not follow from the rule; read: what it reads,
     where that is not all of its inputs."""
-    core = rule.core if chip.split else _ONE_CORE.get(rule.core, rule.core)
+    core = rule.core if chip.split else CORES[rule.core]["without_split"]
     work = work_of(chip, rule.type, inputs if read is None else read, outputs, rule.fresh, rule.passes)
     is_filter = rule.type == "TransData" and any(t.format == "FRACTAL_Z" for t in (*inputs, *outputs))
     speed = SPEEDS.get("TransDataFilter" if is_filter else rule.type, SPEEDS["*"])
@@ -199,7 +198,7 @@ def launch(
         name or f"{rule.api}_{rule.l0}_{rule.type}",
         rule.type,
         core,
-        _HARDWARE.get(core, core),
+        CORES[core]["hardware"],
         inputs=_shapes(inputs),
         outputs=_shapes(outputs),
         input_types=_types(inputs),

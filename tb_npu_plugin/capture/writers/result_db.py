@@ -8,18 +8,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import count
 
+from tb_npu_plugin.capture.simulation import records
+from tb_npu_plugin.capture.simulation.launch import CORES
 from tb_npu_plugin.capture.simulation.planes import PATTERNS, Pattern, PlaneTask
-from tb_npu_plugin.capture.simulation.records import (
-    Allocation,
-    CannCall,
-    CommOp,
-    HostOp,
-    Kernel,
-    OpInfo,
-    Segment,
-    Task,
-    Totals,
-)
 from tb_npu_plugin.capture.writers.files import END, NO_ENVIRONMENT, NULL, Database, Output, Row, Strings, Writer
 from tb_npu_plugin.capture.writers.links import LinkTables
 from tb_npu_plugin.capture.writers.memory_csv import STREAM, MemoryRecord, TotalsByTime, TotalsRow
@@ -49,7 +40,7 @@ class HostTables(Writer):
         self._chains: dict[tuple[str, ...], int] = {}
         self._shared = cache(self._work_out_shared)
 
-    def add(self, segment: Segment) -> None:
+    def add(self, segment: records.Segment) -> None:
         database = self._database
         if segment.step is not None:
             database.add("STEP_TIME", [(segment.step.id, segment.step.start, segment.step.end)])
@@ -57,7 +48,7 @@ class HostTables(Writer):
         database.add("GC_RECORD", [(pause.start, pause.end, self._pid | pause.tid) for pause in segment.gc])
 
     # -- calls --------------------------------------------------------------------------------------
-    def _calls(self, segment: Segment) -> None:
+    def _calls(self, segment: records.Segment) -> None:
         """Operators, elements of the task queue, Python functions; and what connects them."""
         connections = _connections(segment)
         linked = [op for op in segment.ops if op in connections]
@@ -83,7 +74,7 @@ class HostTables(Writer):
                 ],
             )
 
-    def _queue(self, segment: Segment, links: Sequence[int]) -> list[Row]:
+    def _queue(self, segment: records.Segment, links: Sequence[int]) -> list[Row]:
         """Rows of PYTORCH_API: of each element the enqueue, then the dequeue."""
         out: list[Row] = []
         launching, texts = self._pid | self._output.process.dequeue_tid, self._torch
@@ -93,7 +84,7 @@ class HostTables(Writer):
             out.append((item.dequeue_start, item.dequeue_end, launching, link, dequeue, *_NO_OPERATOR, _QUEUE))
         return out
 
-    def _work_out_shared(self, info: OpInfo) -> _Shared:
+    def _work_out_shared(self, info: records.OpInfo) -> _Shared:
         options = self._output.options
         sizes = self._torch[info.shapes] if options.shapes and info.shapes else NULL
         types = self._torch[info.types] if options.shapes and info.types else NULL
@@ -110,9 +101,9 @@ class HostTables(Writer):
         return found
 
 
-def _connections(segment: Segment) -> dict[HostOp, list[int]]:
+def _connections(segment: records.Segment) -> dict[records.HostOp, list[int]]:
     """Connections of operators: to kernels and communication that they launched, and between forward and backward."""
-    out: dict[HostOp, list[int]] = defaultdict(list)
+    out: dict[records.HostOp, list[int]] = defaultdict(list)
     for task in segment.tasks:
         if task.op is not None and task.kernel.core:
             out[task.op].append(task.connection)
@@ -135,11 +126,11 @@ class MemoryTables(Writer):
         self._thread = output.process.pid << 32 | output.process.pid
         self._engine = Strings(database, schema.ENGINE_STRINGS)
         self._memory = Strings(database, schema.MEMORY_STRINGS)
-        self._last: list[Allocation] = []
-        self._held: list[Allocation] = []
+        self._last: list[records.Allocation] = []
+        self._held: list[records.Allocation] = []
         self._totals = TotalsByTime(MemoryRecord.SUM)
 
-    def add(self, segment: Segment) -> None:
+    def add(self, segment: records.Segment) -> None:
         self._records(self._totals.add(segment))
         self._allocations()
         self._last = list(segment.memory)
@@ -148,7 +139,7 @@ class MemoryTables(Writer):
         """Write the rest: blocks that were never released come last."""
         self._allocations()
         self._blocks(self._held)
-        self._records(self._totals.add(Segment(until=END)))
+        self._records(self._totals.add(records.Segment(until=END)))
 
     def _records(self, totals: list[TotalsRow]) -> None:
         texts, device = self._memory, self._device
@@ -173,7 +164,7 @@ class MemoryTables(Writer):
                     rows.append((*names, block.size, at, self._thread, *sizes, text[_ENGINE], self._device))
         self._database.add("NPU_OP_MEM", rows)
 
-    def _blocks(self, blocks: list[Allocation]) -> None:
+    def _blocks(self, blocks: list[records.Allocation]) -> None:
         rows = []
         for block in blocks:
             at, release, active = block.at, _cell(block.release), _cell(block.active_release)
@@ -187,7 +178,7 @@ class MemoryTables(Writer):
         self._database.add("OP_MEMORY", rows)
 
 
-def _name(block: Allocation) -> str:
+def _name(block: records.Allocation) -> str:
     return block.name.removeprefix("cann::") if block.graph_engine else block.name
 
 
@@ -195,22 +186,13 @@ def _cell(value: int | None) -> float:
     return NULL if value is None else value
 
 
-def _sizes(totals: Totals | None) -> tuple[float, float, float]:
+def _sizes(totals: records.Totals | None) -> tuple[float, float, float]:
     return (NULL,) * 3 if totals is None else (totals.allocated, totals.reserved, _cell(totals.active))
 
 
 _NO_ID = schema.NO_ID
 _DATA, _MODULES = schema.ENUMS["ENUM_HCCL_DATA_TYPE"], schema.ENUMS["ENUM_MODULE"]
 _MARK_KINDS = schema.ENUMS["ENUM_MSTX_EVENT_TYPE"]
-#: Core -> kind of task, as the host side names it.
-_KINDS = {
-    "AI_VECTOR_CORE": "KERNEL_AIVEC",
-    "AI_CORE": "KERNEL_AICORE",
-    "MIX_AIC": "KERNEL_AICORE",
-    "MIX_AIV": "KERNEL_AICORE",
-    "DSA_SQE": "STARS_COMMON",
-    "AI_CPU": "KERNEL_AICPU",
-}
 _MB = 1 << 20  # of the counters
 #: Level of a call -> its type.
 _LEVELS = {**schema.API_TYPES, "hccl": schema.API_TYPES["communication"]}
@@ -231,7 +213,7 @@ class MarkTables(Writer):
         self._pid, self._database, self._text = output.process.pid << 32, database, strings
         self._count = 0
 
-    def add(self, segment: Segment) -> None:
+    def add(self, segment: records.Segment) -> None:
         rows: list[Row] = []
         for mark in segment.marks:
             self._count += 1
@@ -254,19 +236,19 @@ class DeviceTables(Writer):
         self._pmu = [strings[_pmu_name(name)] for name in names if name != metric_sets.CUBE_UTILIZATION]
         assert metric_sets.CUBE_UTILIZATION not in names[:-1]  # the last figure, which the database does not hold
         #: Its kind and its context, and its row of COMPUTE_TASK_INFO.
-        self._kernels: dict[Kernel, tuple[tuple[int, int], Row | None]] = {}
+        self._kernels: dict[records.Kernel, tuple[tuple[int, int], Row | None]] = {}
         self._tasks = self._ops = 0
         self._plane_cells = lru_cache(PATTERNS)(self._make_plane_cells)
         self._marks = MarkTables(output, database, strings)
 
-    def add(self, segment: Segment) -> None:
+    def add(self, segment: records.Segment) -> None:
         self._cann(segment.cann)
         self._compute(segment.tasks)
         self._communicate(segment.comm)
         self._marks.add(segment)
         self._samples(segment)
 
-    def _cann(self, calls: Sequence[CannCall]) -> None:
+    def _cann(self, calls: Sequence[records.CannCall]) -> None:
         text, pid, with_runtime = self._text, self._pid << 32, self._output.options.level >= 2
         self._database.add(
             "CANN_API",
@@ -277,13 +259,13 @@ class DeviceTables(Writer):
             ],
         )
 
-    def _compute(self, tasks: Sequence[Task]) -> None:
+    def _compute(self, tasks: Sequence[records.Task]) -> None:
         kernels, pid, device = [task.kernel for task in tasks], self._pid, self._device
         for kernel in dict.fromkeys(kernels):
             if kernel not in self._kernels:
-                kind = self._text[_KINDS.get(kernel.core) or kernel.type or kernel.name]
+                kind = CORES[kernel.core]["task_type"] if kernel.core else kernel.type or kernel.name
                 context = 0 if kernel.core.startswith("MIX") else _NO_ID
-                self._kernels[kernel] = (kind, context), self._info(kernel) if kernel.core else None
+                self._kernels[kernel] = (self._text[kind], context), self._info(kernel) if kernel.core else None
         found = [self._kernels[kernel] for kernel in kernels]
         ids = range(self._tasks, self._tasks + len(tasks))
         self._tasks = ids.stop
@@ -302,7 +284,7 @@ class DeviceTables(Writer):
                 counted = [ids[place] for place in places]
                 self._database.add_figures("TASK_PMU_INFO", counted, dict(zip(self._pmu, figures)))
 
-    def _info(self, kernel: Kernel) -> Row:
+    def _info(self, kernel: records.Kernel) -> Row:
         """Row of COMPUTE_TASK_INFO without its second column."""
         text = self._text
         if not self._detailed:
@@ -317,7 +299,7 @@ class DeviceTables(Writer):
         back = text["N/A"], text[kernel.state], text["YES" if kernel.hf32 else "NO"]
         return *front, *others[:2], shapes[0], *others[2:], shapes[1], *back
 
-    def _communicate(self, ops: Sequence[CommOp]) -> None:
+    def _communicate(self, ops: Sequence[records.CommOp]) -> None:
         rows, text = [], self._text
         for op in ops:
             self._ops += 1
@@ -328,7 +310,7 @@ class DeviceTables(Writer):
             self._plane_tasks(op, name, group)
         self._database.add("COMMUNICATION_OP", rows)
 
-    def _plane_tasks(self, op: CommOp, name: int, group: int) -> None:
+    def _plane_tasks(self, op: records.CommOp, name: int, group: int) -> None:
         """Tasks of the last operator. name, group: ids of its texts."""
         pid, device, connection, stream, number = self._pid, self._device, op.connection, op.group.stream, self._ops
         tasks: list[Row] = []
@@ -376,7 +358,7 @@ class DeviceTables(Writer):
             _LINKS["ROCE" if task.link == "RDMA" else task.link],
         )
 
-    def _samples(self, segment: Segment) -> None:
+    def _samples(self, segment: records.Segment) -> None:
         device, text, memory = self._device, self._text, self._output.options.memory
         rows: dict[str, list[Row]] = {"AICORE_FREQ": [], "HBM": [], "LLC": [], "NPU_MEM": [], "NPU_MODULE_MEM": []}
         throughput: dict[int, float] = {}
@@ -436,7 +418,7 @@ class ProfilerDatabase(Writer):
         if with_framework:
             self._tables += [HostTables(output, database), *memory]
 
-    def add(self, segment: Segment) -> None:
+    def add(self, segment: records.Segment) -> None:
         for table in self._tables:
             table.add(segment)
 
