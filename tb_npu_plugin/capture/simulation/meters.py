@@ -1,6 +1,6 @@
 """Counters of the device: memory traffic, cache, clock, memory of the process and of CANN's components.
 
-Kernels leave their output in the L2 cache where it fits (cost.py). What was left there longest is written to the main
+Kernels leave their output in the L2 cache where it fits (launch.py). What was left there longest is written to the main
 memory when the cache is full: by the next sample, or by a later one where that is more than the memory takes.
 """
 
