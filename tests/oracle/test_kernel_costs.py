@@ -8,8 +8,7 @@ from pathlib import Path
 from statistics import median
 
 from tb_npu_plugin.capture.simulation.chips import CHIPS
-from tb_npu_plugin.capture.simulation.launch import launch
-from tb_npu_plugin.capture.simulation.rules import Rule
+from tb_npu_plugin.capture.simulation.launch import Rule, launch
 from tb_npu_plugin.capture.simulation.work import TYPES, Tensor, Tensors
 from tests.support.real_data import recording
 

@@ -13,27 +13,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER
-from tb_npu_plugin.capture.mindspore.operators import TYPES, WORLD, WORLDS
 from tb_npu_plugin.capture.mindspore.raw_data import CAPTURE, Launch, RawData, host_clock, read, read_object
 from tb_npu_plugin.capture.recording.exchanges import DATA_TYPES, arrivals_of
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation import work
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, planes, schedule
+from tb_npu_plugin.capture.simulation.collectives import COLLECTIVES, Exchange, Transfer, planes, schedule
 from tb_npu_plugin.capture.simulation.records import Group
 from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.mindspore import SUFFIX
 
-#: Types of operators that communicate -> those of HCCL.
-COLLECTIVES = {
-    "AllReduce": "hcom_allReduce_",
-    "AllGather": "hcom_allGather_",
-    "ReduceScatter": "hcom_reduceScatter_",
-    "Broadcast": "hcom_broadcast_",
-    "AlltoAll": "hcom_alltoall_",
-}
+#: Types of elements, in lower case -> C++ names.
+TYPES = {row["mindspore"]: row["pytorch"] for row in work.ELEMENT_TYPES if row["mindspore"]}
+#: The group of all processes; its other names: of the CPU, and where MindSpore says none.
+WORLD = "hccl_world_group"
+WORLDS = (WORLD, "mccl_world_group", "")
 
 
 def group_of(launch: Launch) -> str:
@@ -42,36 +38,31 @@ def group_of(launch: Launch) -> str:
 
 
 class Exchanges:
-    """The groups of this rank, and its collectives. later: (group, number of its collective) -> rank -> ns by which it came
+    """The groups of this rank by name, and its collectives. later: (group, number of its collective) -> rank -> ns by which it came
     later than this one."""
 
     def __init__(self, data: RawData, chip: Chip, later: dict[tuple[str, int], dict[int, int]]) -> None:
         capture = data.capture
         self._topology, self._rank, self._later = Topology(chip), capture["rank"], later
         self._counts: Counter[str] = Counter()
-        self._named: dict[str, Group] = {}
+        self.groups: dict[str, Group] = {}
         self._add(WORLD, tuple(range(capture["world"])))
         for name, ranks in data.groups.items():
             self._add(name, tuple(ranks))
         for name, type_ in {(group_of(one), COLLECTIVES[one.type]) for one in data.launches if one.type in COLLECTIVES}:
-            group = self._named.get(name)
+            group = self.groups.get(name)
             if group is not None:
                 rows = max(group.planes, planes(type_, group.ranks, self._topology))
-                self._named[name] = replace(group, planes=rows)
+                self.groups[name] = replace(group, planes=rows)
 
     def _add(self, name: str, ranks: tuple[int, ...]) -> None:
-        if name not in self._named and len(ranks) > 1 and self._rank in ranks:
+        if name not in self.groups and len(ranks) > 1 and self._rank in ranks:
             own = ranks.index(self._rank)
-            self._named[name] = Group(len(self._named), group_hash(name), ranks, own, 0, name, name)
-
-    @property
-    def groups(self) -> list[Group]:
-        """All of them."""
-        return list(self._named.values())
+            self.groups[name] = Group(len(self.groups), group_hash(name), ranks, own, 0, name, name)
 
     def run(self, host: RecordedHost, launch: Launch) -> None:
         """Launch a collective, and let the compute stream wait for it. Does nothing if this rank is alone in its group."""
-        group = self._named.get(group_of(launch))
+        group = self.groups.get(group_of(launch))
         if group is None:
             return
         number = self._counts[group.name]
@@ -113,7 +104,8 @@ class Collective(NamedTuple):
 def wait_for_other_ranks(folder: Path) -> bool:
     """Wait until the other ranks that record beside this folder have stopped, too. False: one did not within some seconds."""
     until = time.monotonic() + _PATIENCE
-    while any(_records(capture) for _, capture in _others(folder)):
+    # its process still runs on this machine, and it has no end yet
+    while any(one["end"] is None and Path(f"/proc/{one['pid']}").exists() for _, one in _others(folder)):
         if time.monotonic() > until:
             return False
         time.sleep(0.05)
@@ -154,11 +146,6 @@ def _capture_of(folder: Path) -> dict[str, Any]:
     """How it was recorded; {} if the folder holds no capture."""
     found = read_object(folder / RAW_FOLDER / CAPTURE)
     return found if found.get("framework") == "mindspore" else {}
-
-
-def _records(capture: dict[str, Any]) -> bool:
-    """Its process still runs on this machine, and it has no end yet."""
-    return capture["end"] is None and Path(f"/proc/{capture['pid']}").exists()
 
 
 def collectives_of(data: RawData) -> dict[str, list[Collective]]:

@@ -11,21 +11,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from tb_npu_plugin.capture.mindspore.exchanges import COLLECTIVES, Exchanges, later_ranks
-from tb_npu_plugin.capture.mindspore.operators import OPERATORS, TYPES
+from tb_npu_plugin.capture.mindspore.exchanges import TYPES, Exchanges, later_ranks
 from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, host_clock, read
 from tb_npu_plugin.capture.recording.parse import CHIP_VARIABLE
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, Chip
+from tb_npu_plugin.capture.simulation.collectives import COLLECTIVES
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, plain_format
 from tb_npu_plugin.capture.simulation.launch import Launch as KernelLaunch
-from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Process, PyCall, Segment, UserMark
-from tb_npu_plugin.capture.simulation.samples import Totals
+from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Process, PyCall, Segment, Totals, UserMark
 from tb_npu_plugin.capture.simulation.work import Tensor
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.capture.writers.files import Output
@@ -39,6 +38,8 @@ from tb_npu_plugin.schema.mindspore import SHAPE_SEPARATOR
 from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
+#: Operators -> the ATen operator with the same kernels on an NPU (simulation/launch.py). Any other is one kernel of its own name.
+OPERATORS = {row["operator"]: row["aten"] for row in read_table(Path(__file__).with_name("operators.csv"))}
 _END = 1 << 62
 #: ns of host time that the last launch of a capture takes at most.
 _ROOM = 8_000
@@ -92,13 +93,6 @@ def _options(folder: Path) -> Options:
     )
 
 
-class _Step(NamedTuple):
-    """A part of the capture: its mark, None without steps, and where it ends (recorded time)."""
-
-    mark: Event | None
-    until: int
-
-
 def _without_types(launch: KernelLaunch) -> KernelLaunch:
     return replace(launch, kernel=replace(launch.kernel, input_types="", output_types=""))
 
@@ -131,44 +125,40 @@ class Replay:
             options.npu,
             marks=bool(data.steps),
             threads=sorted({capture["pid"], *tids} - {0}),
-            soc=chip.soc,
-            split=chip.split,
-            cube_cores=chip.cube_cores,
-            clock=chip.clock,
+            chip=chip,
         )
         setup = RankSetup(
             process, chip, f"{process.pid}/{capture['start']}", 0, runtime=options.level >= 2, task_queue=0
         )
         self._host = RecordedHost(setup)
-        self._host.join({group.name: group for group in self._exchanges.groups})
+        self._host.join(self._exchanges.groups)
         self._info = cache(OpInfo)
 
     def segments(self) -> Iterator[Segment]:
         """One per step, each to the end of its mark and the last one to the end; one for all without steps."""
-        steps = [_Step(mark, mark.end) for mark in self._data.steps] or [_Step(None, _END)]
-        steps[-1] = steps[-1]._replace(until=_END)
-        since = 0
-        for step in steps:
-            yield self._segment(step, since)
-            since = step.until
+        marks: list[Event | None] = [*self._data.steps] or [None]
+        bounds = [0, *(mark.end for mark in self._data.steps[:-1]), _END]
+        for mark, since, until in zip(marks, bounds, bounds[1:]):
+            yield self._segment(mark, since, until)
 
-    def _segment(self, step: _Step, since: int) -> Segment:
+    def _segment(self, mark: Event | None, since: int, until: int) -> Segment:
+        """Of recorded times from `since` to `until`. mark: of the step, None without steps."""
         host, clock = self._host, self._clock
-        launches = [one for one in self._data.launches if since <= one.start < step.until]
+        launches = [one for one in self._data.launches if since <= one.start < until]
         times: list[int] = [int(time) for time in clock(np.array([one.start for one in launches], dtype=np.int64))]
-        first = step.mark.start if step.mark is not None else self._data.capture["start"]
+        first = mark.start if mark is not None else self._data.capture["start"]
         host.clock.begin(max(int(clock(first)), host.clock.recorded))
         for launch, now, limit in zip(launches, times, [*times[1:], *times[-1:]]):
             host.clock.move_to(now, max(limit, now + _ROOM))
             self._launch(launch)
-        end = int(clock(step.mark.end if step.mark is not None else self._data.capture["end"] or first))
+        end = int(clock(mark.end if mark is not None else self._data.capture["end"] or first))
         host.clock.move_to(end, end)
         if self._options.npu:
             host.wait_for_device()
         segment = host.take()
-        self._add_host_events(segment, step, since)
+        self._add_host_events(segment, mark, since, until)
         self.process.end = max(self.process.end, host.stopped())
-        segment.until = _END if step.until == _END else min(segment.until, host.clock.shown(int(clock(step.until))))
+        segment.until = _END if until == _END else min(segment.until, host.clock.shown(int(clock(until))))
         return segment
 
     def _launch(self, launch: Launch) -> None:
@@ -205,36 +195,36 @@ class Replay:
         except (IndexError, ValueError):  # too few tensors for these kernels: a convolution whose output is unknown
             return self._kernels.launches(own, shapes, types, outputs)
 
-    def _add_host_events(self, segment: Segment, step: _Step, since: int) -> None:
+    def _add_host_events(self, segment: Segment, mark: Event | None, since: int, until: int) -> None:
         """Add the framework's events, the mark of the step and the memory."""
         clock, shown = self._clock, self._host.clock.shown
 
         def at(recorded: int) -> int:
             return shown(int(clock(recorded)))
 
-        events = [one for one in self._data.events if since <= one.start < step.until]
+        events = [one for one in self._data.events if since <= one.start < until]
         ops = [HostOp(self._info(one.name), one.tid, at(one.start), at(one.end)) for one in events]
-        if step.mark is not None:
-            number = int(step.mark.name.rpartition(STEP_MARK)[2])
-            self._host.records.add_step(number, at(step.mark.start), self._host.now)
-        mark = self._host.records.take()
-        segment.step = mark.step
+        if mark is not None:
+            number = int(mark.name.rpartition(STEP_MARK)[2])
+            self._host.records.add_step(number, at(mark.start), self._host.now)
+        marked = self._host.records.take()
+        segment.step = marked.step
         if not self._options.cpu:
             ops = []
-        segment.ops = sorted([*mark.ops, *segment.ops, *ops], key=lambda op: (op.start, -op.end))
+        segment.ops = sorted([*marked.ops, *segment.ops, *ops], key=lambda op: (op.start, -op.end))
         segment.totals = [
             Totals(names.MINDSPORE, at(when), allocated, reserved, allocated)
             for when, allocated, reserved in self._data.memory
-            if since <= when < step.until
+            if since <= when < until
         ]
         segment.memory = []
         segment.marks = [
             UserMark(message, domain, tid, at(start), at(end))
             for start, end, tid, message, domain in self._data.marks
-            if since <= start < step.until
+            if since <= start < until
         ]
         segment.python = [
             PyCall(name, self.process.pid, at(start), at(end), number, caller)
             for name, start, end, number, caller in sorted(self._data.stacks, key=lambda call: call[1])
-            if since <= start < step.until
+            if since <= start < until
         ]

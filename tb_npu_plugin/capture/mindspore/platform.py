@@ -31,9 +31,8 @@ from mindspore.profiler.platform.base_profiler import BaseProfiler
 from mindspore.profiler.profiler_interface import ProfilerInterface
 
 from tb_npu_plugin import __version__
-from tb_npu_plugin.capture.mindspore.exchanges import wait_for_other_ranks
+from tb_npu_plugin.capture.mindspore.exchanges import WORLD, WORLDS, wait_for_other_ranks
 from tb_npu_plugin.capture.mindspore.graphs import compiled_nodes, ranks_of
-from tb_npu_plugin.capture.mindspore.operators import WORLD, WORLDS
 from tb_npu_plugin.capture.mindspore.raw_data import CAPTURE, HOST, RUNTIME_FOLDER, SETTINGS_VERSION
 from tb_npu_plugin.capture.mindspore.recorders import DispatchedShapes, Marks, PythonStacks, RuntimeProfiler
 from tb_npu_plugin.schema.torch_npu_json import GROUPS, LEFT_OUT, MEMORY_BLOCKS, SIMULATED, SUNK_GRAPH

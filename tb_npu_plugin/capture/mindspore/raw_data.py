@@ -9,6 +9,7 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
@@ -123,9 +124,17 @@ def read(folder: Path) -> RawData:
     data.executions = [(one.start, one.end) for one in executions]
     host = read_object(framework / HOST)  # without it the process ended before
     data.marks, data.stacks, data.groups = host.get("marks", []), host.get("stacks", []), host.get("groups", {})
-    calls, nodes = _dispatched(host.get("dispatched", [])), _nodes(host.get("nodes", {}))
+    calls: dict[str, deque[_Call]] = defaultdict(deque)
+    for name, shapes, types, group in host.get("dispatched", []):
+        calls[_ALIASES.get(name, name)].append(_Call(tuple(map(tuple, shapes)), tuple(types), group))
+    nodes = {}
+    for name, node in host.get("nodes", {}).items():  # from graphs.compiled_nodes
+        output = (tuple(node["output"][0]), node["output"][1]) if node["output"] is not None else None
+        nodes[name] = Node(tuple(node["inputs"]), output, node["group"])
     data.launches = _joined(executions, launched, _rows(framework), calls, nodes)
-    data.memory = _memory(framework)
+    memory = [line.split(",") for line in _lines(framework, "cpu_ms_memory_record_*.txt", header=1)]
+    is_whole = [len(cells) >= 3 and all(cell.isdecimal() for cell in cells[:3]) for cells in memory]
+    data.memory = sorted((int(cells[0]), int(cells[1]), int(cells[2])) for cells in compress(memory, is_whole))
     return data
 
 
@@ -195,23 +204,6 @@ def read_object(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _dispatched(calls: list[Any]) -> dict[str, deque[_Call]]:
-    """Dispatched operators by name, in order."""
-    out: dict[str, deque[_Call]] = defaultdict(deque)
-    for name, shapes, types, group in calls:
-        out[_ALIASES.get(name, name)].append(_Call(tuple(map(tuple, shapes)), tuple(types), group))
-    return out
-
-
-def _nodes(found: dict[str, Any]) -> dict[str, Node]:
-    """Operators of compiled graphs by name, from graphs.compiled_nodes."""
-    out = {}
-    for name, node in found.items():
-        output = (tuple(node["output"][0]), node["output"][1]) if node["output"] is not None else None
-        out[name] = Node(tuple(node["inputs"]), output, node["group"])
-    return out
-
-
 def _joined(
     executions: list[Event],
     launched: list[Event],
@@ -245,16 +237,6 @@ def _types_of(inputs: _Inputs, node: Node) -> tuple[str, ...]:
         return ()
     found = [type_ for shape, type_ in zip(inputs, node.inputs) if shape is not None]
     return tuple(type_ for type_ in found if type_ is not None) if None not in found else ()
-
-
-def _memory(framework: Path) -> list[tuple[int, int, int]]:
-    """(ns, allocated, reserved) over time."""
-    out = []
-    for line in _lines(framework, "cpu_ms_memory_record_*.txt", header=1):
-        cells = line.split(",")
-        if len(cells) >= 3 and all(cell.isdecimal() for cell in cells[:3]):
-            out.append((int(cells[0]), int(cells[1]), int(cells[2])))
-    return sorted(out)
 
 
 #: Events in which a thread waits for another one.

@@ -10,8 +10,8 @@ from tb_npu_plugin.capture.models.transformer import Sizes as DecoderSizes
 from tb_npu_plugin.capture.models.transformer import Transformer
 from tb_npu_plugin.capture.simulation.faults import FAULTS, Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.layout import Layout
 from tb_npu_plugin.capture.simulation.program import Workload
+from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.errors import BadRequest
 
 #: Sizes from the models' published configurations.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tb_npu_plugin.capture.simulation.collectives import Transfer
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.layout import Layout
 from tb_npu_plugin.capture.simulation.program import Program, Workload
+from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.errors import BadRequest
 
 F32 = "float"
@@ -27,15 +27,12 @@ class Linear(Workload):
         super().__init__(layout, kernels, faults, synced)
 
     def held(self, stage: int) -> int:
-        """Parameters, their gradients and momenta, in FP32."""
         return _PARAMETERS * 12
 
     def size(self, step: int) -> int:
-        """Rows of the input."""
         return _X[0]
 
     def build(self, program: Program, stage: int, size: int) -> None:
-        """Add the instructions of a stage; all steps are alike."""
         p, layout = program, self.layout
         first, last = stage == 0, stage == layout.pp - 1
         data = self._data(p)
@@ -55,7 +52,10 @@ class Linear(Workload):
             p.communicate(Transfer("dp", "hcom_allReduce_", _BUCKET, 4), backward=True)
         if layout.pp > 1:  # the norm of all gradients
             p.communicate(Transfer("world", "hcom_allReduce_", 4, 4))
-        self._finish(p, data)
+        with p.op("Optimizer.step#SGD.step"):
+            p.run("aten::_foreach_add_", (_WEIGHT, _WEIGHT), (F32, F32), output=False)
+        p.read_loss(4, F32)
+        p.free(data)
 
     def _data(self, p: Program) -> int:
         """Load and copy the input; a thread pins the next one meanwhile. Gives the slot of the input."""
@@ -81,10 +81,3 @@ class Linear(Workload):
         for _ in range(self.faults.ai_cpu):
             p.free(p.run("aten::nonzero", (_OUT,), (F32,)))
         return sequence, out
-
-    def _finish(self, p: Program, data: int) -> None:
-        """Optimizer, and the loss on the host."""
-        with p.op("Optimizer.step#SGD.step"):
-            p.run("aten::_foreach_add_", (_WEIGHT, _WEIGHT), (F32, F32), output=False)
-        p.read_loss(4, F32)
-        p.free(data)

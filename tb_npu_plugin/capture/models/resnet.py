@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from tb_npu_plugin.capture.simulation.collectives import Transfer
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.layout import Layout
-from tb_npu_plugin.capture.simulation.program import Program, Workload
+from tb_npu_plugin.capture.simulation.program import BACKWARD, Program, Workload
+from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.capture.simulation.work import Shape
 from tb_npu_plugin.errors import BadRequest
 
@@ -52,15 +52,12 @@ class ResNet(Workload):
         self.batch, self.blocks = batch, blocks
 
     def held(self, stage: int) -> int:
-        """Parameters, their gradients and momenta, in FP32."""
         return PARAMETERS * 12
 
     def size(self, step: int) -> int:
-        """Pixels of an image's side."""
         return _SIZES[step % len(_SIZES)] if self.faults.dynamic else _SIZES[0]
 
     def build(self, program: Program, stage: int, size: int) -> None:
-        """Add the instructions of a step."""
         _Builder(program, self).build(size)
 
 
@@ -73,7 +70,6 @@ class _Builder:
         self._pending = 0
 
     def build(self, size: int) -> None:
-        """The step: data, forward, backward with the reduction of gradients, optimizer, loss."""
         p = self._p
         image = (self._batch, 3, size, size)
         data = p.load_batch(image, F32, 900_000)
@@ -154,7 +150,7 @@ class _Builder:
         sequence = p.next_sequence()
         with self._module(module) if module else p.frame("torch/nn/functional.py(1): forward"):
             slot = p.run(name, shapes, types or (F32,) * len(shapes), sequence)
-        self._kept.append(_Kept(_BACKWARD.get(name, ""), title, sequence, shapes, slot, weight))
+        self._kept.append(_Kept(BACKWARD.get(name, ""), title, sequence, shapes, slot, weight))
 
     def _backward(self) -> None:
         p = self._p
@@ -185,15 +181,3 @@ class _Builder:
                 p.run(name, ((PARAMETERS,), (PARAMETERS,)), (F32, F32), output=False)
         with p.frame("torch/optim/optimizer.py(302): zero_grad"), p.op("Optimizer.zero_grad#SGD"):
             p.run("aten::zero_", ((PARAMETERS,),), (F32,), output=False)
-
-
-_BACKWARD = {
-    "aten::convolution": "aten::convolution_backward",
-    "aten::native_batch_norm": "aten::native_batch_norm_backward",
-    "aten::relu_": "aten::threshold_backward",
-    "aten::max_pool2d_with_indices": "aten::max_pool2d_with_indices_backward",
-    "aten::mean": "aten::div",
-    "aten::addmm": "aten::mm",
-    "aten::_log_softmax": "aten::_log_softmax_backward_data",
-    "aten::nll_loss_forward": "aten::nll_loss_backward",
-}

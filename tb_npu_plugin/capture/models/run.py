@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import multiprocessing
 import os
 import shutil
+import signal
 import tempfile
-from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, wait
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from tb_npu_plugin.capture.models.catalog import Sizes, workload
-from tb_npu_plugin.capture.models.processes import unless_orphaned, writing_processes
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.cluster import Cluster, Timetable, Truth
 from tb_npu_plugin.capture.simulation.data_pipeline import BOTTLENECK, LONG_WAIT, OPERATORS
 from tb_npu_plugin.capture.simulation.device import TASK_QUEUES
 from tb_npu_plugin.capture.simulation.faults import parse_faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.layout import Layout
+from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.framework import KINDS, Files, remove
-from tb_npu_plugin.capture.writers.result import FRAMEWORKS
-from tb_npu_plugin.capture.writers.side_files import folder_name
+from tb_npu_plugin.capture.writers.result import FRAMEWORKS, folder_name
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.schema.torch_npu_json import DISTRIBUTED, OUTPUT_FOLDER, SIMULATED
@@ -180,8 +183,8 @@ def _write_beside(
     """
     left, written, truths = set(ranks), multiprocessing.Value("d", 0.0), list[Truth]()
     try:
-        with writing_processes(jobs, _begin, (recipe, cluster, table, out, written)) as pool:
-            futures = {pool.submit(unless_orphaned, _write, rank): rank for rank in ranks}
+        with _writing_processes(recipe, cluster, table, out, jobs, written) as pool:
+            futures = {pool.submit(_write, rank): rank for rank in ranks}
             while left:
                 for future in wait(futures, _PATIENCE, FIRST_COMPLETED).done:
                     truths.append(future.result())
@@ -253,7 +256,6 @@ def write_rank(
 
 
 def _folder(recipe: Recipe, cluster: Cluster, rank: int, out: Path) -> Path:
-    """The result folder of a rank."""
     framework = FRAMEWORKS[recipe.framework]
     digits = (recipe.dialect or framework.dialect).stamp_digits
     return out / folder_name(cluster.process(rank), _host(recipe, cluster, rank), digits, framework.suffix)
@@ -264,12 +266,63 @@ def _host(recipe: Recipe, cluster: Cluster, rank: int) -> str:
     return f"{recipe.host}{rank // cluster.chip.node}"
 
 
+@contextmanager
+def _writing_processes(
+    recipe: Recipe, cluster: Cluster, table: Timetable, out: Path, jobs: int, written: Any
+) -> Iterator[ProcessPoolExecutor]:
+    """Processes that `_write`. Where the block raises they are ended in the middle of what they do: what they have not finished
+    is for the caller to remove. Where this process is killed, what they do is interrupted by SystemExit, and they end."""
+    others = set(multiprocessing.active_children())
+    with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(recipe, cluster, table, out, written)) as pool:
+        try:
+            yield pool
+        except BaseException:
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+#: Signals that a terminal sends to all processes: the first one of them sees to the others.
+_FROM_TERMINAL = tuple(getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name))
+#: s that a process has to remove what it has not finished when the first one is gone.
+_LAST = 60
 #: What a writing process was started with; the last: ranks that are written, with the part of those in work.
 _work: list[tuple[Recipe, Cluster, Timetable, Path, Any]] = []
 
 
 def _begin(*work: Any) -> None:
+    for number in _FROM_TERMINAL:
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a forked process has inherited the handler of the first one
+    signal.signal(signal.SIGINT, _interrupt)
+    threading.Thread(target=_watch, daemon=True).start()
     _work[:] = [work]
+
+
+def _is_orphan() -> bool:
+    first = multiprocessing.parent_process()
+    return first is not None and not first.is_alive()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """SIGINT of a terminal, which is not for this process, or of _watch."""
+    if _is_orphan():
+        raise SystemExit(1)
+
+
+def _watch() -> None:
+    """Wait until the first process is gone, killed so that it could not end this one."""
+    first = multiprocessing.parent_process()
+    assert first is not None
+    first.join()
+    main = threading.main_thread()
+    if hasattr(signal, "pthread_kill") and main.ident is not None:
+        signal.pthread_kill(main.ident, signal.SIGINT)  # also where it waits for something to do
+    else:
+        _thread.interrupt_main()
+    main.join(_LAST)
+    os._exit(1)
 
 
 def _write(rank: int) -> Truth:
@@ -282,7 +335,11 @@ def _write(rank: int) -> Truth:
             written.value += share - reported
         reported = share
 
-    return write_rank(recipe, cluster, table, rank, out, report)
+    try:
+        return write_rank(recipe, cluster, table, rank, out, report)
+    finally:
+        if _is_orphan():  # the pool would wait for more work for ever
+            os._exit(1)
 
 
 def _truth_json(recipe: Recipe, cluster: Cluster, truths: list[Truth]) -> dict[str, Any]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from tb_npu_plugin.capture.simulation.collectives import Transfer, Trouble
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.layout import Layout
-from tb_npu_plugin.capture.simulation.program import Program, Workload
+from tb_npu_plugin.capture.simulation.program import BACKWARD, Program, Workload
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND
+from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.capture.simulation.work import Shape
 from tb_npu_plugin.errors import BadRequest
 
@@ -19,19 +21,12 @@ _BUCKET = 96 << 20
 #: Columns of the mask whose places the fault ai-cpu looks for.
 _ROUTES = 256
 #: AdamW(foreach=True): its operators, and how many lists of tensors each reads.
-_ADAMW = (
-    ("aten::_foreach_mul_", 1),
-    ("aten::_foreach_lerp_", 2),
-    ("aten::_foreach_mul_", 1),
-    ("aten::_foreach_addcmul_", 3),
-    ("aten::_foreach_sqrt", 1),
-    ("aten::_foreach_div_", 1),
-    ("aten::_foreach_add_", 2),
-    ("aten::_foreach_addcdiv_", 3),
-)
+_ADAMW = [(row["operator"], int(row["inputs"])) for row in read_table(Path(__file__).with_name("adamw.csv"))]
 #: Operators that read a value; collectives that a distributed optimizer reduces gradients with.
 _READ = ("aten::item", "aten::_local_scalar_dense")
 _SHARDED = ("hcom_reduceScatter_", "hcom_allGather_")
+#: Its inputs are the gradient and those of the forward operator; others take the latter alone.
+_NORM_GRADIENT = "npu::npu_rms_norm_backward"
 #: Share of the sequence in each step of a run with dynamic shapes.
 _LENGTHS = (1.0, 0.75, 0.875, 0.625, 0.9375, 0.8125)
 
@@ -88,26 +83,20 @@ class Transformer(Workload):
 
     def held(self, stage: int) -> int:
         """Weights and gradients in BF16, and the states of the optimizer in FP32: 16 bytes a parameter."""
-        return self._parameters(stage) * 16
-
-    def _parameters(self, stage: int) -> int:
         s = self.shape
         layer = 4 * s.hidden * s.hidden + 3 * s.hidden * s.feed_forward
         ends = (stage == 0) + (stage == self.layout.pp - 1)
-        return (layer * self.layers(stage) + ends * s.vocabulary * s.hidden) // self.layout.tp
+        return (layer * self.layers(stage) + ends * s.vocabulary * s.hidden) // self.layout.tp * 16
 
     def layers(self, stage: int) -> int:
-        """Layers of a stage."""
         moved = self.faults.uneven_stages
         return self.shape.layers // self.layout.pp + (moved * (self.layout.pp - 1) if stage == 0 else -moved)
 
     def size(self, step: int) -> int:
-        """Tokens of a sequence."""
         length = self.shape.sequence
         return max(64, int(length * _LENGTHS[step % len(_LENGTHS)]) // 64 * 64) if self.faults.dynamic else length
 
     def build(self, program: Program, stage: int, size: int) -> None:
-        """Add the instructions of a stage."""
         _Stage(self, stage, size, program).build()
 
 
@@ -131,7 +120,6 @@ class _Stage:
         self._number: dict[str, int] = {}
 
     def build(self) -> None:
-        """The whole step: data, 1F1B schedule, optimizer, loss."""
         micro = self._shape.micro
         data = self._p.load_batch((self._shape.batch, self._length), "long int", 400_000)
         self._p.leak(self._faults.leak)
@@ -307,7 +295,7 @@ class _Stage:
                 for shapes in ((out, (weight[1], weight[0])), ((x[1], x[0]), out)):
                     p.free(p.run("aten::mm", shapes, (self._products,) * 2, backward=True))
                 return
-            backward = _BACKWARD.get(entry.name)
+            backward = BACKWARD.get(entry.name)
             if backward is not None:
                 # gradient of the result, which is as large as the input, and the inputs
                 taken = (entry.shapes[0], *entry.shapes) if backward == _NORM_GRADIENT else entry.shapes
@@ -331,18 +319,3 @@ class _Stage:
                 p.run(name, ((sum(sizes) * self._layers,),) * inputs, (F32,) * inputs, output=False)
         with p.frame("torch/optim/optimizer.py(302): zero_grad"), p.op("Optimizer.zero_grad#AdamW"):
             p.run("aten::zero_", ((sum(sizes),),), (BF16,), output=False)
-
-
-#: Its inputs are the gradient and those of the forward operator; others take the latter alone.
-_NORM_GRADIENT = "npu::npu_rms_norm_backward"
-#: Forward operator -> what its backward operator calls.
-_BACKWARD = {
-    "aten::embedding": "aten::embedding_dense_backward",
-    "npu::npu_rms_norm": _NORM_GRADIENT,
-    "aten::_fused_dropout": "npu::npu_dropout_backward",
-    "npu::npu_rotary_mul": "npu::npu_rotary_mul",
-    "npu::npu_fusion_attention": "npu::npu_fusion_attention_grad",
-    "npu::npu_swiglu": "npu::npu_swiglu_backward",
-    "aten::_log_softmax": "aten::_log_softmax_backward_data",
-    "aten::nll_loss_forward": "aten::nll_loss_backward",
-}

@@ -8,8 +8,7 @@ from typing import Any
 from tb_npu_plugin import __version__
 from tb_npu_plugin.capture.device.records import Kind, Recording, Signature, TensorInfo, tensors_in
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, plain_format
-from tb_npu_plugin.capture.simulation.launch import Launch
-from tb_npu_plugin.capture.simulation.rules import EACH, SAME, has_rule
+from tb_npu_plugin.capture.simulation.launch import EACH, SAME, Launch, has_rule
 from tb_npu_plugin.capture.simulation.work import Tensor, Tensors
 
 _ADAM = "npu::npu_apply_adam_w"

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tb_npu_plugin.capture.simulation.columns import Ints
 from tb_npu_plugin.capture.simulation.device import STREAM
 from tb_npu_plugin.capture.simulation.host import Host, RankSetup
 from tb_npu_plugin.capture.simulation.launch import Launch
-from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo
+from tb_npu_plugin.capture.simulation.records import HostOp, Ints, OpInfo
 
 #: ns of the call that lets a stream wait (assumed).
 _STREAM_CALL = 2_000

@@ -23,13 +23,13 @@ from tb_npu_plugin.capture.recording.operations import launches_of
 from tb_npu_plugin.capture.recording.raw_data import HostData
 from tb_npu_plugin.capture.recording.recorded_host import HostClock, RecordedHost
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.columns import Ints
 from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.memory import CachingAllocator, Held
 from tb_npu_plugin.capture.simulation.records import (
     GcPause,
     HostOp,
+    Ints,
     OpInfo,
     Process,
     PyCall,
@@ -89,10 +89,7 @@ class Replay:
             marks=any(call.info.name.startswith(STEP_MARK) for call in self._calls),
             threads=[*tids, *launching],
             dequeue_tid=dequeue,
-            soc=chip.soc,
-            split=chip.split,
-            cube_cores=chip.cube_cores,
-            clock=chip.clock,
+            chip=chip,
         )
         setup = RankSetup(
             self.process,

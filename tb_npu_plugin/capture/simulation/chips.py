@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
 
@@ -75,23 +76,21 @@ class Chip:
 
 
 def _read_chips() -> dict[str, Chip]:
-    soc, split, *figures = read_table("chips")
-    names = list(soc)[1:]
+    soc, split, *figures = read_table(Path(__file__).with_name("chips.csv"))
+
+    def number(figure: str, *unit_and_source: str) -> int:
+        return int(Decimal(figure) * _UNITS.get(unit_and_source[0], 1))
+
     return {
         name: Chip(
             name,
             soc[name],
             split[name] == "yes",
-            **{row["figure"]: _number(row[name]) for row in figures},
+            **{row["figure"]: number(*row[name].split()) for row in figures},
             sources={row["figure"]: row[name].split()[-1] for row in figures},
         )
-        for name in names
+        for name in list(soc)[1:]
     }
-
-
-def _number(cell: str) -> int:
-    number, *unit, _source = cell.split()
-    return int(Decimal(number) * (_UNITS[unit[0]] if unit else 1))
 
 
 CHIPS = _read_chips()

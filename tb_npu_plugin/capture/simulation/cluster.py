@@ -10,18 +10,16 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, planes, schedule
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.host import RankSetup
-from tb_npu_plugin.capture.simulation.layout import Communicator, Layout
 from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Planes
-from tb_npu_plugin.capture.simulation.program import Workload
+from tb_npu_plugin.capture.simulation.program import AUTOGRAD, TrainingHost, Workload
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND, Group, Process, Segment
-from tb_npu_plugin.capture.simulation.topology import Topology
-from tb_npu_plugin.capture.simulation.training_host import AUTOGRAD, TrainingHost
+from tb_npu_plugin.capture.simulation.topology import Communicator, Layout, Topology
 from tb_npu_plugin.schema.communicators import group_hash
 
 #: Group -> arrivals of its members at its first communication, at its second ...: a long run has many.
@@ -38,9 +36,7 @@ class Truth:
 
     computing: list[int] = field(default_factory=list)  # of the compute kernels
     slowed: list[int] = field(default_factory=list)  # what a slow rank adds to it
-    waited: list[int] = field(
-        default_factory=list
-    )  # from arriving at a communication to the arrival of the last member
+    waited: list[int] = field(default_factory=list)  # for the last member of each communication
     ai_cpu: list[int] = field(default_factory=list)  # of AI CPU kernels
     compiles: list[int] = field(default_factory=list)  # operators that were compiled
     compile: list[int] = field(default_factory=list)  # and the time of that
@@ -85,10 +81,7 @@ class Cluster:
             start,
             npu=self.npu,
             marks=self.marks,
-            soc=chip.soc,
-            split=chip.split,
-            cube_cores=chip.cube_cores,
-            clock=round(chip.clock / self.faults.low_clocks.get(rank, 1.0)),
+            chip=replace(chip, clock=round(chip.clock / self.faults.low_clocks.get(rank, 1.0))),
         )
         process.dequeue_tid = process.pid + 57
         launching = [process.dequeue_tid] if self.npu and self.task_queue else []
@@ -191,9 +184,8 @@ class _Run:
         self.communicators = layout.communicators(rank)
         self._counts: dict[str, int] = {}
         process = cluster.process(rank)
-        held = cluster.workload.held(self._stage)
-        # half of what the rank needs
-        in_pieces = (held + cluster.workload.program(self._stage, 0).peak()) // 2 if faults.fragmentation else 0
+        held, program = cluster.workload.held(self._stage), cluster.workload.program(self._stage, 0)
+        in_pieces = (held + program.peak()) // 2 if faults.fragmentation else 0  # half of what the rank needs
         setup = RankSetup(
             process,
             cluster.chip,
@@ -207,34 +199,25 @@ class _Run:
             preempted=faults.preempted.get(rank, 0),
         )
         self.host = TrainingHost(setup, faults)
-        self._groups = self._make_groups()
-        self.host.join({role: self._groups[one.key] for role, one in self.communicators.items()})
-        self.truth = Truth()
-
-    def _make_groups(self) -> dict[str, Group]:
-        cluster, out = self._cluster, dict[str, Group]()
-        used = {self.communicators[role].key for role in cluster.workload.program(self._stage, 0).roles()}
+        self._groups = dict[str, Group]()
+        used = {self.communicators[role].key for role in program.roles()}
         for role, one in self.communicators.items():
-            if one.key not in out:
+            if one.key not in self._groups:
                 rows = 1 if role.startswith("pp") else planes("hcom_allReduce_", one.ranks, cluster.topology)
                 name, own = cluster.communicator_name(one), one.ranks.index(self.rank)
                 identity = name if cluster.named_groups else group_hash(name)
                 rows = rows if one.key in used else 0
-                out[one.key] = Group(len(out), identity, one.ranks, own, rows, name, one.role)
-        return out
+                self._groups[one.key] = Group(len(self._groups), identity, one.ranks, own, rows, name, one.role)
+        self.host.join({role: self._groups[one.key] for role, one in self.communicators.items()})
+        if not faults.dynamic:  # operators were compiled before the capture
+            self.host.device.compiled |= {launch.kernel for launch in program.launches() if launch.compiled}
+        self.truth = Truth()
 
     def key(self, communicator: Communicator) -> tuple[str, int]:
         """Identity of this operator: its group, and how many the group had before."""
         return communicator.key, self._counts.get(communicator.key, 0)
 
-    def _warm(self) -> None:
-        """Operators were compiled before the capture, unless shapes change."""
-        if not self._cluster.faults.dynamic:
-            launches = self._cluster.workload.program(self._stage, 0).launches()
-            self.host.device.compiled |= {launch.kernel for launch in launches if launch.compiled}
-
     def _step(self, step: int) -> Iterator[Transfer]:
-        """Run one step; stops at each communication."""
         cluster = self._cluster
         program = cluster.workload.program(self._stage, step)
         yield from self.host.run(cluster.first_step + step, program.instructions, program.sequences)
@@ -242,15 +225,12 @@ class _Run:
             figures.append(self.host.figures[name])
 
     def transfers(self) -> Iterator[Transfer]:
-        """Run all steps; stops at each communication."""
-        self._warm()
         for step in range(self._cluster.steps):
             yield from self._step(step)
 
     def segments(self) -> Iterator[Segment]:
         """Run all steps with the known arrivals; the records of each."""
         topology, host = self._cluster.topology, self.host
-        self._warm()
         for step in range(self._cluster.steps):
             for transfer in self._step(step):
                 self._communicate(transfer, topology)
@@ -277,7 +257,6 @@ class _Run:
     def communicated(
         self, key: tuple[str, int], transfer: Transfer, exchange: Exchange, end: int, tasks: Planes
     ) -> None:
-        """The communication at which this rank has stopped is done at `end`."""
         group, number = self._groups[key[0]], key[1]
         self._counts[key[0]] = number + 1
         self.host.communicated(number, transfer, exchange, group, end, tasks)

@@ -11,8 +11,10 @@ The order, sizes and links of an all-reduce are those of the tasks of the public
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -26,7 +28,7 @@ from tb_npu_plugin.capture.simulation.topology import Topology
 _Ints = NDArray[np.int64]
 _Places = tuple[int, ...]
 
-_TABLE = {row["type"]: row for row in read_table("collectives")}
+_TABLE = {row["type"]: row for row in read_table(Path(__file__).with_name("collectives.csv"))}
 #: Collective -> its phases: does a phase reduce?
 PHASES = {
     type_: tuple(phase == "reduce" for phase in row["phases"].split()) for type_, row in _TABLE.items() if row["phases"]
@@ -35,6 +37,8 @@ PHASES = {
 CALLS = {type_: row["call"] for type_, row in _TABLE.items()}
 #: Name in the log of the device (native/hccl.cpp) -> its type; a barrier is the all-reduce of one float.
 LOGGED = {name: type_ for type_, row in _TABLE.items() for name in row["logged"].split()}
+#: Type of an operator of MindSpore that communicates -> its type.
+COLLECTIVES = {row["mindspore"]: type_ for type_, row in _TABLE.items() if row["mindspore"]}
 #: Collectives whose count is that of one member's share: so their calls of HCCL take it, and so HCCL reports it.
 _BY_SHARE = frozenset(type_ for type_, row in _TABLE.items() if row["counts_share"] == "yes")
 #: Bytes of which the shares of an all-reduce are multiples: of HCCL's HCCL_MIN_SLICE_ALIGN_910B on the mesh (so in the
@@ -183,13 +187,10 @@ class _Kind:
             ]
 
 
-@lru_cache(maxsize=128)
-def _kind(type_: str, size: int, members: tuple[int, ...], topology: Topology, slow: float) -> _Kind:
-    return _Kind(type_, size, members, topology, slow)
+_kind = lru_cache(maxsize=128)(_Kind)
 
 
 def _copy_ns(size: int) -> int:
-    """Copy into the buffer of the communicator."""
     return 700 + int(size * _LOCAL)
 
 
@@ -237,7 +238,6 @@ class _Tasks:
             self._peers[len(self._what) - 1] = times
 
     def planes(self) -> Planes:
-        """All of them."""
         return Planes(_pattern(self.member, tuple(self._what)), self._starts, self._durs, self._peers)
 
 
@@ -264,7 +264,6 @@ class _Schedule:
         self._tasks = _Tasks(member) if member is not None else None
 
     def run(self) -> tuple[list[int], Planes]:
-        """When each member is done, and the tasks."""
         exchange, topology = self._exchange, self._topology
         if exchange.type in PHASES:
             kind = _kind(exchange.type, exchange.size, exchange.members, topology, exchange.trouble.slow)
@@ -284,22 +283,16 @@ class _Schedule:
             self._tasks.move(ready[own], kind.copies[own], 0, "Memcpy", own, kind.shares[own])
         return [at + dur for at, dur in zip(ready, kind.copies)]
 
-    def _begin(self) -> list[int]:
-        """The first task of each member is a word of its own memory, too; gives when they go on."""
+    def _word(self, ready: Sequence[int], wait: int) -> list[int]:
+        """The first and the last task of each member is a word of its own memory; gives the ends."""
         if self._tasks is not None:
-            self._tasks.word(self._arrivals[self._tasks.member])
-        return [at + 700 for at in self._arrivals]
-
-    def _finish(self, ready: list[int]) -> list[int]:
-        """The last task of each member is a word of its own memory; gives the ends."""
-        if self._tasks is not None:
-            self._tasks.word(ready[self._tasks.member] + 100)
+            self._tasks.word(ready[self._tasks.member] + wait)
         return [at + 700 for at in ready]
 
     # -- mesh ---------------------------------------------------------------------------------------
     def _mesh(self, kind: _Kind) -> list[int]:
         """Each member moves the share of each other member, in each phase; its own it copies."""
-        ready = self._begin()
+        ready = self._word(self._arrivals, 0)
         for phase, longest in enumerate(kind.longest):
             ready = self._copies(ready, kind)  # what is reduced leaves the buffer of the communicator in the second
             go = max(ready) + _HANDSHAKE  # all planes start when the slowest peer is there
@@ -307,7 +300,7 @@ class _Schedule:
                 self._reads(self._tasks, ready, go, kind, phase)
             after = go + 600 + 130 + _NOTIFY
             ready = [after + int(base * vary) for base, vary in zip(longest, self._vary)]
-        return self._finish(ready)
+        return self._word(ready, 100)
 
     def _reads(self, tasks: _Tasks, ready: list[int], go: int, kind: _Kind, phase: int) -> None:
         """Tasks of a phase, each plane for one peer: first all wait, so that the order of the waits is that of the peers.
@@ -336,7 +329,7 @@ class _Schedule:
     def _ring(self, kind: _Kind) -> list[int]:
         """Every member takes one share from the one before it, in each round: all at once, as rings may be long."""
         count = len(self._arrivals)
-        now = np.array(self._copies(self._begin(), kind), dtype=np.int64)
+        now = np.array(self._copies(self._word(self._arrivals, 0), kind), dtype=np.int64)
         before = np.arange(count) - 1
         again = np.where(np.array(kind.links) == "RDMA", self._exchange.trouble.resend, 0)
         for reduce, bases in zip(kind.phases, kind.rounds):
@@ -346,7 +339,7 @@ class _Schedule:
                 if self._tasks is not None:
                     self._round(self._tasks, now, goes, took, kind, reduce)
                 now, again = goes + took + 100, again * 0
-        return self._finish(now.tolist())
+        return self._word(now.tolist(), 100)
 
     @staticmethod
     def _round(tasks: _Tasks, now: _Ints, goes: _Ints, durs: _Ints, kind: _Kind, reduce: bool) -> None:
@@ -364,7 +357,7 @@ class _Schedule:
     def _transfer(self, link: str) -> list[int]:
         """The first member sends to the second. Inside a node the receiver reads, else the sender sends."""
         size, (one, other), tasks = self._exchange.size, self._exchange.members, self._tasks
-        begun, copy = self._begin(), _copy_ns(size)
+        begun, copy = self._word(self._arrivals, 0), _copy_ns(size)
         sent, listening = begun[0] + copy, begun[1]
         go = max(sent, listening) + _BEHIND + _HOP[link]
         dur = self._move(0, self._topology.move_ns(one, other, size, False))
@@ -380,4 +373,4 @@ class _Schedule:
             else:
                 tasks.shake(0, peer, 4, since + 10, since + _BEHIND, done - since - _BEHIND + 30)
                 tasks.meanwhile(name, peer, size, link, (go, dur))
-        return self._finish([done, done + 100])
+        return self._word([done, done + 100], 100)

@@ -1,4 +1,4 @@
-"""The tables of the simulation that are CSV files beside this one."""
+"""Tables of capture that are CSV files beside the modules that use them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 
-def read_table(name: str) -> list[dict[str, str]]:
-    """The rows of `<name>.csv`, each by the names in its first line."""
-    with (Path(__file__).parent / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+def read_table(path: Path) -> list[dict[str, str]]:
+    """The rows, each by the names in the first line."""
+    with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))

@@ -16,8 +16,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.cost import COMPILE, COMPILED, copy_ns
-from tb_npu_plugin.capture.simulation.launch import Launch
+from tb_npu_plugin.capture.simulation.launch import COMPILE, COMPILED, Launch, copy_ns
 from tb_npu_plugin.capture.simulation.meters import Meters
 from tb_npu_plugin.capture.simulation.records import Kernel
 
@@ -131,7 +130,6 @@ class Device:
         return max(self.free_at + _NEXT, enqueued + _WAKE) + DEQUEUE
 
     def _return(self, end: int) -> None:
-        """The call for this element ends."""
         self.free_at = end + AFTER
         if self._task_queue:
             self._dequeued[self._count % QUEUE] = self.free_at

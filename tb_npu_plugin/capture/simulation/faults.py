@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Optional, Union
+from pathlib import Path
+from typing import Any, NamedTuple, Optional, Union, cast
 
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.errors import BadRequest
@@ -104,18 +105,28 @@ class Fault:
         struck, figures = ("", rest) if self.strikes == "run" else (rest[0] if rest else "", rest[1:])
         if len(figures) > (0 if self.unit is None else 1):
             raise ValueError
-        value = True if self.unit is None else _figure(self.unit, float(figures[0]) if figures else self.default)
-        known = getattr(faults, self.field)
+        value: float = True
+        if (unit := self.unit) is not None:
+            number = float(figures[0]) if figures else self.default
+            if not unit.low <= number <= unit.high:  # nor is NaN
+                hint = f"It is from {unit.low:g} to {unit.high:g}."
+                raise BadRequest(f"{number:g} is no {unit.name} of a fault", hint)
+            value = int(number * unit.scale) if unit.scale else number
+        known, what, key = getattr(faults, self.field), word, cast(Any, self.default_rank)
         if self.strikes == "run":
-            _new(known == getattr(Faults(), self.field), word)
-            setattr(faults, self.field, value)
-            return
-        if self.strikes == "link":
-            key: object = _link(struck, ranks)
+            is_new = known == getattr(Faults(), self.field)
         else:
-            key = self.default_rank if not rest and self.default_rank is not None else _rank(struck, ranks)
-        _new(key not in known, f"{word} of {key}")
-        known[key] = value
+            if self.strikes == "link":
+                one, other = sorted(_rank(part, ranks) for part in struck.split("-"))
+                if one == other:
+                    raise BadRequest(f"there is no link between rank {one} and itself", "Give two ranks.")
+                key = one, other
+            elif rest or key is None:
+                key = _rank(struck, ranks)
+            is_new, what = key not in known, f"{word} of {key}"
+        if not is_new:
+            raise BadRequest(f"{what} is given twice", "Give each fault once.")
+        setattr(faults, self.field, value if self.strikes == "run" else {**known, key: value})
 
     def as_json(self, value: Any) -> Json:
         """What `put` has set."""
@@ -140,7 +151,7 @@ FAULTS = {
         row["usage"],
         row["help"],
     )
-    for row in read_table("faults")
+    for row in read_table(Path(__file__).with_name("faults.csv"))
 }
 
 
@@ -161,25 +172,6 @@ def parse_faults(texts: Sequence[str], ranks: int) -> Faults:
         except ValueError:
             raise BadRequest(f"{text!r} is not understood", f"It is written {word}{FAULTS[word].usage}.") from None
     return faults
-
-
-def _figure(unit: Unit, number: float) -> float:
-    """The figure as it is kept. Raises BadRequest if it is out of range."""
-    if not unit.low <= number <= unit.high:  # nor is NaN
-        raise BadRequest(f"{number:g} is no {unit.name} of a fault", f"It is from {unit.low:g} to {unit.high:g}.")
-    return int(number * unit.scale) if unit.scale else number
-
-
-def _new(is_new: bool, what: str) -> None:
-    if not is_new:
-        raise BadRequest(f"{what} is given twice", "Give each fault once.")
-
-
-def _link(text: str, ranks: int) -> tuple[int, int]:
-    one, other = sorted(_rank(part, ranks) for part in text.split("-"))
-    if one == other:
-        raise BadRequest(f"there is no link between rank {one} and itself", "Give two ranks.")
-    return one, other
 
 
 def _rank(text: str, ranks: int) -> int:

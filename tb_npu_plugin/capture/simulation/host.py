@@ -134,7 +134,11 @@ class Host:
         """Launch a kernel, which this thread prepares unless the launching thread does."""
         prepares = self._setup.task_queue != LEVEL_2
         if prepares and launch.workspace and self._allocates:
-            self._use_workspace(launch.workspace)
+            # from the caching allocator: what follows on the stream may have it as well
+            self.clock.spend(300)
+            held = self.memory.allocate(self.records.op.name, launch.workspace, self.now)
+            self.clock.spend(2_000)
+            self.memory.release(held, self.now, self.now)
         if prepares and not launch.compiled:
             start = self.now
             self.clock.spend(WORKSPACE_SIZE)
@@ -222,10 +226,3 @@ class Host:
         start = max(self.now, -(-self.device.free_at // 10) * 10 + 10)
         self.clock.wait_until((max(self.device.busy_until(), start) + 15_000) // 10 * 10)
         return start
-
-    def _use_workspace(self, size: int) -> None:
-        """Workspace of one kernel, from the caching allocator: what follows on the stream may have it as well."""
-        self.clock.spend(300)
-        held = self.memory.allocate(self.records.op.name, size, self.now)
-        self.clock.spend(2_000)
-        self.memory.release(held, self.now, self.now)

@@ -10,10 +10,27 @@ from dataclasses import replace
 from math import prod
 
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.graphs import Graphs
-from tb_npu_plugin.capture.simulation.launch import Launch, launch
-from tb_npu_plugin.capture.simulation.rules import Rule, rule_of, vector
-from tb_npu_plugin.capture.simulation.work import Shape, Tensor, Tensors
+from tb_npu_plugin.capture.simulation.launch import Launch, Rule, launch, rule_of, vector
+from tb_npu_plugin.capture.simulation.work import TYPES, Shape, Tensor, Tensors
+
+#: Formats of images and of filters in graphs: channels in blocks of 32 bytes, filters in blocks of 16 as well.
+_IMAGE, _FILTER = "NC1HWC0", "FRACTAL_Z"
+_BLOCK, _FILTERS = 32, 16
+_API = "aclopCompileAndExecute"
+
+
+def _stored(tensor: Tensor, format_: str) -> Tensor:
+    """How a tensor (n, c, h, w) lies in memory in this format."""
+    first, channels, height, width = tensor.shape
+    block = _BLOCK // TYPES.get(tensor.type, ("", 2))[1]
+    blocks = -(-channels // block)
+    shape: Shape = tensor.shape
+    if format_ == _IMAGE:
+        shape = (first, blocks, height, width, block)
+    elif format_ == _FILTER:
+        shape = (blocks * height * width, -(-first // _FILTERS), _FILTERS, block)
+    return Tensor(shape, tensor.type, format_)
+
 
 #: Elements of a kernel for which it takes one more block.
 _ELEMENTS_A_BLOCK = 1024
@@ -27,7 +44,8 @@ class KernelFactory:
     def __init__(self, chip: Chip, stalls: float = 1.0, blocks: int = 0) -> None:
         self.chip, self._stalls, self._blocks = chip, stalls, blocks
         self._known: dict[tuple[str, Tensors, Tensors], tuple[Launch, ...]] = {}
-        self._graphs = Graphs(chip)
+        self._graphs: dict[tuple[str, Tensors], int] = {}  # compiled operators: each has a number in its name
+        self._transfers = 0
 
     def launches(
         self, op: str, shapes: tuple[Shape, ...], types: tuple[str, ...], outputs: Tensors = ()
@@ -56,14 +74,43 @@ class KernelFactory:
         return [replace(made, kernel=replace(made.kernel, pipes=pipes), ns=int(made.ns * self._stalls * blocks / used))]
 
     def _conv(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
-        """Image and weight, with the bias behind; or image, weight and result."""
-        image, weight, result = (*inputs[:2], *outputs[:1]) if outputs else inputs[:3]
-        return self._graphs.convolution(*map(_flat, (image, weight, result)))
+        """(n, c, h, w) by (o, c, kh, kw), with the bias behind; or image, weight and result. Tensors outside graphs are NCHW."""
+        image, weight, result = map(_flat, (*inputs[:2], *outputs[:1]) if outputs else inputs[:3])
+        operands = _stored(image, _IMAGE), _stored(weight, _FILTER)
+        return [
+            self._transfer(image, "NCHW", _IMAGE),
+            self._transfer(weight, "NCHW", _FILTER),
+            self._compiled("Conv2D", operands, _stored(result, _IMAGE)),
+            self._transfer(result, _IMAGE, "NCHW"),
+        ]
 
     def _conv_grad(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
-        """Gradient of the result, image and weight; or image, weight and result."""
-        result, image, weight = inputs[:3] if outputs else (inputs[2], *inputs[:2])
-        return self._graphs.gradients(*map(_flat, (image, weight, result)))
+        """Gradient of the result, image and weight; or image, weight and result. Two graphs: the gradients of the input and of
+        the weight."""
+        result, image, weight = map(_flat, inputs[:3] if outputs else (inputs[2], *inputs[:2]))
+        sizes = Tensor((4,), "int", "NCHW")  # four sizes say what is asked for
+        before, after, filters = _stored(result, _IMAGE), _stored(image, _IMAGE), _stored(weight, _FILTER)
+        return [
+            self._transfer(weight, "NCHW", _FILTER),
+            self._transfer(result, "NCHW", _IMAGE),
+            self._compiled("Conv2DBackpropInput", (sizes, filters, before), after),
+            self._transfer(image, _IMAGE, "NCHW"),
+            self._transfer(image, "NCHW", _IMAGE),
+            self._transfer(result, "NCHW", _IMAGE),
+            self._compiled("Conv2DBackpropFilter", (after, sizes, before), filters),
+            self._transfer(weight, _FILTER, "NCHW"),
+        ]
+
+    def _compiled(self, type_: str, inputs: Tensors, output: Tensor) -> Launch:
+        number = self._graphs.setdefault((type_, (*inputs, output)), len(self._graphs) + 1)
+        rule, cores = Rule("", _API, "", type_, "AI_CORE"), self.chip.cube_cores
+        return replace(launch(self.chip, rule, inputs, (output,), cores, f"{type_}{number}"), compiled=True)
+
+    def _transfer(self, tensor: Tensor, source: str, target: str) -> Launch:
+        """Another format of a tensor: _IMAGE and _FILTER pad it."""
+        number, self._transfers = self._transfers, self._transfers + 1
+        given, made, blocks = (_stored(tensor, source),), (_stored(tensor, target),), min(32, self.chip.vector_cores)
+        return launch(self.chip, Rule("", _API, "", "TransData"), given, made, blocks, f"trans_TransData_{number}")
 
     def _attention(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
         """Query, key and value as (batch, heads, sequence, size of a head); causal: half of the products."""

@@ -12,11 +12,9 @@ moved, spread evenly over the time that each move took.
 from __future__ import annotations
 
 from collections import defaultdict
+from operator import attrgetter
 
-from tb_npu_plugin.capture.simulation.chips import CHIPS, Chip
-from tb_npu_plugin.capture.simulation.planes import PlaneTask
-from tb_npu_plugin.capture.simulation.records import CommOp, Process, Segment, Task
-from tb_npu_plugin.capture.simulation.samples import LinkSample, Moved
+from tb_npu_plugin.capture.simulation.records import CommOp, LinkSample, Moved, Process, Segment
 from tb_npu_plugin.schema.link_files import SYS_INTERCONNECTION_EVERY, SYS_IO_EVERY
 from tb_npu_plugin.schema.trace_events import HCCS, NIC, PCIE, ROCE
 
@@ -25,28 +23,26 @@ PIECE = 2_000_000
 REQUEST, LATENCY = 32, 1_000
 #: Chips without RDMA over Ethernet: not among those of which the vendor's reference says that it can be sampled.
 _WITHOUT_ROCE = frozenset(("310P",))
+#: Packets that ask -> those that answer them.
+_REQUESTS = {"tx_nonpost": "rx_cpl", "rx_nonpost": "tx_cpl"}
+#: Link of the files -> transport of the tasks that go over it.
+_TRANSPORTS = {NIC: "RDMA", ROCE: "RDMA", PCIE: "PCIE", HCCS: "HCCS"}
 #: Tasks that write to the other rank; the others read from it.
 _WRITES = ("RDMASend", "Reduce_Inline")
-
-
-def chip_of(process: Process) -> Chip:
-    """The chip of a process."""
-    return next(chip for chip in CHIPS.values() if chip.soc == process.soc)
 
 
 class LinkMeters:
     """Samples the links of a process, segment by segment."""
 
     def __init__(self, process: Process, io: bool, interconnection: bool) -> None:
-        self._process = process
-        chip = chip_of(process)
+        self._process, chip = process, process.chip
         network = [NIC, *([] if chip.name in _WITHOUT_ROCE else [ROCE])] if io else []
         inside = [PCIE] if interconnection else []
         if interconnection and chip.hccs and process.world > 1:  # the reference: a single device has no such data
             inside.append(HCCS)
         self._every = {**dict.fromkeys(network, SYS_IO_EVERY), **dict.fromkeys(inside, SYS_INTERCONNECTION_EVERY)}
         self._next = {link: process.start + every for link, every in self._every.items()}
-        self._rdma, self._pcie, self._hccs = _Flows(process.start), _Flows(process.start), _Flows(process.start)
+        self._flows = {transport: _Flows(process.start) for transport in ("RDMA", "PCIE", "HCCS")}
 
     def take(self, segment: Segment) -> list[LinkSample]:
         """The samples that are due before the end of the segment, by time; of the last one all that are left."""
@@ -54,58 +50,41 @@ class LinkMeters:
             return []
         for task in segment.tasks:
             if task.size:
-                self._copied(task)
+                kind = "tx_post" if task.kernel.hardware == "SDMA_SQE" else "rx_cpl"
+                self._flows["PCIE"].add(kind, task.start, task.dur, task.size)
         for op in segment.comm:
             self._communicated(op)
         out: list[LinkSample] = []
         for link, every in self._every.items():
-            flows = self._pcie if link == PCIE else self._hccs if link == HCCS else self._rdma
+            flows = self._flows[_TRANSPORTS[link]]
             until = segment.until
             if until > max(self._process.end, flows.end):  # the last one: to the end of the window that has begun
                 until = max(self._process.end, flows.end) + every
             while self._next[link] < until:
                 at = self._next[link]
-                out.append(LinkSample(link, at, every, _packets(link, flows.moved(at - every, at))))
+                moved = flows.moved(at - every, at)
+                for asks, answers in _REQUESTS.items() if link == PCIE else ():
+                    if answers in moved:
+                        moved[asks] = Moved(*(size // REQUEST for size in moved[answers]))
+                out.append(LinkSample(link, at, every, moved))
                 self._next[link] += every
-        for flows in (self._rdma, self._pcie, self._hccs):
-            flows.forget(min(at - self._every[link] for link, at in self._next.items()))
-        out.sort(key=lambda sample: sample.at)
-        return out
-
-    def _copied(self, task: Task) -> None:
-        """A copy between host and device."""
-        to_host = task.kernel.hardware == "SDMA_SQE"
-        self._pcie.add("tx_post" if to_host else "rx_cpl", task.start, task.dur, task.size)
+        earliest = min(at - self._every[link] for link, at in self._next.items())
+        for flows in self._flows.values():
+            flows.forget(earliest)
+        return sorted(out, key=attrgetter("at"))
 
     def _communicated(self, op: CommOp) -> None:
+        is_p2p = op.is_p2p
         for task in op.planes:
             own = task if task.size and task.src != task.dst else None
-            other = task.peer or (None if op.is_p2p else own)
+            other = task.peer or (None if is_p2p else own)
             found = other or own
             # in a ring each takes from the one before it, whatever the task is called
-            writes = found is not None and (op.is_p2p or task.plane > 0) and found.name in _WRITES
+            writes = found is not None and (is_p2p or task.plane > 0) and found.name in _WRITES
             for move, sends in ((own, writes), (other, not writes)):
-                if move is not None:
-                    self._moved(move, sends)
-
-    def _moved(self, task: PlaneTask, sends: bool) -> None:
-        way = "tx" if sends else "rx"
-        if task.link == "RDMA":
-            self._rdma.add(way, task.start, task.dur, task.size)
-        elif task.link == "HCCS":
-            self._hccs.add(way, task.start, task.dur, task.size)
-        elif task.link == "PCIE":
-            self._pcie.add(f"{way}_cpl", task.start, task.dur, task.size)
-
-
-def _packets(link: str, moved: dict[str, Moved]) -> dict[str, Moved]:
-    """With the requests, over PCIe."""
-    if link == PCIE:
-        for asks, answers in (("tx_nonpost", "rx_cpl"), ("rx_nonpost", "tx_cpl")):
-            if answers in moved:
-                total, least, most = moved[answers]
-                moved[asks] = Moved(total // REQUEST, least // REQUEST, most // REQUEST)
-    return moved
+                if move is not None and move.link in self._flows:
+                    way = ("tx" if sends else "rx") + ("_cpl" if move.link == "PCIE" else "")
+                    self._flows[move.link].add(way, move.start, move.dur, move.size)
 
 
 class _Flows:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import Optional
 
-from tb_npu_plugin.capture.simulation.samples import WORKSPACE, Allocation, Totals
+from tb_npu_plugin.capture.simulation.records import WORKSPACE, Allocation, Totals
 
 _UNIT, _ADDED = 512, 32
 _SMALL = 1 << 20  # requests up to here come from the small pool
@@ -67,7 +67,12 @@ class CachingAllocator:
         small = size <= _SMALL
         pool = self._free[small]
         at = bisect_left(pool, (size,))
-        block = pool.pop(at)[2] if at < len(pool) else self._segment(size, small)
+        if at < len(pool):
+            block = pool.pop(at)[2]
+        else:  # a new segment
+            whole = _SMALL_SEGMENT if small else _LARGE_SEGMENT if size < _MIN_LARGE else -(-size // _ROUND) * _ROUND
+            self.reserved += whole
+            block = self._new(whole, small)
         block.free = False
         if block.size - size >= (_UNIT if small else _SMALL + 1):
             self._split(block, size)
@@ -79,14 +84,10 @@ class CachingAllocator:
         self.allocated -= block.size
         for other in (block.previous, block.next):
             if other is not None and other.free:
-                self._forget(other)
+                other.free, pool = False, self._free[other.small]
+                del pool[bisect_left(pool, (other.size, other.number))]
                 block = self._merge(other, block) if other is block.previous else self._merge(block, other)
         self._keep(block)
-
-    def _segment(self, size: int, small: bool) -> Block:
-        whole = _SMALL_SEGMENT if small else _LARGE_SEGMENT if size < _MIN_LARGE else -(-size // _ROUND) * _ROUND
-        self.reserved += whole
-        return self._new(whole, small)
 
     def _new(self, size: int, small: bool) -> Block:
         self._number += 1
@@ -112,11 +113,6 @@ class CachingAllocator:
         block.free = True
         insort(self._free[block.small], (block.size, block.number, block))
 
-    def _forget(self, block: Block) -> None:
-        block.free = False
-        pool = self._free[block.small]
-        del pool[bisect_left(pool, (block.size, block.number))]
-
 
 #: A block in use, with its record; None: without `keep`, and for what was allocated before the capture.
 Held = tuple[Block, Optional[Allocation]]
@@ -138,9 +134,8 @@ class Memory:
         return found
 
     def _total(self, component: str, at: int, allocated: int, reserved: int, active: int | None) -> Totals:
-        total = Totals(component, at, allocated, reserved, active)
-        self.totals.append(total)
-        return total
+        self.totals.append(Totals(component, at, allocated, reserved, active))
+        return self.totals[-1]
 
     def _allocator_total(self, at: int) -> Totals:
         allocator = self._allocator

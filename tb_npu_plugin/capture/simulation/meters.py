@@ -1,14 +1,13 @@
 """Counters of the device: memory traffic, cache, clock, memory of the process and of CANN's components.
 
-Kernels leave their output in the L2 cache where it fits (cost.py). What was left there longest is written to the main
+Kernels leave their output in the L2 cache where it fits (launch.py). What was left there longest is written to the main
 memory when the cache is full: by the next sample, or by a later one where that is more than the memory takes.
 """
 
 from __future__ import annotations
 
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.records import CommOp, Segment, Task
-from tb_npu_plugin.capture.simulation.samples import ModuleSample, Sample
+from tb_npu_plugin.capture.simulation.records import CommOp, ModuleSample, Sample, Segment, Task
 
 #: ns between two samples, as profile_memory switches it on (50 Hz).
 EVERY = 20_000_000
@@ -68,7 +67,14 @@ class Meters:
             throughput = round((read + cached) / EVERY * 1000, 3)
             add(Sample("LLC", "LLC 0 Read/Throughput", "Throughput(MB/s)", at, throughput))
             add(Sample("LLC", "LLC 0 Read/Hit Rate", "Hit Rate(%)", at, hit))
-            self._memory(segment, at, reserved)
+            hccl = _HCCL * self.communicators
+            whole = reserved + hccl + _RUNTIME + _GRAPH_ENGINE
+            for name, size in (("APP", whole), ("Device", whole + (236 << 20))):
+                for kind, value in (("DDR", 0.0), ("HBM", size / 1024), ("Memory", size / 1024)):
+                    add(Sample("NPU MEM", f"{name}/{kind}", "KB", at, value))
+            sizes = {"PROCESS": whole, "APP": reserved, "HCCL": hccl}
+            sizes |= {"RUNTIME": _RUNTIME, "GE": _GRAPH_ENGINE, "SLOG": 0}
+            segment.modules += [ModuleSample(component, at, size) for component, size in sizes.items()]
             self._next += EVERY
 
     def _write_back(self, kept: int, other: int) -> int:
@@ -78,12 +84,3 @@ class Meters:
         written = max(0, min(self._unwritten - self._chip.cache, room))
         self._unwritten -= written
         return written
-
-    def _memory(self, segment: Segment, at: int, reserved: int) -> None:
-        hccl = _HCCL * self.communicators
-        whole = reserved + hccl + _RUNTIME + _GRAPH_ENGINE
-        for name, size in (("APP", whole), ("Device", whole + (236 << 20))):
-            for kind, value in (("DDR", 0.0), ("HBM", size / 1024), ("Memory", size / 1024)):
-                segment.samples.append(Sample("NPU MEM", f"{name}/{kind}", "KB", at, value))
-        sizes = {"PROCESS": whole, "APP": reserved, "HCCL": hccl, "RUNTIME": _RUNTIME, "GE": _GRAPH_ENGINE, "SLOG": 0}
-        segment.modules += [ModuleSample(component, at, size) for component, size in sizes.items()]

@@ -12,6 +12,14 @@ from functools import cached_property, lru_cache
 from operator import attrgetter
 
 _SIZE = attrgetter("size")
+_NO_ID = 0xFFFFFFFF
+#: Task -> what the stream runs for it.
+_KINDS = {"Notify_Wait": "Notify Wait", "Notify_Record": "Write Value", "RDMASend": "Write Value"}
+#: us that CANN estimates for a task: a constant, and bytes a us of those that move data.
+_CONSTANT = {"Notify_Record": 1, "Notify_Wait": 0.02, "Reduce_Inline": 0.6, "Memcpy": 1.5, "RDMASend": 1.5}
+_BYTES_A_US = 19_300
+#: Patterns of which writers keep what operators share: more than a step has.
+PATTERNS = 1024
 
 
 @dataclass(eq=False)
@@ -28,6 +36,43 @@ class PlaneTask:
     link: str = "INVALID_TYPE"
     notify: int = 0
     peer: PlaneTask | None = None  # what moves data of this rank meanwhile, where it is not this same move
+
+    # What the trace and the database show of it, as the public sample of a real 910B has it.
+    @property
+    def kind(self) -> str:
+        """What the stream runs for it, as the host side names it."""
+        return _KINDS.get(self.name, "SDMA")
+
+    @property
+    def notify_id(self) -> int:
+        """The upper half holds the waiting rank. Moves that reduce have 0, copies have none: -1."""
+        if self.notify:
+            return (self.dst if self.name == "Notify_Record" else self.src) << 32 | self.notify
+        return 0 if self.name == "Reduce_Inline" else -1
+
+    @property
+    def target(self) -> int:
+        """The other rank; own memory is that of the rank itself for copies, of none for what reduces."""
+        return _NO_ID if self.src == self.dst and self.name == "Reduce_Inline" else self.dst
+
+    @property
+    def transport(self) -> str:
+        """Waits are local, SDMA moves data inside a device and between those of a node, RDMA between nodes."""
+        if self.name == "Notify_Wait":
+            return "LOCAL"
+        return "RDMA" if self.link == "RDMA" else "SDMA"
+
+    def data_type(self, of_operator: str) -> str:
+        """Only what reduces looks at the elements."""
+        if self.name != "Reduce_Inline":
+            return "INVALID_TYPE"
+        return "INT32" if self.src == self.dst else of_operator
+
+    @property
+    def estimated_us(self) -> float:
+        """How long CANN expects it to take."""
+        constant = _CONSTANT[self.name]
+        return constant + self.size / _BYTES_A_US if self.size else constant
 
 
 class Pattern:

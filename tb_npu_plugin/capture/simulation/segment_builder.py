@@ -4,41 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from tb_npu_plugin.capture.simulation import device, records
 from tb_npu_plugin.capture.simulation.collectives import CALLS
-from tb_npu_plugin.capture.simulation.device import (
-    ACL,
-    AFTER,
-    COPIES,
-    DEQUEUE,
-    EVENT_WAIT,
-    MARK_CALL,
-    STREAM,
-    Copied,
-    Launched,
-)
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.meters import Meters
-from tb_npu_plugin.capture.simulation.records import (
-    CannCall,
-    CommOp,
-    GcPause,
-    HostOp,
-    Kernel,
-    OpInfo,
-    Process,
-    PyCall,
-    Queued,
-    Segment,
-    Step,
-    Task,
-    by_start,
-)
 
 #: Tasks of a stream are numbered from here on, in batches of 2**16.
 FIRST_TASK, _TASK_BITS = 300, 16
 #: First numbers of elements of the task queue and of CANN calls.
 _FIRST_CORRELATION, _FIRST_CONNECTION = 8001, 901
-_NO_OP = OpInfo("")
+_NO_OP = records.OpInfo("")
 STEP_MARK = "ProfilerStep#"
 
 
@@ -51,43 +26,45 @@ class SegmentBuilder:
     connection  number of the last CANN call
     """
 
-    def __init__(self, process: Process, meters: Meters, keep: bool, queues: bool, runtime: bool) -> None:
+    def __init__(self, process: records.Process, meters: Meters, keep: bool, queues: bool, runtime: bool) -> None:
         self._process, self._meters, self._keep, self._queues, self._runtime = process, meters, keep, queues, runtime
-        self._segment = Segment()
-        self.open: list[HostOp] = []
-        self._frames: list[PyCall] = []
+        self._segment = records.Segment()
+        self.open: list[records.HostOp] = []
+        self._frames: list[records.PyCall] = []
         self._frame_count = 0
         self._correlation, self.connection = _FIRST_CORRELATION, _FIRST_CONNECTION - 1
         self._tasks: defaultdict[int, int] = defaultdict(lambda: FIRST_TASK)
 
-    def take(self) -> Segment:
+    def take(self) -> records.Segment:
         """The segment of all records since the last call."""
-        segment, self._segment = self._segment, Segment()
-        segment.tasks = sorted(segment.tasks, key=by_start)
+        segment, self._segment = self._segment, records.Segment()
+        segment.tasks = sorted(segment.tasks, key=records.by_start)
         segment.cann = sorted(segment.cann, key=lambda call: (call.start, -call.end))
-        segment.comm = sorted(segment.comm, key=by_start)
+        segment.comm = sorted(segment.comm, key=records.by_start)
         return segment
 
     @property
-    def op(self) -> OpInfo:
+    def op(self) -> records.OpInfo:
         """The innermost operator that is open; without a name if none is."""
         return self.open[-1].info if self.open else _NO_OP
 
-    def add_op(self, info: OpInfo, tid: int, start: int, end: int) -> None:
+    def add_op(self, info: records.OpInfo, tid: int, start: int, end: int) -> None:
         """Add an operator that another thread has run."""
         if self._keep:
-            self._segment.ops.append(HostOp(info, tid, start, end))
+            self._segment.ops.append(records.HostOp(info, tid, start, end))
 
     def add_step(self, number: int, start: int, end: int) -> None:
         """Add the mark of a step, behind its operators."""
         if self._keep:
-            self._segment.step = Step(number, start, end)
-            self._segment.ops.insert(0, HostOp(OpInfo(f"{STEP_MARK}{number}"), self._process.pid, start, end))
+            self._segment.step = records.Step(number, start, end)
+            self._segment.ops.insert(
+                0, records.HostOp(records.OpInfo(f"{STEP_MARK}{number}"), self._process.pid, start, end)
+            )
 
-    def enter(self, info: OpInfo, tid: int, now: int, sequence: int, forward: int) -> None:
+    def enter(self, info: records.OpInfo, tid: int, now: int, sequence: int, forward: int) -> None:
         """Begin an operator. forward: the forward thread, 0 outside the backward pass."""
         if self._keep:
-            op = HostOp(info, tid, now, 0, sequence, forward)
+            op = records.HostOp(info, tid, now, 0, sequence, forward)
             self._segment.ops.append(op)
             self.open.append(op)
 
@@ -101,7 +78,7 @@ class SegmentBuilder:
         if self._keep:
             self._frame_count += 1
             parent = self._frames[-1].id if self._frames else 0
-            frame = PyCall(name, self._process.pid, now, 0, self._frame_count, parent, module)
+            frame = records.PyCall(name, self._process.pid, now, 0, self._frame_count, parent, module)
             self._segment.python.append(frame)
             self._frames.append(frame)
 
@@ -113,7 +90,7 @@ class SegmentBuilder:
     def add_pause(self, tid: int, start: int, end: int) -> None:
         """Add a pause of the garbage collector."""
         if self._keep:
-            self._segment.gc.append(GcPause(tid, start, end))
+            self._segment.gc.append(records.GcPause(tid, start, end))
 
     @property
     def launching_tid(self) -> int:
@@ -124,7 +101,7 @@ class SegmentBuilder:
         """Add a call of CANN."""
         if self._keep:
             self.connection += 1
-            self._segment.cann.append(CannCall(level, name, item, mode, tid, start, end, self.connection))
+            self._segment.cann.append(records.CannCall(level, name, item, mode, tid, start, end, self.connection))
 
     def prepare(self, launch: Launch, tid: int, start: int, end: int) -> None:
         """Add the call that asks for the size of the workspace of a kernel."""
@@ -135,7 +112,9 @@ class SegmentBuilder:
     def _queue(self, name: str, start: int, end: int, begin: int, done: int) -> None:
         """Add an element that was enqueued from `start` to `end`, whose call lasted from `begin` to `done`."""
         if self._queues:
-            element = Queued(self._correlation, name, self.open[-1], start, end, begin - DEQUEUE, done + AFTER)
+            element = records.Queued(
+                self._correlation, name, self.open[-1], start, end, begin - device.DEQUEUE, done + device.AFTER
+            )
             self._segment.queue.append(element)
         self._correlation += 1
 
@@ -144,7 +123,7 @@ class SegmentBuilder:
         number = self._tasks[stream] = self._tasks[stream] + 1
         return number & ((1 << _TASK_BITS) - 1), number >> _TASK_BITS
 
-    def launch(self, launch: Launch, stream: int, start: int, end: int, times: Launched) -> None:
+    def launch(self, launch: Launch, stream: int, start: int, end: int, times: device.Launched) -> None:
         """Add the launch of a kernel that was enqueued from `start` to `end`."""
         if not self._keep:
             return
@@ -160,18 +139,26 @@ class SegmentBuilder:
         connection, mode = self.connection, "ACL_OP" if launch.is_graph else "ACL_NN"
         self.call("acl", launch.api, "0", mode, tid, times.prepared, times.end)
         self._queue(launch.queued, start, end, begin, times.end)
-        self._task(kernel, times.start, times.dur, stream, connection, node + ACL, tid)
+        self._task(kernel, times.start, times.dur, stream, connection, node + device.ACL, tid)
 
     def _task(
-        self, kernel: Kernel, start: int, dur: int, stream: int, connection: int, acl: int, tid: int, size: int = 0
+        self,
+        kernel: records.Kernel,
+        start: int,
+        dur: int,
+        stream: int,
+        connection: int,
+        acl: int,
+        tid: int,
+        size: int = 0,
     ) -> None:
         number, batch = self.next_task(stream)
-        task = Task(kernel, start, dur, stream, number, connection, acl, tid, self.open[-1], size, batch)
+        task = records.Task(kernel, start, dur, stream, number, connection, acl, tid, self.open[-1], size, batch)
         self._segment.tasks.append(task)
         if kernel.computes:
             self._meters.count(task)
 
-    def copy(self, to_host: bool, size: int, start: int, end: int, times: Copied) -> None:
+    def copy(self, to_host: bool, size: int, start: int, end: int, times: device.Copied) -> None:
         """Add a copy that was enqueued from `start` to `end`."""
         if self._keep:
             name = "acl_memcpy_device_to_host" if to_host else "acl_memcpy_host_to_device"
@@ -179,7 +166,9 @@ class SegmentBuilder:
             self.call("acl", "aclrtMemcpyAsync", "0", "ACL_RTS", tid, times.begin, times.end)
             self._queue(name, start, end, times.begin, times.end)
             for at in times.starts:
-                self._task(COPIES[to_host], at, times.dur, STREAM, self.connection, times.begin, tid, size)
+                self._task(
+                    device.COPIES[to_host], at, times.dur, device.STREAM, self.connection, times.begin, tid, size
+                )
 
     def communicate(self, type_: str, start: int, end: int, begin: int, done: int) -> None:
         """Add the calls, from `begin` to `done`, of a communication operator that was enqueued from `start` to `end`."""
@@ -190,7 +179,7 @@ class SegmentBuilder:
             self.call("hccl", "Launch_Ffts", "Launch_Ffts", "master", tid, begin, done - 2_000)
             self._queue(CALLS[type_], start, end, begin, done)
 
-    def add_communication(self, op: CommOp) -> None:
+    def add_communication(self, op: records.CommOp) -> None:
         """Add a communication operator that is done."""
         self._segment.comm.append(op)
         self._meters.count_communication(op)
@@ -199,12 +188,12 @@ class SegmentBuilder:
         """Add a mark on a stream that was enqueued from `start` to `end`. Returns its task and its connection: it takes both
         numbers without a call of CANN."""
         self.connection += 1
-        self._queue(name, start, end, begin, begin + MARK_CALL)
+        self._queue(name, start, end, begin, begin + device.MARK_CALL)
         return self.next_task(stream)[0], self.connection
 
     def wait(self, start: int, end: int, stream: int) -> None:
         """Add the wait of a stream."""
         if self._keep:
             number, batch = self.next_task(stream)
-            task = Task(EVENT_WAIT, start, end - start, stream, number, self.connection, batch=batch)
+            task = records.Task(device.EVENT_WAIT, start, end - start, stream, number, self.connection, batch=batch)
             self._segment.tasks.append(task)

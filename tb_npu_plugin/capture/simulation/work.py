@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isqrt, prod
+from pathlib import Path
 from typing import NamedTuple
 
 from tb_npu_plugin.capture.simulation.chips import Chip
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
+from tb_npu_plugin.schema.kernel_meaning import meaning_of
 
 Shape = tuple[int, ...]
+ELEMENT_TYPES = read_table(Path(__file__).with_name("element_types.csv"))
 #: C++ names of element types as PyTorch records them -> (CANN name, bytes).
-TYPES = {
-    "c10::Half": ("FLOAT16", 2),
-    "c10::BFloat16": ("DT_BF16", 2),
-    "float": ("FLOAT", 4),
-    "double": ("DOUBLE", 8),
-    "long int": ("INT64", 8),
-    "long": ("INT64", 8),
-    "int": ("INT32", 4),
-    "short int": ("INT16", 2),
-    "signed char": ("INT8", 1),
-    "unsigned char": ("UINT8", 1),
-    "bool": ("BOOL", 1),
-}
+TYPES = {row["pytorch"]: (row["cann"], int(row["bytes"])) for row in ELEMENT_TYPES}
 
 
 class Tensor(NamedTuple):
@@ -72,44 +64,43 @@ HF32, FP32 = 2.0, 4.0
 NO_WORK = Work()
 #: Channels that the matrix units take at once.
 _CHANNELS = 16
-#: Matrix products of an attention.
-_PRODUCTS = {"FlashAttentionScore": 2.0, "FlashAttentionScoreGrad": 5.0}
+#: Matrix products of an attention, forward and backward.
+_PRODUCTS, _PRODUCTS_BACKWARD = 2.0, 5.0
+
+
+def _meaning(type_: str) -> str:
+    """What kernels of this type do, by schema/kernel_meaning.csv; "" if it does not know them."""
+    found = meaning_of(type_, "kernel_type")
+    return found.meaning if found is not None else ""
+
+
+def is_convolution(type_: str) -> bool:
+    """Kernels of this type are convolutions or their gradients."""
+    return _meaning(type_) in ("conv_forward", "conv_backward")
 
 
 def cube_flops(type_: str, inputs: Tensors, outputs: Tensors) -> float:
     """Operations of the matrix units of a kernel; 0 if its type does not use them."""
-    if "MatMul" in type_ and len(inputs) >= 2:
-        return _product(inputs[0].shape, inputs[1].shape, outputs[0].shape)
-    if type_.startswith("Conv") and len(inputs) >= 2:
+    meaning = _meaning(type_)
+    if meaning in ("matmul", "grouped_matmul") and len(inputs) >= 2:
+        # (m, k) by (k, n), either turned or not, with or without a batch in front: k follows from the three sizes
+        left, right, out = inputs[0].shape, inputs[1].shape, outputs[0].shape
+        batch, both = prod(out[:-2]) if len(right) > 2 else 1, prod(left) * prod(right)
+        return 2.0 * prod(out) * (isqrt(both // max(1, prod(out) * batch)) if both else 0)
+    if is_convolution(type_) and len(inputs) >= 2:
         image = outputs[0] if type_.endswith("Input") else inputs[0]
         result = inputs[-1] if "Backprop" in type_ else outputs[0]
         weight = outputs[0] if type_.endswith("Filter") else inputs[1]
-        return 2.0 * _places(result) * prod(weight.shape) * _padding(image, weight)
-    if type_ in _PRODUCTS:
+        places = result.shape[0] * prod(result.shape[2:4])  # (n, c, h, w) or (n, c1, h, w, c0), without channels
+        channels = image.shape[1] * image.shape[4] if len(image.shape) == 5 else weight.shape[1]
+        padding = -(-channels // _CHANNELS) * _CHANNELS / channels  # the matrix units take whole blocks of channels
+        return 2.0 * places * prod(weight.shape) * padding
+    if meaning == "attention":
         batch, heads, length, size = (*inputs[0].shape, 1, 1, 1, 1)[:4]
         keys = inputs[1].shape[-2] if len(inputs[1].shape) > 1 else length
-        return 2.0 * _PRODUCTS[type_] * batch * heads * length * keys * size
+        products = _PRODUCTS_BACKWARD if "Grad" in type_ else _PRODUCTS
+        return 2.0 * products * batch * heads * length * keys * size
     return 0.0
-
-
-def _product(left: Shape, right: Shape, out: Shape) -> float:
-    """(m, k) by (k, n), either turned or not, with or without a batch in front: k follows from the three sizes."""
-    batch = prod(out[:-2]) if len(right) > 2 else 1
-    both = prod(left) * prod(right)
-    inner = isqrt(both // max(1, prod(out) * batch)) if both else 0
-    return 2.0 * prod(out) * inner
-
-
-def _places(image: Tensor) -> int:
-    """Places of an image, (n, c, h, w) or (n, c1, h, w, c0), without its channels."""
-    return image.shape[0] * prod(image.shape[2:4])
-
-
-def _padding(image: Tensor, weight: Tensor) -> float:
-    """How many channels the matrix units take for one that there is: whole blocks."""
-    blocked = len(image.shape) == 5
-    channels = image.shape[1] * image.shape[4] if blocked else weight.shape[1]
-    return -(-channels // _CHANNELS) * _CHANNELS / channels
 
 
 def work_of(chip: Chip, type_: str, inputs: Tensors, outputs: Tensors, fresh: bool = True, passes: float = 1.0) -> Work:
@@ -120,7 +111,7 @@ def work_of(chip: Chip, type_: str, inputs: Tensors, outputs: Tensors, fresh: bo
     kept = sum(in_cache(chip, tensor.size) for tensor in outputs)
     elements = max([0, *(prod(tensor.shape) for tensor in (*inputs, *outputs))])
     single = bool(outputs) and outputs[0].type == "float"
-    slower = (HF32 if type_.startswith("Conv") else FP32) if single else 1.0
+    slower = (HF32 if is_convolution(type_) else FP32) if single else 1.0
     flops = cube_flops(type_, inputs, outputs)
     return Work(flops, elements * passes, sum(sizes), sum(tensor.size for tensor in outputs), cached, kept, slower)
 

@@ -1,21 +1,117 @@
-"""What the writers of result files share."""
+"""What the writers of result files share: the files themselves, where they go and how they are written.
+Source of the CSV dialect: docs/facts/ascend_pt.md, CSV dialect."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import mul
+from functools import cached_property
+from itertools import chain, compress
 from pathlib import Path
-from typing import Callable, Generic, TypeVar
+from typing import Any, Callable, Generic, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.capture.side_files import ENVIRONMENT_VARIABLES
 from tb_npu_plugin.capture.simulation.records import Process, Segment
-from tb_npu_plugin.capture.writers.database import Database
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.overlap import Overlap, Windows
 from tb_npu_plugin.capture.writers.text import CsvFile
 from tb_npu_plugin.schema.core import ResultFile
 
+Floats = NDArray[np.float64]
+Row = Sequence[Any]
+#: An empty cell: SQLite stores NaN as NULL, and Python's sqlite3 binds it several times faster than None.
+NULL = float("nan")
+sqlite3.register_adapter(np.int64, int)  # it would be stored as a blob
+#: KiB of pages in memory: for appending rows, the last pages of each table; for an index, SQLite's default.
+_CACHE, _INDEX_CACHE = 512, 2000
+#: Rows of a statement that inserts many: older versions of SQLite take 999 values.
+_TOGETHER = 16
+
+
+class Database:
+    """Rows by table. The file is made with the first table, a table with its first row. The file is complete when it is
+    closed: what an interrupted run leaves is called `*.part`."""
+
+    def __init__(self, path: Path, tables: Mapping[str, str]) -> None:
+        self._path, self._part, self._tables = path, path.with_name(path.name + ".part"), tables
+        self.strings: list[Strings] = []
+        self._made: set[str] = set()
+
+    @cached_property
+    def _connection(self) -> sqlite3.Connection:
+        self._part.unlink(missing_ok=True)
+        connection = sqlite3.connect(self._part)
+        # nothing reads the file before it is renamed, so it needs no journal
+        connection.executescript(
+            f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-{_CACHE};"
+        )
+        return connection
+
+    def make(self, table: str) -> None:
+        """Make a table, if it does not exist."""
+        if table not in self._made:
+            self._connection.execute(f"CREATE TABLE {table} ({self._tables[table]})")
+            self._made.add(table)
+
+    def add(self, table: str, rows: Sequence[Row]) -> None:
+        """Append rows, if there are any. A statement of several rows takes little longer than one of a single row."""
+        if not rows:
+            return
+        self.make(table)
+        width, whole = len(rows[0]), len(rows) // _TOGETHER * _TOGETHER
+        row = f"({','.join('?' * width)})"
+        values = zip(*[chain.from_iterable(rows[:whole])] * (width * _TOGETHER))  # of as many rows at once
+        self._connection.executemany(f"INSERT INTO {table} VALUES {','.join([row] * _TOGETHER)}", values)
+        self._connection.executemany(f"INSERT INTO {table} VALUES {row}", rows[whole:])
+
+    def add_figures(self, table: str, keys: Sequence[int], figures: Mapping[int, Floats]) -> None:
+        """Append rows (key, name, figure): of each key one for each name. figures: of all keys, by name. One statement for a
+        key takes a third of the time of one for a row."""
+        self.make(table)
+        rows = ",".join(f"(?1,{name},?{number})" for number, name in enumerate(figures, 2))
+        values = np.column_stack([keys, *figures.values()])  # floats; the type of the column makes keys integers again
+        self._connection.executemany(f"INSERT INTO {table} VALUES {rows}", values.tolist())
+
+    def enumeration(self, table: str, names: Mapping[str, int]) -> None:
+        self._connection.execute(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, name TEXT)")
+        rows = [(number, name) for name, number in names.items()]
+        self._connection.executemany(f"INSERT INTO {table} VALUES (?,?)", rows)
+
+    def index(self, table: str, definition: str) -> None:
+        if table in self._made:
+            self._connection.execute(f"PRAGMA cache_size=-{_INDEX_CACHE}")
+            self._connection.execute(f"CREATE INDEX {definition}")
+
+    def close(self) -> None:
+        if not self._made:
+            return
+        for strings in self.strings:
+            self.add("STRING_IDS", [(id_, text) for text, id_ in strings.items()])
+        self._connection.commit()
+        self._connection.close()
+        self._part.replace(self._path)
+
+
+class Strings(dict[str, int]):
+    """Ids of texts, from `first` on; a new text gets one at its first use. The database writes them when it is closed."""
+
+    def __init__(self, database: Database, first: int) -> None:
+        super().__init__()
+        self._first = first
+        database.strings.append(self)
+
+    def __missing__(self, text: str) -> int:
+        found = self[text] = self._first + len(self)
+        return found
+
+
 T = TypeVar("T")
+#: ENV_VARIABLES of releases that lack the last one: none is set.
+NO_ENVIRONMENT = dict.fromkeys(ENVIRONMENT_VARIABLES[:-1], "")
 #: Later than any record.
 END = 1 << 63
 
@@ -51,9 +147,9 @@ class Output:
         """Device as the memory files name it."""
         return f"NPU:{self.process.device}" if self.options.npu else "CPU"
 
-    def lead(self, file: ResultFile, device: str = "") -> str:
+    def lead(self, file: ResultFile) -> str:
         """Start of a row: the cell of Device_id and its comma, where the file has that column."""
-        return f"{device or self.process.device}," if self.dialect.writes(file, "device_id") else ""
+        return f"{self.process.device}," if self.dialect.writes(file, "device_id") else ""
 
     def columns(self, file: ResultFile) -> list[str]:
         """Keys of the columns that this release writes."""
@@ -66,8 +162,14 @@ class Output:
         self.opened.append(out := CsvFile(self.folder / file.name, header, newline))
         return out
 
+    def lines(self, file: ResultFile, rows: Iterable[Sequence[str]]) -> list[str]:
+        """Rows with a cell for each column of the declaration, without those that this release lacks."""
+        written = [self.dialect.writes(file, column.key) for column in file.columns]
+        if all(written):
+            return list(map(",".join, rows))
+        return [",".join(compress(row, written)) for row in rows]
+
     def database(self, name: str, tables: Mapping[str, str]) -> Database:
-        """A database with these tables."""
         self.opened.append(out := Database(self.folder / name, tables))
         return out
 
@@ -78,7 +180,6 @@ class Output:
         return headers[min(number, len(headers) - 1)]
 
     def dur(self, ns: int) -> str:
-        """A duration of a kernel."""
         return f"{ns / 1000:.3f}" if self.dialect.fixed_decimals else str(ns / 1000) if ns else "0"
 
 
@@ -99,26 +200,3 @@ class ByTime(Generic[T]):
             count -= 1
         self._waiting = waiting[count:]
         return waiting[:count]
-
-
-@dataclass
-class Durations:
-    """Sums of durations in ns."""
-
-    count: int = 0
-    total: int = 0
-    least: int = END
-    most: int = 0
-    squares: int = 0
-
-    def add(self, durs: Sequence[int]) -> None:
-        """Count at least one more."""
-        self.count += len(durs)
-        self.total += sum(durs)
-        self.least, self.most = min(self.least, *durs), max(self.most, *durs)
-        self.squares += sum(map(mul, durs, durs))
-
-    @property
-    def mean_us(self) -> float:
-        """Mean in us with three decimals."""
-        return round(self.total / self.count / 1000, 3)

@@ -10,10 +10,9 @@ from pathlib import Path
 from tb_npu_plugin.capture.simulation.links import LinkMeters
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers.communication import Communication, Rules
+from tb_npu_plugin.capture.writers.details_csv import Apis, data_preprocess, l2_cache, task_time
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
-from tb_npu_plugin.capture.writers.host_csv import Apis
-from tb_npu_plugin.capture.writers.kernels_csv import data_preprocess, l2_cache, task_time
 from tb_npu_plugin.capture.writers.links import link_writers
 from tb_npu_plugin.capture.writers.memory_csv import Modules
 from tb_npu_plugin.capture.writers.overlap import Windows
@@ -55,7 +54,6 @@ class Framework:
     record: Callable[[Process, Options], Callable[[Segment], Segment]]
 
     def writers(self, output: Output) -> list[Writer]:
-        """What writes the files that the options bring."""
         options, out = output.options, self.others(output)
         if "text" not in options.export:
             return out

@@ -8,15 +8,14 @@ the port's speed taken for Mbit/s; no recorded sample is known that would settle
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tb_npu_plugin.capture.simulation.links import LATENCY as ANSWER
-from tb_npu_plugin.capture.simulation.links import PIECE, chip_of
-from tb_npu_plugin.capture.simulation.records import Segment
-from tb_npu_plugin.capture.simulation.samples import LinkSample, Moved
-from tb_npu_plugin.capture.writers.database import Database, Row
-from tb_npu_plugin.capture.writers.files import Output, Writer
+from tb_npu_plugin.capture.simulation.links import PIECE
+from tb_npu_plugin.capture.simulation.records import LinkSample, Moved, Segment
+from tb_npu_plugin.capture.writers.files import Database, Output, Row, Writer
 from tb_npu_plugin.capture.writers.text import time_text
 from tb_npu_plugin.schema import link_files as schema
 from tb_npu_plugin.schema import trace_events as words
@@ -33,7 +32,7 @@ Figures = tuple[int, int, int]
 
 def port_speed(output: Output) -> int:
     """Whole MB/s of the network port."""
-    return chip_of(output.process).rdma // schema.LINK_MB
+    return output.process.chip.rdma // schema.LINK_MB
 
 
 def _mb_per_s(bytes_a_second: float) -> float:
@@ -45,51 +44,39 @@ def _use(bytes_a_second: float, speed: int) -> float:
     return round(bytes_a_second * 100 / (speed * schema.LINK_MB), 3)
 
 
-def _rate(sample: LinkSample, way: str) -> int:
-    """Bytes per second."""
-    return sample.moved.get(way, _NONE).total * (_SECOND // sample.every)
-
-
 def _packets(sample: LinkSample, way: str) -> int:
-    """Packets of a direction."""
     return -(-sample.moved.get(way, _NONE).total // _PACKET)
-
-
-def _packets_per_s(sample: LinkSample, way: str) -> int:
-    return _packets(sample, way) * (_SECOND // sample.every)
 
 
 def _figures(sample: LinkSample) -> dict[str, Figures]:
     """By direction, over PCIe by kind of packets; of a port the packets of each direction as well."""
+    each, piece = _SECOND // sample.every, _SECOND // PIECE
+    moved = {way: sample.moved.get(way, _NONE) for way in (*schema.HCCS_KINDS, *schema.PCIE_KINDS)}
     if sample.link == words.PCIE:
-        return {kind: _pcie_figures(sample, kind) for kind in schema.PCIE_KINDS}
-    out = {way: (_rate(sample, way),) * 3 for way in schema.HCCS_KINDS}
+        out = {kind: (one.least * piece, one.most * piece, one.total * each) for kind, one in moved.items()}
+        out[schema.LATENCY] = (ANSWER,) * 3 if moved["rx_cpl"].total else (0, 0, 0)
+        return {kind: out[kind] for kind in schema.PCIE_KINDS}
+    out = {way: (moved[way].total * each,) * 3 for way in schema.HCCS_KINDS}
     if sample.link != words.HCCS:
-        out |= {f"{way} packets": (_packets_per_s(sample, way),) * 3 for way in _WAYS}
+        out |= {f"{way} packets": (_packets(sample, way) * each,) * 3 for way in _WAYS}
     return out
-
-
-def _pcie_figures(sample: LinkSample, kind: str) -> Figures:
-    if kind == schema.LATENCY:
-        return (ANSWER,) * 3 if sample.moved.get("rx_cpl", _NONE).total else (0, 0, 0)
-    moved, piece = sample.moved.get(kind, _NONE), _SECOND // PIECE
-    return moved.least * piece, moved.most * piece, _rate(sample, kind)
 
 
 def counters(sample: LinkSample, speed: int) -> dict[str, Mapping[str, float]]:
     """Counters of the trace: name -> values by key. speed: MB/s of a network port."""
+    means = {kind: mean for kind, (_, _, mean) in _figures(sample).items()}
     if sample.link == words.HCCS:
-        return {name: {key: _mb_per_s(_rate(sample, way))} for name, (key, way) in words.HCCS_COUNTERS.items()}
+        return {name: {key: _mb_per_s(means[way])} for name, (key, way) in words.HCCS_COUNTERS.items()}
     if sample.link == words.PCIE:
-        means = {kind: _pcie_figure(kind, _pcie_figures(sample, kind)[2]) for kind in schema.PCIE_KINDS}
+        shown = {kind: _pcie_figure(kind, mean) for kind, mean in means.items()}
         return {
-            name: {words.PCIE_SENT: means.get(sent, 0), words.PCIE_RECEIVED: means.get(received, 0)}
+            name: {words.PCIE_SENT: shown.get(sent, 0), words.PCIE_RECEIVED: shown.get(received, 0)}
             for name, (sent, received) in words.PCIE_COUNTERS.items()
         }
     out: dict[str, Mapping[str, float]] = {}
     for title, keys in words.PORT_COUNTERS.items():
         way = title.lower()
-        values = (0.0, 0.0, _packets_per_s(sample, way), _use(_rate(sample, way), speed))
+        values = (0.0, 0.0, means[f"{way} packets"], _use(means[way], speed))
         out[words.PORT_COUNTER.format(0, title)] = dict(zip(keys, values))
     return out
 
@@ -121,7 +108,6 @@ class LinkFile(Writer):
         self._found: dict[str, _Sums] = {}
 
     def add(self, segment: Segment) -> None:
-        """Add up one segment."""
         for sample in segment.links:
             if sample.link == self._link:
                 self._count, self._at = self._count + 1, sample.at
@@ -129,7 +115,6 @@ class LinkFile(Writer):
                     self._found.setdefault(name, _Sums(figures[0])).add(figures)
 
     def close(self) -> None:
-        """Write the file."""
         spec = next(file for file in schema.LINK_FILES if file.id == self._link.lower())
         file, lead = self._output.csv(spec), self._output.lead(spec)
         file.add([lead + ",".join(map(str, row)) for row in self._rows()])
@@ -137,19 +122,16 @@ class LinkFile(Writer):
     def _rows(self) -> list[list[object]]:
         """Without the id of the device: over HCCS one for each direction, over PCIe one for each kind of packets, whose least
         and most are means of those of the samples, as msprof has them; of a port one."""
+        if not self._found:
+            return []
         means = {name: [total / self._count for total in found.sums] for name, found in self._found.items()}
         if self._link == words.PCIE:
-            return [
-                [schema.PCIE_KINDS[kind][1], *(_pcie_figure(kind, mean) for mean in each)]
-                for kind, each in means.items()
-            ]
+            return [[schema.PCIE_KINDS[kind][1], *(_pcie_figure(kind, mean) for mean in means[kind])] for kind in means]
         if self._link == words.HCCS:
             return [
                 [schema.HCCS_KINDS[way][1], *map(_mb_per_s, (found.most, found.least, means[way][2]))]
                 for way, found in self._found.items()
             ]
-        if not self._count:
-            return []
         speed = port_speed(self._output)
         row: list[object] = [time_text(self._at), speed]
         for way in _WAYS:
@@ -170,23 +152,22 @@ class LinkTables(Writer):
 
     def __init__(self, output: Output, database: Database) -> None:
         self._device, self._speed, self._database = output.process.device, port_speed(output), database
-        self._totals: dict[tuple[str, str], tuple[int, int]] = {}
+        self._totals = Counter[tuple[str, str]]()
 
     def add(self, segment: Segment) -> None:
-        """Write the samples of one segment."""
         for sample in segment.links:
             self._database.add(sample.link.upper(), [(self._device, sample.at, *self._cells(sample))])
 
     def _cells(self, sample: LinkSample) -> Row:
-        if sample.link == words.HCCS:
-            return [_rate(sample, way) for way in schema.HCCS_KINDS]
-        if sample.link == words.PCIE:
-            return [figure for figures in _figures(sample).values() for figure in figures]
-        ways = [figure for way in _WAYS for figure in self._port(sample, way)]
-        return [self._speed * schema.LINK_MB, *ways, 0]
-
-    def _port(self, sample: LinkSample, way: str) -> tuple[int, ...]:
-        count, size = self._totals.get((sample.link, way), (0, 0))
-        count, size = count + _packets(sample, way), size + sample.moved.get(way, _NONE).total
-        self._totals[sample.link, way] = count, size
-        return _packets_per_s(sample, way), _rate(sample, way), count, size, 0, 0
+        figures, totals, link = _figures(sample), self._totals, sample.link
+        if link == words.HCCS:
+            return [figures[way][2] for way in schema.HCCS_KINDS]
+        if link == words.PCIE:
+            return [figure for three in figures.values() for figure in three]
+        cells = [self._speed * schema.LINK_MB]
+        for way in _WAYS:
+            totals[link, f"{way} packets"] += _packets(sample, way)
+            totals[link, way] += sample.moved.get(way, _NONE).total
+            cells += [figures[f"{way} packets"][2], figures[way][2]]
+            cells += [totals[link, f"{way} packets"], totals[link, way], 0, 0]
+        return [*cells, 0]

@@ -5,18 +5,19 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Optional
 
-from tb_npu_plugin.capture.simulation.records import Segment
-from tb_npu_plugin.capture.simulation.samples import WORKSPACE, Allocation, Totals
+from tb_npu_plugin.capture.simulation.records import WORKSPACE, Allocation, Segment, Totals
 from tb_npu_plugin.capture.writers.files import END, ByTime, Output, Writer
 from tb_npu_plugin.capture.writers.text import cell, mb_text, time_text, us_text
 from tb_npu_plugin.schema import torch_npu_memory_csv as schema
 
 #: Address of the stream, as old releases write it.
 STREAM = 897357296
+_STREAM = str(STREAM)
 #: Component of the rows of the whole process.
 APP = "APP"
 #: Component, time, bytes: allocated, reserved, active.
-TotalsRow = tuple[str, int, int, int, Optional[int]]
+TotalsRow = tuple[str, int, Optional[int], int, Optional[int]]
+Cells = tuple[str, ...]
 _TOTALS, _at = attrgetter("component", "at", "allocated", "reserved", "active"), attrgetter("at")
 
 
@@ -24,49 +25,41 @@ class Allocations(Writer):
     """operator_memory.csv: in the order of allocation; blocks held over a whole step and blocks of CANN at the end."""
 
     def __init__(self, output: Output) -> None:
-        self._device, self._active = output.device, output.dialect.writes(schema.OP_MEMORY, "active_release_ns")
-        self._file = output.csv(schema.OP_MEMORY)
+        self._output, self._file, self._device = output, output.csv(schema.OP_MEMORY), output.device
         self._last: list[Allocation] = []
         self._held: list[Allocation] = []
-        self._engine: list[str] = []
+        self._engine: list[Allocation] = []
 
     def add(self, segment: Segment) -> None:
         """Write the segment before this one."""
-        lines = []
-        for block in self._last:
-            if block.graph_engine:
-                self._engine.append(self._line(block))
-            elif block.release is None:
-                self._held.append(block)
-            else:
-                lines.append(self._line(block))
-        self._file.add(lines)
+        self._write([block for block in self._last if not block.graph_engine and block.release is not None])
+        self._held += [block for block in self._last if not block.graph_engine and block.release is None]
+        self._engine += [block for block in self._last if block.graph_engine]
         self._last = list(segment.memory)
 
     def close(self) -> None:
         """Write the rest. Blocks of the last segment keep their order."""
-        engine = [self._line(block) for block in self._last if block.graph_engine]
-        self._file.add([self._line(block) for block in self._last if not block.graph_engine])
-        self._file.add([*map(self._line, self._held), *self._engine, *engine])
+        self._write([block for block in self._last if not block.graph_engine])
+        self._write([*self._held, *self._engine, *(block for block in self._last if block.graph_engine)])
 
-    def _line(self, block: Allocation) -> str:
+    def _write(self, blocks: list[Allocation]) -> None:
+        self._file.add(self._output.lines(schema.OP_MEMORY, map(self._cells, blocks)))
+
+    def _cells(self, block: Allocation) -> Cells:
         at, release, active = block.at, block.release, block.active_release
-        dur = time_text(None if release is None else release - at)
+        dur, active_dur = (time_text(None if end is None else end - at) for end in (release, active))
         if block.graph_engine and release is not None:  # msprof's own way of writing
             dur = us_text(release - at)
-        front = f"{cell(block.name)},{block.size / 1024},{time_text(at)},{time_text(release)}"
-        before, after = self._totals(block.before), self._totals(block.after)
-        if not self._active:
-            return f"{front},{dur},{before},{after},{self._device}"
-        active_dur = time_text(None if active is None else active - at)
-        stream = "" if block.graph_engine else str(STREAM)
-        return f"{front},{time_text(active)},{dur},{active_dur},{before},{after},{stream},{self._device}"
+        front = cell(block.name), str(block.size / 1024), time_text(at), time_text(release), time_text(active)
+        stream = "" if block.graph_engine else _STREAM
+        totals = (*self._totals(block.before), *self._totals(block.after))
+        return (*front, dur, active_dur, *totals, stream, self._device)
 
-    def _totals(self, totals: Totals | None) -> str:
+    @staticmethod
+    def _totals(totals: Totals | None) -> Cells:
         if totals is None:
-            return ",," if self._active else ","
-        text = f"{mb_text(totals.allocated)},{mb_text(totals.reserved)}"
-        return f"{text},{mb_text(totals.active)}" if self._active else text
+            return ("",) * 3
+        return mb_text(totals.allocated), mb_text(totals.reserved), mb_text(totals.active)
 
 
 class TotalsByTime:
@@ -89,10 +82,6 @@ class TotalsByTime:
                 rows.append((self._sum_name, now.at, allocated, reserved, sum(one.active or 0 for one in known)))
         return rows
 
-    def close(self) -> list[TotalsRow]:
-        """The rest."""
-        return self.add(Segment(until=END))
-
 
 class MemoryRecord(Writer):
     """memory_record.csv: the process first, then PTA and GE each with their sum, then the workspace."""
@@ -102,46 +91,39 @@ class MemoryRecord(Writer):
     PARTS: tuple[str, ...] = (APP, "", WORKSPACE)
 
     def __init__(self, output: Output) -> None:
-        self._output, self._device = output, output.device
-        self._active = output.dialect.writes(schema.MEMORY_RECORD, "active_bytes")
-        self._file = output.csv(schema.MEMORY_RECORD)
+        self._output, self._file, self._device = output, output.csv(schema.MEMORY_RECORD), output.device
         for name in self.PARTS:
             self._file.part(name)
         self._totals = TotalsByTime(self.SUM)
 
     def add(self, segment: Segment) -> None:
-        """Take the totals of one segment."""
         if self._output.options.npu:
-            app = [self._line(APP, s.at, None, s.size, None) for s in segment.modules if s.component == "PROCESS"]
-            self._file.part(APP).add(app)
-        self._write(self._totals.add(segment))
-
-    def _write(self, rows: list[TotalsRow]) -> None:
-        self._file.part().add([self._line(*row) for row in rows if row[0] != WORKSPACE])
-        self._file.part(WORKSPACE).add([self._line(*row) for row in rows if row[0] == WORKSPACE])
+            self._write(APP, [(APP, s.at, None, s.size, None) for s in segment.modules if s.component == "PROCESS"])
+        rows = self._totals.add(segment)
+        self._write("", [row for row in rows if row[0] != WORKSPACE])
+        self._write(WORKSPACE, [row for row in rows if row[0] == WORKSPACE])
 
     def close(self) -> None:
-        """Write the rest."""
-        self._write(self._totals.close())
+        self.add(Segment(until=END))
 
-    def _line(self, component: str, at: int, allocated: int | None, reserved: int, active: int | None) -> str:
-        front = f"{component},{time_text(at)},{mb_text(allocated)},{mb_text(reserved)}"
-        if not self._active:
-            return f"{front},{self._device}"
-        stream = "" if component in (APP, "GE") else str(STREAM)
-        return f"{front},{mb_text(active)},{stream},{self._device}"
+    def _write(self, part: str, rows: list[TotalsRow]) -> None:
+        lines = self._output.lines(schema.MEMORY_RECORD, [self._cells(*row) for row in rows])
+        self._file.part(part).add(lines)
+
+    def _cells(self, component: str, at: int, allocated: int | None, reserved: int, active: int | None) -> Cells:
+        stream = "" if component in (APP, "GE") else _STREAM
+        return component, time_text(at), mb_text(allocated), mb_text(reserved), mb_text(active), stream, self._device
 
 
 class Modules(Writer):
     """npu_module_mem.csv."""
 
     def __init__(self, output: Output) -> None:
-        self._file, self._lead = output.csv(schema.MODULE_MEMORY), output.lead(schema.MODULE_MEMORY)
-        self._device = output.device
+        self._output, self._file = output, output.csv(schema.MODULE_MEMORY)
 
     def add(self, segment: Segment) -> None:
-        """Add the samples of one segment to their components."""
         for sample in segment.modules:
             if sample.component != "PROCESS":
-                line = f"{self._lead}{sample.component},{time_text(sample.at)},{mb_text(sample.size)},{self._device}"
-                self._file.part(sample.component).add([line])
+                cells = sample.component, time_text(sample.at), mb_text(sample.size), self._output.device
+                row = str(self._output.process.device), *cells
+                self._file.part(sample.component).add(self._output.lines(schema.MODULE_MEMORY, [row]))

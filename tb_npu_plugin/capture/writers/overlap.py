@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.capture.simulation.columns import arrays, columns
-from tb_npu_plugin.capture.simulation.records import Segment, Step
+from tb_npu_plugin.capture.simulation.records import Segment, Step, arrays, columns
 
 #: Rows (start, end).
 Intervals = NDArray[np.int64]
@@ -63,25 +62,20 @@ class Overlap:
         self._idle_since: int | None = None
 
     def add(self, segment: Segment) -> None:
-        """Take the next segment."""
         (kernels,) = columns(segment.tasks, "kernel")
         computes = np.array([kernel.core != "" for kernel in kernels], dtype=bool)
         self._computing = np.concatenate([self._computing, _intervals(segment.tasks)[computes]])
         self._communication = np.concatenate([self._communication, _intervals(segment.comm)])
-        self.rows = self._complete(self._end_of_complete(segment.until))
+        # up to the start of the busy time that goes on at the end of the segment
+        until = min(segment.until, (1 << 63) - 1)
+        busy = merge(np.concatenate([self._computing, self._communication]))
+        last = int(np.searchsorted(busy[:, 0], until)) - 1
+        self.rows = self._complete(int(busy[last, 0]) if last >= 0 and busy[last, 1] >= until else until)
         starts = [int(open_[:, 0].min()) for open_ in (self._computing, self._communication) if len(open_)]
         self.before = min([segment.until, *(starts if self._idle_since is None else [self._idle_since])])
 
     def finish(self) -> None:
-        """The last segment has been added."""
         self.rows, self.before = self._complete((1 << 63) - 1), 1 << 63
-
-    def _end_of_complete(self, until: int) -> int:
-        """Start of the busy time that goes on at `until`, or `until`."""
-        until = min(until, (1 << 63) - 1)
-        busy = merge(np.concatenate([self._computing, self._communication]))
-        last = int(np.searchsorted(busy[:, 0], until)) - 1
-        return int(busy[last, 0]) if last >= 0 and busy[last, 1] >= until else until
 
     def _complete(self, before: int) -> OverlapRows:
         open_ = self._computing, self._communication
@@ -107,7 +101,6 @@ class Windows:
         self.known: list[tuple[int, int, Step]] = []
 
     def add(self, segment: Segment) -> None:
-        """The window of the segment's step."""
         step = segment.step
         if step is None:
             return

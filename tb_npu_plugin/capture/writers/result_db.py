@@ -1,20 +1,396 @@
-"""The profiler's database of one capture. Source: docs/facts/databases.md."""
+"""The profiler's database of one capture. Source: docs/facts/databases.md, ascend_pytorch_profiler.db."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import count
 
-from tb_npu_plugin.capture.simulation.records import Segment
-from tb_npu_plugin.capture.writers.database import Strings
-from tb_npu_plugin.capture.writers.device_db import DeviceTables, MarkTables
-from tb_npu_plugin.capture.writers.files import Output, Writer
-from tb_npu_plugin.capture.writers.host_db import HostTables, MemoryTables
+from tb_npu_plugin.capture.simulation import records
+from tb_npu_plugin.capture.simulation.launch import CORES
+from tb_npu_plugin.capture.simulation.planes import PATTERNS, Pattern, PlaneTask
+from tb_npu_plugin.capture.writers.files import END, NO_ENVIRONMENT, NULL, Database, Output, Row, Strings, Writer
 from tb_npu_plugin.capture.writers.links import LinkTables
-from tb_npu_plugin.capture.writers.side_files import environment, group_infos
+from tb_npu_plugin.capture.writers.memory_csv import STREAM, MemoryRecord, TotalsByTime, TotalsRow
+from tb_npu_plugin.capture.writers.metrics import Figures
+from tb_npu_plugin.capture.writers.trace import forward_and_backward
+from tb_npu_plugin.schema import metric_sets
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS
+
+_OP, _QUEUE, _TRACE, _MARK = (schema.API_TYPES[name] for name in ("op", "queue", "trace", "mstx"))
+#: Cells of PYTORCH_API that calls other than operators lack: sequence, thread of the forward, sizes, types, call chain.
+_NO_OPERATOR = (NULL,) * 5
+#: What an operator shares with all calls from one place: id of its name; ids of its sizes, types (torch_npu writes the sizes
+#: of inputs into inputDtypes, and their types into inputShapes) and call chain, and its kind.
+_Shared = tuple[int, tuple[float, float, float, int]]
+
+
+class HostTables(Writer):
+    """PYTORCH_API and what it refers to, steps, garbage collections."""
+
+    def __init__(self, output: Output, database: Database) -> None:
+        self._output, self._database = output, database
+        self._torch = Strings(database, schema.TORCH_STRINGS)
+        self._pid = output.process.pid << 32
+        self._connections = 0
+        self._chains: dict[tuple[str, ...], int] = {}
+        self._shared = cache(self._work_out_shared)
+
+    def add(self, segment: records.Segment) -> None:
+        database = self._database
+        if segment.step is not None:
+            database.add("STEP_TIME", [(segment.step.id, segment.step.start, segment.step.end)])
+        self._calls(segment)
+        database.add("GC_RECORD", [(pause.start, pause.end, self._pid | pause.tid) for pause in segment.gc])
+
+    # -- calls --------------------------------------------------------------------------------------
+    def _calls(self, segment: records.Segment) -> None:
+        """Operators, elements of the task queue, Python functions; and what connects them."""
+        connections = _connections(segment)
+        linked = [op for op in segment.ops if op in connections]
+        links = dict(zip(linked, range(self._connections, self._connections + len(linked))))
+        queued = range(self._connections + len(linked), self._connections + len(linked) + len(segment.queue))
+        self._connections = queued.stop
+        rows = [(id_, connection) for op, id_ in links.items() for connection in connections[op]]
+        rows += [(id_, schema.CONNECTION_OFFSET + item.correlation) for id_, item in zip(queued, segment.queue)]
+        self._database.add("CONNECTION_IDS", rows)
+        ops: list[Row] = []
+        for op in segment.ops:
+            name, others = self._shared(op.info)
+            link = links.get(op, NULL)
+            ops.append((op.start, op.end, self._pid | op.tid, link, name, op.sequence, op.forward_tid, *others))
+        self._database.add("PYTORCH_API", ops)
+        self._database.add("PYTORCH_API", self._queue(segment, queued))
+        if self._output.options.stack:
+            self._database.add(
+                "PYTORCH_API",
+                [
+                    (call.start, call.end, self._pid | call.tid, NULL, self._torch[call.name], *_NO_OPERATOR, _TRACE)
+                    for call in segment.python
+                ],
+            )
+
+    def _queue(self, segment: records.Segment, links: Sequence[int]) -> list[Row]:
+        """Rows of PYTORCH_API: of each element the enqueue, then the dequeue."""
+        out: list[Row] = []
+        launching, texts = self._pid | self._output.process.dequeue_tid, self._torch
+        for item, link in zip(segment.queue, links):
+            enqueue, dequeue = texts[f"Enqueue@{item.name}"], texts[f"Dequeue@{item.name}"]
+            out.append((item.start, item.end, self._pid | item.op.tid, link, enqueue, *_NO_OPERATOR, _QUEUE))
+            out.append((item.dequeue_start, item.dequeue_end, launching, link, dequeue, *_NO_OPERATOR, _QUEUE))
+        return out
+
+    def _work_out_shared(self, info: records.OpInfo) -> _Shared:
+        options = self._output.options
+        sizes = self._torch[info.shapes] if options.shapes and info.shapes else NULL
+        types = self._torch[info.types] if options.shapes and info.types else NULL
+        chain_ = self._chain(info.stack) if options.stack and info.stack else NULL
+        kind = _MARK if info.name.startswith(schema.MARK_OPERATOR) else _OP
+        return self._torch[info.name], (sizes, types, chain_, kind)
+
+    def _chain(self, stack: tuple[str, ...]) -> int:
+        found = self._chains.get(stack)
+        if found is None:
+            found = self._chains[stack] = len(self._chains)
+            rows = [(found, self._torch[frame], depth) for depth, frame in enumerate(stack)]
+            self._database.add("PYTORCH_CALLCHAINS", rows)
+        return found
+
+
+def _connections(segment: records.Segment) -> dict[records.HostOp, list[int]]:
+    """Connections of operators: to kernels and communication that they launched, and between forward and backward."""
+    out: dict[records.HostOp, list[int]] = defaultdict(list)
+    for task in segment.tasks:
+        if task.op is not None and task.kernel.core:
+            out[task.op].append(task.connection)
+    for launch in segment.comm:
+        out[launch.op].append(launch.connection)
+    for number, ops in forward_and_backward(segment.ops):
+        for op in ops:  # beside the correlation ids of the task queue, which count by one from 8000 on
+            out[op].append(schema.CONNECTION_OFFSET + (1 << 27) + number)
+    return out
+
+
+_ENGINE = "GE"
+
+
+class MemoryTables(Writer):
+    """Blocks, and the state of each component at each event."""
+
+    def __init__(self, output: Output, database: Database) -> None:
+        self._database, self._device = database, output.process.device
+        self._thread = output.process.pid << 32 | output.process.pid
+        self._engine = Strings(database, schema.ENGINE_STRINGS)
+        self._memory = Strings(database, schema.MEMORY_STRINGS)
+        self._last: list[records.Allocation] = []
+        self._held: list[records.Allocation] = []
+        self._totals = TotalsByTime(MemoryRecord.SUM)
+
+    def add(self, segment: records.Segment) -> None:
+        self._records(self._totals.add(segment))
+        self._allocations()
+        self._last = list(segment.memory)
+
+    def close(self) -> None:
+        """Write the rest: blocks that were never released come last."""
+        self._allocations()
+        self._blocks(self._held)
+        self._records(self._totals.add(records.Segment(until=END)))
+
+    def _records(self, totals: list[TotalsRow]) -> None:
+        texts, device = self._memory, self._device
+        rows = [
+            (texts[name], at, allocated, reserved, _cell(active), NULL if name == _ENGINE else STREAM, device)
+            for name, at, allocated, reserved, active in totals
+        ]
+        self._database.add("MEMORY_RECORD", rows)
+
+    def _allocations(self) -> None:
+        ready = [block for block in self._last if block.release is not None]
+        self._held += [block for block in self._last if block.release is None]
+        self._last = []
+        self._blocks(ready)
+        text, rows = self._engine, []
+        for block in ready:
+            if block.graph_engine:  # of CANN: two rows of NPU_OP_MEM
+                ends = ("allocate", block.at, block.before), ("release", block.release, block.after)
+                for event, at, totals in ends:
+                    names = (text[_name(block)], 1 << 44, text[event])
+                    sizes = _sizes(totals)[:2]
+                    rows.append((*names, block.size, at, self._thread, *sizes, text[_ENGINE], self._device))
+        self._database.add("NPU_OP_MEM", rows)
+
+    def _blocks(self, blocks: list[records.Allocation]) -> None:
+        rows = []
+        for block in blocks:
+            at, release, active = block.at, _cell(block.release), _cell(block.active_release)
+            durs = release - at, active - at  # NULL where the end is
+            if block.graph_engine:
+                name, stream = self._engine[_name(block)], NULL
+            else:
+                name, stream = self._memory[block.name], STREAM
+            sizes = (*_sizes(block.before), *_sizes(block.after))
+            rows.append((name, block.size, at, release, active, *durs, *sizes, stream, self._device))
+        self._database.add("OP_MEMORY", rows)
+
+
+def _name(block: records.Allocation) -> str:
+    return block.name.removeprefix("cann::") if block.graph_engine else block.name
+
+
+def _cell(value: int | None) -> float:
+    return NULL if value is None else value
+
+
+def _sizes(totals: records.Totals | None) -> tuple[float, float, float]:
+    return (NULL,) * 3 if totals is None else (totals.allocated, totals.reserved, _cell(totals.active))
+
+
+_NO_ID = schema.NO_ID
+_DATA, _MODULES = schema.ENUMS["ENUM_HCCL_DATA_TYPE"], schema.ENUMS["ENUM_MODULE"]
+_MARK_KINDS = schema.ENUMS["ENUM_MSTX_EVENT_TYPE"]
+_MB = 1 << 20  # of the counters
+#: Level of a call -> its type.
+_LEVELS = {**schema.API_TYPES, "hccl": schema.API_TYPES["communication"]}
+
+
+_LINKS = schema.ENUMS["ENUM_HCCL_LINK_TYPE"]
+_TRANSPORTS, _RDMA = schema.ENUMS["ENUM_HCCL_TRANSPORT_TYPE"], schema.ENUMS["ENUM_HCCL_RDMA_TYPE"]
+#: Where a task has no notification: the largest number that SQLite holds.
+_NO_NOTIFY = (1 << 63) - 1
+#: Plane and bytes of a task at level 0.
+_UNKNOWN = -1
+
+
+class MarkTables(Writer):
+    """MSTX_EVENTS: all that Level_none has of the device's side."""
+
+    def __init__(self, output: Output, database: Database, strings: Strings) -> None:
+        self._pid, self._database, self._text = output.process.pid << 32, database, strings
+        self._count = 0
+
+    def add(self, segment: records.Segment) -> None:
+        rows: list[Row] = []
+        for mark in segment.marks:
+            self._count += 1
+            tid, kind = self._pid | mark.tid, _MARK_KINDS[mark.kind]
+            connection = _NO_ID if mark.task is None else mark.task.connection
+            texts = self._text[mark.message], tid, tid, self._text[mark.domain]
+            rows.append((mark.start, mark.end, kind, self._count, _NO_ID, *texts, connection))
+        self._database.add("MSTX_EVENTS", rows)
+
+
+class DeviceTables(Writer):
+    """Tasks, communication, CANN calls, counters."""
+
+    def __init__(self, output: Output, database: Database, strings: Strings) -> None:
+        self._output, self._database, self._text = output, database, strings
+        self._pid, self._device = output.process.pid, output.process.device
+        self._detailed = output.options.level >= 1
+        self._figures = Figures(output.options.metrics if self._detailed else "", output.process)
+        names = self._figures.names
+        self._pmu = [strings[_pmu_name(name)] for name in names if name != metric_sets.CUBE_UTILIZATION]
+        assert metric_sets.CUBE_UTILIZATION not in names[:-1]  # the last figure, which the database does not hold
+        #: Its kind and its context, and its row of COMPUTE_TASK_INFO.
+        self._kernels: dict[records.Kernel, tuple[tuple[int, int], Row | None]] = {}
+        self._tasks = self._ops = 0
+        self._plane_cells = lru_cache(PATTERNS)(self._make_plane_cells)
+        self._marks = MarkTables(output, database, strings)
+
+    def add(self, segment: records.Segment) -> None:
+        self._cann(segment.cann)
+        self._compute(segment.tasks)
+        self._communicate(segment.comm)
+        self._marks.add(segment)
+        self._samples(segment)
+
+    def _cann(self, calls: Sequence[records.CannCall]) -> None:
+        text, pid, with_runtime = self._text, self._pid << 32, self._output.options.level >= 2
+        self._database.add(
+            "CANN_API",
+            [
+                (call.start, call.end, _LEVELS[call.level], pid | call.tid, call.connection, text[call.name])
+                for call in calls
+                if with_runtime or call.level != "runtime"
+            ],
+        )
+
+    def _compute(self, tasks: Sequence[records.Task]) -> None:
+        kernels, pid, device = [task.kernel for task in tasks], self._pid, self._device
+        for kernel in dict.fromkeys(kernels):
+            if kernel not in self._kernels:
+                kind = CORES[kernel.core]["task_type"] if kernel.core else kernel.type or kernel.name
+                context = 0 if kernel.core.startswith("MIX") else _NO_ID
+                self._kernels[kernel] = (self._text[kind], context), self._info(kernel) if kernel.core else None
+        found = [self._kernels[kernel] for kernel in kernels]
+        ids = range(self._tasks, self._tasks + len(tasks))
+        self._tasks = ids.stop
+        self._database.add(
+            "TASK",
+            [
+                (task.start, task.end, device, task.connection, id_, pid, *kind, task.stream, task.task, _NO_ID)
+                for task, id_, (kind, _) in zip(tasks, ids, found)
+            ],
+        )
+        infos = [(info[0], id_, *info[1:]) for id_, (_, info) in zip(ids, found) if info is not None]
+        self._database.add("COMPUTE_TASK_INFO", infos)
+        if self._pmu:  # figures of the kernels whose core has counters; times are ns here
+            places, figures = self._figures.of(kernels, [task.dur for task in tasks])
+            if places:
+                counted = [ids[place] for place in places]
+                self._database.add_figures("TASK_PMU_INFO", counted, dict(zip(self._pmu, figures)))
+
+    def _info(self, kernel: records.Kernel) -> Row:
+        """Row of COMPUTE_TASK_INFO without its second column."""
+        text = self._text
+        if not self._detailed:
+            none = text["N/A"]
+            return text[kernel.name], 0, 0, *(none,) * 11
+        shapes = [text[f'"{shapes}"'] if shapes else text["N/A"] for shapes in (kernel.inputs, kernel.outputs)]
+        others = [
+            text[value or "N/A"]
+            for value in (kernel.input_formats, kernel.input_types, kernel.output_formats, kernel.output_types)
+        ]
+        front = text[kernel.name], kernel.block, kernel.mix, text[kernel.core], text[kernel.type]
+        back = text["N/A"], text[kernel.state], text["YES" if kernel.hf32 else "NO"]
+        return *front, *others[:2], shapes[0], *others[2:], shapes[1], *back
+
+    def _communicate(self, ops: Sequence[records.CommOp]) -> None:
+        rows, text = [], self._text
+        for op in ops:
+            self._ops += 1
+            name, group = text[op.name], text[op.group.name or op.group.id]
+            front = name, op.start, op.end, op.connection, group, self._ops, 0, 0
+            back = _DATA[op.data_type], text[op.algorithm], op.count, text[op.type], self._device
+            rows.append((*front, *back))
+            self._plane_tasks(op, name, group)
+        self._database.add("COMMUNICATION_OP", rows)
+
+    def _plane_tasks(self, op: records.CommOp, name: int, group: int) -> None:
+        """Tasks of the last operator. name, group: ids of its texts."""
+        pid, device, connection, stream, number = self._pid, self._device, op.connection, op.group.stream, self._ops
+        tasks: list[Row] = []
+        infos: list[Row] = []
+        constants = self._plane_cells(op.planes.pattern, op.data_type, op.main, group)
+        for place, start, dur, (kind, info, main, size) in zip(count(), op.planes.starts, op.planes.durs, constants):
+            id_ = self._tasks + place
+            tasks.append((start, start + dur, device, connection, id_, pid, kind, place, stream, number, _NO_ID))
+            infos.append((name, id_, *info, number, main, size / dur if dur else 0.0))
+        self._database.add("TASK", tasks)
+        self._database.add("COMMUNICATION_TASK_INFO", infos)
+        self._tasks += len(tasks)
+
+    def _make_plane_cells(
+        self, pattern: Pattern, data_type: str, main: int, group: int
+    ) -> list[tuple[int, Row, int, int]]:
+        """What the tasks of all operators of a pattern share: kind, cells of COMMUNICATION_TASK_INFO, whether it is on
+        the main plane, bytes."""
+        return [
+            (
+                self._text[task.kind],
+                self._plane_info(task, group, data_type),
+                int(task.plane == main),
+                task.size if self._detailed else _UNKNOWN,
+            )
+            for task in pattern.tasks
+        ]
+
+    def _plane_info(self, task: PlaneTask, group: int, data_type: str) -> Row:
+        if not self._detailed:  # HCCL reports its tasks from level 1 on: here only their times are known
+            kinds = (_TRANSPORTS["N/A"], _UNKNOWN, _DATA["N/A"], _LINKS["N/A"])
+            return self._text["N/A"], _UNKNOWN, group, _NO_NOTIFY, _RDMA["N/A"], _NO_ID, _NO_ID, *kinds
+        notify = task.notify_id
+        return (
+            self._text[task.name],
+            task.plane,
+            group,
+            _NO_NOTIFY if notify < 0 else notify,
+            _RDMA["RDMA_SEND_PAYLOAD" if task.name == "RDMASend" else "INVALID_TYPE"],
+            task.src,
+            task.target,
+            _TRANSPORTS[task.transport],
+            task.size,
+            _DATA[task.data_type(data_type)],
+            _LINKS["ROCE" if task.link == "RDMA" else task.link],
+        )
+
+    def _samples(self, segment: records.Segment) -> None:
+        device, text, memory = self._device, self._text, self._output.options.memory
+        rows: dict[str, list[Row]] = {"AICORE_FREQ": [], "HBM": [], "LLC": [], "NPU_MEM": [], "NPU_MODULE_MEM": []}
+        throughput: dict[int, float] = {}
+        for sample in segment.samples:
+            if sample.process == "AI Core Freq":
+                rows["AICORE_FREQ"].append((device, sample.at, int(sample.value)))
+            elif sample.process == "HBM":
+                bank, _, way = sample.name.partition(" ")[2].partition("/")
+                rows["HBM"].append((device, sample.at, round(sample.value * _MB), int(bank), text[way.lower()]))
+            elif sample.name.endswith("Throughput"):
+                throughput[sample.at] = sample.value
+            elif sample.name.endswith("Hit Rate"):
+                speed = round(throughput.get(sample.at, 0.0) * _MB)
+                rows["LLC"].append((device, 0, sample.at, sample.value, speed, text["read"]))
+            elif memory and sample.name.endswith("/HBM"):
+                place = text[sample.name.partition("/")[0].lower()]
+                rows["NPU_MEM"].append((place, 0, int(sample.value * 1024), sample.at, device))
+        if memory:
+            rows["NPU_MODULE_MEM"] = [
+                (_MODULES[module.component], module.at, module.size, device)
+                for module in segment.modules
+                if module.component in _MODULES
+            ]
+        for table, found in rows.items():
+            self._database.add(table, found)
+
+
+def _pmu_name(header: str) -> str:
+    """Name of a counter in the database: "aicore_time(us)" is aic_total_time there."""
+    name = header.partition("(")[0]
+    return {"aicore_time": "aic_total_time", "aiv_time": "aiv_total_time"}.get(name, name)
+
 
 _VERSIONS = {
     "SCHEMA_VERSION_MICRO": "0",
@@ -42,13 +418,11 @@ class ProfilerDatabase(Writer):
         if with_framework:
             self._tables += [HostTables(output, database), *memory]
 
-    def add(self, segment: Segment) -> None:
-        """Write the next segment."""
+    def add(self, segment: records.Segment) -> None:
         for table in self._tables:
             table.add(segment)
 
     def close(self) -> None:
-        """Write what the process is, the tables that explain numbers, and the indexes."""
         for table in self._tables:
             table.close()
         database, process = self._database, self._output.process
@@ -57,15 +431,14 @@ class ProfilerDatabase(Writer):
         database.add("RANK_DEVICE_MAP", [(process.rank if self._output.has_rank else -1, process.device)])
         database.add("HOST_INFO", [(group_hash(process.host), process.host)])
         database.add("SESSION_TIME_INFO", [(process.start, process.end)])
-        database.add("NPU_INFO", [(process.device, process.soc)])
+        database.add("NPU_INFO", [(process.device, process.chip.soc)])
         database.add("META_DATA", [*_VERSIONS.items(), *(self._metadata() if self._with_framework else [])])
         for name, definition in schema.INDEXES.items():
             database.index(name, definition)
 
     def _metadata(self) -> list[tuple[str, str]]:
         """What profiler_metadata.json holds, as JSON."""
-        content = {ENVIRONMENT: environment(), **self._output.options.metadata}
-        groups = group_infos(self._output.process.groups)
-        if groups:
+        content = {ENVIRONMENT: NO_ENVIRONMENT, **self._output.options.metadata}
+        if groups := self._output.process.group_infos:
             content[GROUPS] = groups
         return [(key, json.dumps(value)) for key, value in content.items()]

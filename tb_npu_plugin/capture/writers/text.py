@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO, NamedTuple
 
 
 def decimals(ns: int) -> str:
@@ -45,6 +45,17 @@ def shapes_cell(shapes: str) -> str:
     return cell(f'"{shapes}"') if shapes else "N/A"
 
 
+def unnamed_file(folder: Path) -> IO[bytes]:
+    """A file without a name, so that an interrupted run leaves none."""
+    return tempfile.TemporaryFile(dir=folder)
+
+
+def append_file(part: IO[bytes], out: IO[bytes]) -> None:
+    """Append the whole content of a file."""
+    part.seek(0)
+    shutil.copyfileobj(part, out, 1 << 20)
+
+
 class CsvFile:
     """A CSV file that grows; it is created with its first row."""
 
@@ -53,7 +64,7 @@ class CsvFile:
         csv.writer(buffer, lineterminator=newline).writerow(header)
         self._path, self._header, self._newline, self._width = path, buffer.getvalue(), newline, len(header)
         self._file: BinaryIO | None = None
-        self._parts: dict[str, Rows] = {}
+        self._parts: dict[str, CsvPart] = {}
 
     def _open(self) -> BinaryIO:
         if self._file is None:
@@ -74,31 +85,56 @@ class CsvFile:
             raise ValueError(f"{self._path.name}: {width} cells under {self._width} headers; see its writer")
         return (self._newline.join(lines) + self._newline).encode()
 
-    def part(self, name: str = "") -> Rows:
+    def part(self, name: str = "") -> CsvPart:
         """The part of this name. Parts come last, in the order in which they were first asked for."""
         if name not in self._parts:
-            self._parts[name] = Rows(self, self._path.parent)
+            self._parts[name] = CsvPart(self, unnamed_file(self._path.parent))
         return self._parts[name]
 
     def close(self) -> None:
         """Append the parts and finish the file."""
-        for rows in self._parts.values():
-            if rows.file.tell():
-                rows.file.seek(0)
-                shutil.copyfileobj(rows.file, self._open(), 1 << 20)
-            rows.file.close()
+        for part in self._parts.values():
+            if part.file.tell():
+                append_file(part.file, self._open())
+            part.file.close()
         if self._file is not None:
             self._file.close()
 
 
-class Rows:
-    """Rows in an unnamed file of the folder, so that an interrupted run leaves none."""
+class CsvPart(NamedTuple):
+    """Rows of a part."""
 
-    def __init__(self, owner: CsvFile, folder: Path) -> None:
-        self.file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (open while segments come)
-        self._owner = owner
+    owner: CsvFile
+    file: IO[bytes]
 
     def add(self, lines: Sequence[str]) -> None:
-        """Append rows."""
+        """Append rows, if there are any."""
         if lines:
-            self.file.write(self._owner.encode(lines))
+            self.file.write(self.owner.encode(lines))
+
+
+class Parts:
+    """A JSON list, or the members of an object, written in parts that grow side by side and are put together in order at
+    the end."""
+
+    def __init__(self, path: Path, count: int, brackets: bytes = b"[]") -> None:
+        self._path, self._begin, self._end = path, brackets[:1], brackets[1:]
+        self._parts = [unnamed_file(path.parent) for _ in range(count)]
+
+    def add(self, part: int, items: Sequence[str]) -> None:
+        """Append items to one part, if there are any."""
+        if items:
+            file = self._parts[part]
+            file.write((", " if file.tell() else "").encode() + ", ".join(items).encode())
+
+    def close(self, is_kept: bool = True) -> None:
+        """Write the file, if it `is_kept`, and remove the parts."""
+        if is_kept:
+            with self._path.open("wb") as out:
+                out.write(self._begin)
+                for part in (part for part in self._parts if part.tell()):
+                    out.write(b", " if out.tell() > 1 else b"")
+                    append_file(part, out)
+                out.write(self._end)
+        for part in self._parts:
+            part.close()

@@ -8,31 +8,17 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
+from tb_npu_plugin.capture.simulation import records
 from tb_npu_plugin.capture.simulation.batch import PLANES, RECEIVED
 from tb_npu_plugin.capture.simulation.collectives import CALLS
 from tb_npu_plugin.capture.simulation.planes import Planes
-from tb_npu_plugin.capture.simulation.records import (
-    BATCH,
-    MSTX,
-    RECEIVE,
-    SEND,
-    CannCall,
-    CommOp,
-    Kernel,
-    OpInfo,
-    Process,
-    Segment,
-    Task,
-    UserMark,
-    by_start,
-)
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.schema.communicators import group_hash
 
 COMMUNICATION, DEFAULT_DOMAIN, DATALOADER = "communication", "default", "dataloader"
 #: Name of the operator of a batch -> mark.
 _LOADER = "enumerate(DataLoader)"
-_PEERS = {SEND: "destRank", RECEIVE: "srcRank"}
+_PEERS = {records.SEND: "destRank", records.RECEIVE: "srcRank"}
 #: Streams of HCCL on which the rows lie (assumed), after those of the planes; ns of the row before and after the operator.
 _STREAM, _AROUND = 1024, 400
 #: Connections of marks count from here: no call of CANN has them.
@@ -50,37 +36,36 @@ class BuiltInMarks:
         self._communication, self._dataloader = communication, dataloader
         self._count = 0
 
-    def __call__(self, segment: Segment) -> Segment:
+    def __call__(self, segment: records.Segment) -> records.Segment:
         """The segment with its marks, in the order in which they end."""
         marks = list(segment.marks)
         if self._dataloader:
             marks += [
-                UserMark(DATALOADER, DEFAULT_DOMAIN, op.tid, op.start, op.end)
+                records.UserMark(DATALOADER, DEFAULT_DOMAIN, op.tid, op.start, op.end)
                 for op in segment.ops
                 if op.info.name.startswith(_LOADER)
             ]
         if self._communication:
             calls = {call.connection: call for call in segment.cann if call.level == "hccl"}
-            marks += [self._mark(op, calls[op.connection]) for op in segment.comm if op.connection in calls]
+            for op in segment.comm:
+                if (call := calls.get(op.connection)) is not None:
+                    self._count += 1
+                    stream, message = _STREAM + op.group.index, message_of(op)
+                    kernel = records.Kernel(message, records.MSTX, "", records.MSTX)
+                    start, dur = op.start - _AROUND, op.dur + 2 * _AROUND
+                    task = records.Task(kernel, start, dur, stream, self._count, _FIRST + self._count)
+                    marks.append(records.UserMark(message, COMMUNICATION, call.tid, call.start, call.end, task))
         marks.sort(key=lambda mark: mark.end)
         rows = [mark.task for mark in marks if mark.task is not None and mark.domain == COMMUNICATION]
-        return replace(segment, marks=marks, tasks=sorted([*segment.tasks, *rows], key=by_start))
-
-    def _mark(self, op: CommOp, call: CannCall) -> UserMark:
-        self._count += 1
-        stream = _STREAM + op.group.index
-        message = message_of(op, stream)
-        kernel = Kernel(message, MSTX, "", MSTX)
-        task = Task(kernel, op.start - _AROUND, op.dur + 2 * _AROUND, stream, self._count, _FIRST + self._count)
-        return UserMark(message, COMMUNICATION, call.tid, call.start, call.end, task)
+        return replace(segment, marks=marks, tasks=sorted([*segment.tasks, *rows], key=records.by_start))
 
 
-def message_of(op: CommOp, stream: int) -> str:
+def message_of(op: records.CommOp) -> str:
     """A communication operator as a JSON text, written as the example of the vendor's guide is:
 
     {"streamId": "32","count": "25701386","dataType": "fp16","groupName": "group_name_43","opName": "HcclAllreduce"}.
     """
-    content = {"streamId": str(stream), "count": str(op.count), "dataType": op.data_type.lower()}
+    content = {"streamId": str(_STREAM + op.group.index), "count": str(op.count), "dataType": op.data_type.lower()}
     if op.type in _PEERS:
         content[_PEERS[op.type]] = str(1 - op.group.rank)  # groups of two
     content |= {"groupName": op.group.name or op.group.id, "opName": CALLS.get(op.type, op.type)}
@@ -89,7 +74,9 @@ def message_of(op: CommOp, stream: int) -> str:
 
 _ROLES = frozenset(("pp", "p2p"))
 #: Names of sends and receives: of operators, and of calls.
-_NAMES = dict.fromkeys((SEND, RECEIVE), BATCH) | {CALLS[name]: CALLS[BATCH] for name in (SEND, RECEIVE)}
+_NAMES = dict.fromkeys((records.SEND, records.RECEIVE), records.BATCH) | {
+    CALLS[name]: CALLS[records.BATCH] for name in (records.SEND, records.RECEIVE)
+}
 
 
 class Batches:
@@ -98,48 +85,44 @@ class Batches:
     HCCL runs a batch as one operator. The profiler does not count that operator as a receive, so Bubble is 0.
     """
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: records.Process) -> None:
         process.groups = [
             replace(group, planes=PLANES) if group.planes and group.group_name in _ROLES else group
             for group in process.groups
         ]
         self._groups, self._counts = process.groups, Counter[int]()
-        self._infos: dict[OpInfo, OpInfo] = {}
+        self._infos: dict[records.OpInfo, records.OpInfo] = {}
 
-    def __call__(self, segment: Segment) -> Segment:
+    def __call__(self, segment: records.Segment) -> records.Segment:
         """The segment with batches. What joins a batch loses its launch."""
-        comm: list[CommOp] = []
-        open_: dict[int, CommOp] = {}
-        joined: list[CommOp] = []
+        comm: list[records.CommOp] = []
+        open_: dict[int, records.CommOp] = {}
+        joined: list[records.CommOp] = []
         for op in segment.comm:
-            if op.type not in (SEND, RECEIVE):
+            if op.type not in (records.SEND, records.RECEIVE):
                 comm.append(op)
                 continue
             index = op.group.index
-            planes = op.planes.renamed((0, 1), RECEIVED) if op.type == RECEIVE else op.planes
+            planes = op.planes.renamed((0, 1), RECEIVED) if op.type == records.RECEIVE else op.planes
             if index in open_:
                 batch = open_.pop(index)
                 batch.dur, batch.count = op.end - batch.start, batch.count + op.count
                 batch.planes = Planes.joined([batch.planes, planes])
                 joined.append(op)
                 continue
-            name = f"{BATCH}_{group_hash(op.group.name)[-3:]}_{self._counts[index]}_1"
-            comm.append(replace(op, name=name, type=BATCH, group=self._groups[index], planes=planes))
+            name = f"{records.BATCH}_{group_hash(op.group.name)[-3:]}_{self._counts[index]}_1"
+            comm.append(replace(op, name=name, type=records.BATCH, group=self._groups[index], planes=planes))
             self._counts[index] += 1
             if op.joined:
                 open_[index] = comm[-1]
-        return self._renamed(replace(segment, comm=comm), joined)
-
-    def _renamed(self, segment: Segment, joined: list[CommOp]) -> Segment:
-        """The same with the names of batches on the host."""
-        gone = {op.op for op in joined}
+        segment, gone = replace(segment, comm=comm), {op.op for op in joined}
         calls = {number for op in joined for number in range(op.connection - 2, op.connection + 1)}  # of one launch
         segment.ops = [op for op in segment.ops if op not in gone]
         segment.queue = [item for item in segment.queue if item.op not in gone]
         segment.cann = [call for call in segment.cann if call.connection not in calls]
-        for op in segment.ops:
-            if op.info.name in _NAMES:
-                op.info = self._infos.setdefault(op.info, replace(op.info, name=_NAMES[op.info.name]))
+        for host_op in segment.ops:  # the names of batches on the host
+            if (info := host_op.info).name in _NAMES:
+                host_op.info = self._infos.setdefault(info, replace(info, name=_NAMES[info.name]))
         for item in segment.queue:
             item.name = _NAMES.get(item.name, item.name)
         for call in segment.cann:
@@ -147,13 +130,13 @@ class Batches:
         return segment
 
 
-def recording(process: Process, options: Options) -> Callable[[Segment], Segment]:
+def recording(process: records.Process, options: Options) -> Callable[[records.Segment], records.Segment]:
     """Drops what the options do not record from each segment. Without the host there are no step marks: `process` says so."""
     process.marks = process.marks and options.cpu
     batched = Batches(process) if options.batches else None
     marked = BuiltInMarks(COMMUNICATION in options.built_in_marks, DATALOADER in options.built_in_marks)
 
-    def seen(segment: Segment) -> Segment:
+    def seen(segment: records.Segment) -> records.Segment:
         if batched is not None:
             segment = batched(segment)
         if options.built_in_marks:

@@ -1,23 +1,83 @@
-"""The device's half of trace_view.json: CANN calls, tasks, communication, counters, and the flows to them."""
+"""The device's half of trace_view.json: CANN calls, tasks, communication, counters, and the flows to them; and the texts that both
+halves consist of. Source: docs/facts/ascend_pt.md, trace_view.json."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import repeat
-from typing import TypeVar, Union
+from typing import Any, TypeVar, Union
 
 from tb_npu_plugin.capture.simulation.device import COPIES
-from tb_npu_plugin.capture.simulation.planes import Pattern, PlaneTask
-from tb_npu_plugin.capture.simulation.records import MSTX, CommOp, Group, Kernel, Segment, Task
-from tb_npu_plugin.capture.writers import plane_tasks
+from tb_npu_plugin.capture.simulation.planes import PATTERNS, Pattern
+from tb_npu_plugin.capture.simulation.records import MSTX, CommOp, Group, Segment, Task
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.links import counters, port_speed
 from tb_npu_plugin.capture.writers.overlap import OverlapRows
 from tb_npu_plugin.capture.writers.text import us_text
-from tb_npu_plugin.capture.writers.trace_text import Clock, flow, quote, slice_text
 from tb_npu_plugin.schema import trace_events
 from tb_npu_plugin.schema.trace_events import CALL_KEYS, CALL_PREFIX, OPERATION_KEYS, STEP_KEYS, TASK_KEYS, args_of
+
+Clock = Callable[[int], str]
+
+
+def text_ts(ns: int) -> str:
+    """A time since the epoch as JSON text of us with three decimals."""
+    digits = str(ns)
+    return f'"{digits[:-3]}.{digits[-3:]}"'
+
+
+def numeric_ts(ns: int) -> str:
+    """A time as releases of 2023 wrote it: a float, with steps of 0.25 us."""
+    return repr(ns / 1000)
+
+
+def quote(text: str) -> str:
+    """JSON text of a name; the vendor does not escape what is outside ASCII."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def meta(kind: str, pid: int, tid: int, **args: Any) -> str:
+    """An event that names or sorts a process or a thread."""
+    return json.dumps({"name": kind, "pid": pid, "tid": tid, "args": args, "ph": "M"}, ensure_ascii=False)
+
+
+def slice_text(name: str, pid: int, tid: int, ts: str, dur: float | str, args: str = "") -> str:
+    """An event of the device. name, ts, args: JSON texts; dur: us."""
+    rest = f', "args": {args}' if args else ""
+    return f'{{"name": {name}, "pid": {pid}, "tid": {tid}, "ts": {ts}, "dur": {dur}{rest}, "ph": "X"}}'
+
+
+def flow_end(end: str, name: str, category: str, id_: int, pid: int, tid: int, at: str) -> str:
+    """The start ("s") or the end ("f") of a flow. at: JSON text of its time."""
+    return (
+        f'{{"ph": "{end}", "bp": "e", "name": "{name}", "id": {id_}, "pid": {pid}, "tid": {tid}, "ts": {at}, '
+        f'"cat": "{category}"}}'
+    )
+
+
+#: Process, thread and JSON text of the time of one end of a flow.
+End = tuple[int, int, str]
+
+
+def flow(name: str, category: str, id_: int, start: End, end: End) -> str:
+    """Both ends of a flow."""
+    return f"{flow_end('s', name, category, id_, *start)}, {flow_end('f', name, category, id_, *end)}"
+
+
+def process_rows(name: str, pid: int, label: str, sort: int, threads: Sequence[tuple[int, str]] = ()) -> list[str]:
+    """Events that name and sort a process, then its threads: (id, name)."""
+    out = [
+        meta("process_name", pid, 0, name=name),
+        meta("process_labels", pid, 0, labels=label),
+        meta("process_sort_index", pid, 0, sort_index=sort),
+    ]
+    for tid, title in threads:
+        out.append(meta("thread_name", pid, tid, name=title))
+        out.append(meta("thread_sort_index", pid, tid, sort_index=tid))
+    return out
+
 
 Timed = tuple[int, str]
 _Launch = TypeVar("_Launch", bound=Union[Task, CommOp])
@@ -33,18 +93,24 @@ def process_id(output: Output, process: str) -> int:
     return (output.process.pid << 10) | (output.dialect.sorts[process] << 5) | output.process.device
 
 
+#: Texts before the time of a task, its duration, the number of its operator, what is last, and after that.
+_Texts = list[str]
+_Ints = Sequence[int]
+
+
 class DeviceEvents:
     """(start, text) of the events of one device; `ts` writes their times."""
 
     def __init__(self, output: Output, ts: Clock) -> None:
         self._output, self._options, self._dialect, self._ts = output, output.options, output.dialect, ts
         self._pids = {name: process_id(output, name) for name in output.dialect.sorts}
-        self._call_texts, self._kernel_name = cache(self._make_call_texts), cache(_kernel_name)
+        self._call_texts, self._quoted = cache(self._make_call_texts), cache(quote)
         self._speed = port_speed(output)
         self.streams: set[int] = set()
         self.cann_threads: set[int] = set()
         self.mark_threads: set[int] = set()
-        self._planes = _PlaneEvents(self._pids["Communication"], self._pids["Ascend Hardware"], ts)
+        self._operations = 800  # so many tasks of communication had the stream before
+        self._plane_texts = lru_cache(PATTERNS)(self._make_plane_texts)
 
     def cann(self, segment: Segment) -> list[Timed]:
         """CANN calls that the level shows, and the starts of the flows to the device."""
@@ -58,16 +124,13 @@ class DeviceEvents:
                 values = _CALL % (tid, *args, call.connection)
                 out.append((start, slice_text(name, pid, tid, ts(start), (call.end - start) / 1000, values)))
         launched: list[Task | CommOp] = [*(task for task in segment.tasks if task.acl is not None), *segment.comm]
-        return out + [self._depart(launch.acl or 0, launch.acl_tid, device_id(launch)) for launch in _first(launched)]
-
-    def _depart(self, at: int, tid: int, id_: str) -> Timed:
-        return at, (
-            f'{{"name": "HostToDevice{id_}", "ph": "s", "cat": "HostToDevice", "id": "{id_}", '
-            f'"pid": {self._pids["CANN"]}, "tid": {tid}, "ts": {self._ts(at)}}}'
-        )
+        for launch in _first(launched):
+            at, id_ = launch.acl or 0, device_id(launch)
+            text = f'{{"name": "HostToDevice{id_}", "ph": "s", "cat": "HostToDevice", "id": "{id_}", '
+            out.append((at, f'{text}"pid": {pid}, "tid": {launch.acl_tid}, "ts": {ts(at)}}}'))
+        return out
 
     def _make_call_texts(self, level: str, name: str, item: str, mode: str) -> tuple[str, tuple[str, ...]]:
-        """Name and arguments."""
         level = self._dialect.cann_level if level == "hccl" else level
         return quote(CALL_PREFIX[level] + name), (quote(mode), quote(level), quote(name), quote(item))
 
@@ -91,7 +154,7 @@ class DeviceEvents:
                 size = f', "data size(Byte)": {task.size}, "memcpy direction": "{_DIRECTIONS[kernel.hardware]}"'
             args = _TASK % (_NO_ID, f'"{kernel.hardware}"', stream, task.task, task.batch, _NO_ID, task.connection)
             args = f"{args[:-1]}{size}{linked(task)}}}"
-            out.append((start, slice_text(self._kernel_name(kernel), pid, stream, ts(start), us_text(task.dur), args)))
+            out.append((start, slice_text(self._quoted(kernel.name), pid, stream, ts(start), us_text(task.dur), args)))
             if task.acl is not None:
                 id_ = device_id(first.setdefault(task.connection, task))
                 out.append(self._arrive(start, pid, stream, id_))
@@ -102,7 +165,6 @@ class DeviceEvents:
         return ""
 
     def communication(self, segment: Segment) -> list[Timed]:
-        """Communication operators, and their tasks on streams and planes."""
         out: list[Timed] = []
         ts, pid, with_planes = self._ts, self._pids["Communication"], self._options.level >= 1
         for op in segment.comm:
@@ -110,9 +172,52 @@ class DeviceEvents:
             args = _OPERATION % (op.connection, _NO_ID, f'"{op.data_type}"', f'"{op.algorithm}"', op.count)
             out.append((start, slice_text(quote(op.name), pid, base, ts(start), op.dur / 1000, args)))
             out.append(self._arrive(start, pid, base, device_id(op)))
-            self.streams.add(plane_tasks.stream_of(op.group))
-            out += self._planes.of(op, base, with_planes)
+            self.streams.add(op.group.stream)
+            self._operations += 1
+            starts, durs, pattern = op.planes.starts, op.planes.durs, op.planes.pattern
+            on_stream, on_planes = self._plane_texts(pattern, base, op.group, op.data_type)
+            out += self._filled(on_stream, starts, durs, repeat(op.connection))
+            if with_planes:
+                rates = (task.size / dur if dur else 0.0 for task, dur in zip(pattern.tasks, durs))
+                out += self._filled(on_planes, starts, durs, rates)
         return out
+
+    def _filled(self, texts: list[_Texts], starts: _Ints, durs: _Ints, last: Iterable[float]) -> list[Timed]:
+        ts, number = self._ts, self._operations
+        return [
+            (start, f"{name}{ts(start)}{at}{dur / 1000}{args}{number}{what}{value}{end}")
+            for (name, at, args, what, end), start, dur, value in zip(texts, starts, durs, last)
+        ]
+
+    def _make_plane_texts(
+        self, pattern: Pattern, row: int, group: Group, data_type: str
+    ) -> tuple[list[_Texts], list[_Texts]]:
+        """Texts on the hardware stream of the group, and on its planes. Operators of one pattern differ in times, numbers and rates:
+        the texts between these are put together once."""
+        stream, on_stream, on_planes = group.stream, [], []
+        for place, task in enumerate(pattern.tasks):
+            kind = f'"{task.kind}"'
+            args = _TASK % (_NO_ID, kind, stream, _CUT, 0, place, _CUT)
+            on_stream.append(slice_text(kind, self._pids["Ascend Hardware"], stream, _CUT, _CUT, args).split(_CUT))
+            args = _STEP % (
+                f'"{task.notify_id & _UNSIGNED}"',
+                task.estimated_us,
+                stream,
+                _CUT,
+                place,
+                f'"{task.name}"',
+                task.src,
+                task.target,
+                f'"{task.transport}"',
+                task.size,
+                f'"{task.data_type(data_type)}"',
+                f'"{task.link}"',
+                _CUT,
+                _NO_ID,
+            )
+            name, thread = f'"{task.name}"', row + 1 + task.plane
+            on_planes.append(slice_text(name, self._pids["Communication"], thread, _CUT, _CUT, args).split(_CUT))
+        return on_stream, on_planes
 
     def row_of(self, group: Group) -> int:
         """First thread of a communicator: its operator row, then its planes."""
@@ -120,16 +225,13 @@ class DeviceEvents:
         return sum(1 + other.planes for other in groups if other.planes and other.index < group.index)
 
     def counters(self, segment: Segment) -> list[Timed]:
-        """Counters of the device."""
-        memory = self._options.memory
         return [
             self._counter(sample.at, sample.process, sample.name, {sample.key: sample.value})
             for sample in segment.samples
-            if memory or sample.process != "NPU MEM"
+            if self._options.memory or sample.process != "NPU MEM"
         ]
 
     def links(self, segment: Segment) -> list[Timed]:
-        """Counters of the links."""
         return [
             self._counter(sample.at, sample.link, name, values)
             for sample in segment.links
@@ -144,7 +246,6 @@ class DeviceEvents:
         )
 
     def overlap(self, rows: OverlapRows) -> list[Timed]:
-        """Rows of Overlap Analysis."""
         ts, pid, names = self._ts, self._pids["Overlap Analysis"], [f'"{name}"' for name in trace_events.OVERLAPS]
         return [
             (start, slice_text(names[kind], pid, kind, ts(start), (end - start) / 1000))
@@ -186,12 +287,7 @@ class DeviceEvents:
         return out
 
 
-def _kernel_name(kernel: Kernel) -> str:
-    return quote(kernel.name)
-
-
 def _first(launches: Iterable[_Launch]) -> list[_Launch]:
-    """The first launch of each connection."""
     out: dict[int, _Launch] = {}
     for launch in launches:
         out.setdefault(launch.connection, launch)
@@ -205,69 +301,3 @@ def device_id(launch: Task | CommOp) -> str:
     if not launch.kernel.core:
         return str(launch.connection)
     return str((launch.stream << 64) | (launch.task << 48) | (launch.batch << 32) | 0xFFFFFFFF)
-
-
-#: Texts before the time of a task, its duration, the number of its operator, what is last, and after that.
-_Texts = list[str]
-_Ints = Sequence[int]
-
-
-class _PlaneEvents:
-    """(start, text) of the tasks of communication operators: on the hardware stream of the group, and on its planes.
-    Operators of one pattern differ in times, numbers and rates: the texts between these are put together once."""
-
-    def __init__(self, pid: int, hardware: int, ts: Clock) -> None:
-        self._pid, self._hardware, self._ts = pid, hardware, ts
-        self._operations = 800  # so many tasks had the stream before
-        self._texts = lru_cache(plane_tasks.PATTERNS)(self._make_texts)
-
-    def of(self, op: CommOp, row: int, with_planes: bool) -> list[Timed]:
-        """Tasks of the next operator. row: of its group."""
-        self._operations += 1
-        starts, durs, pattern = op.planes.starts, op.planes.durs, op.planes.pattern
-        on_stream, on_planes = self._texts(pattern, row, op.group, op.data_type)
-        out = self._filled(on_stream, starts, durs, repeat(op.connection))
-        if with_planes:
-            rates = (plane_tasks.rate_of(task.size, dur) for task, dur in zip(pattern.tasks, durs))
-            out += self._filled(on_planes, starts, durs, rates)
-        return out
-
-    def _filled(self, texts: list[_Texts], starts: _Ints, durs: _Ints, last: Iterable[float]) -> list[Timed]:
-        ts, number = self._ts, self._operations
-        return [
-            (start, f"{name}{ts(start)}{at}{dur / 1000}{args}{number}{what}{value}{end}")
-            for (name, at, args, what, end), start, dur, value in zip(texts, starts, durs, last)
-        ]
-
-    def _make_texts(
-        self, pattern: Pattern, row: int, group: Group, data_type: str
-    ) -> tuple[list[_Texts], list[_Texts]]:
-        """Texts on the stream and on the planes."""
-        stream, on_stream, on_planes = plane_tasks.stream_of(group), [], []
-        for place, task in enumerate(pattern.tasks):
-            kind = f'"{plane_tasks.kind_of(task)}"'
-            args = _TASK % (_NO_ID, kind, stream, _CUT, 0, place, _CUT)
-            on_stream.append(slice_text(kind, self._hardware, stream, _CUT, _CUT, args).split(_CUT))
-            args = _step_args(task, place, stream, data_type)
-            name, thread = f'"{task.name}"', row + 1 + task.plane
-            on_planes.append(slice_text(name, self._pid, thread, _CUT, _CUT, args).split(_CUT))
-        return on_stream, on_planes
-
-
-def _step_args(task: PlaneTask, place: int, stream: int, data_type: str) -> str:
-    return _STEP % (
-        f'"{plane_tasks.notify_id(task) & _UNSIGNED}"',
-        plane_tasks.estimated_us(task),
-        stream,
-        _CUT,
-        place,
-        f'"{task.name}"',
-        task.src,
-        plane_tasks.target_of(task),
-        f'"{plane_tasks.transport_of(task)}"',
-        task.size,
-        f'"{plane_tasks.data_type_of(task, data_type)}"',
-        f'"{task.link}"',
-        _CUT,
-        _NO_ID,
-    )

@@ -8,21 +8,10 @@ remarks are in our words.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tb_npu_plugin.capture.simulation.data_pipeline import (
-    BATCH,
-    DEVICE_QUEUE,
-    EPOCH_CTRL,
-    LONG_WAIT,
-    MAP,
-    OPERATORS,
-    READER,
-    Operator,
-    Pipeline,
-)
+from tb_npu_plugin.capture.simulation import data_pipeline as pipe
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.mindspore.record import GET_NEXT
@@ -32,8 +21,8 @@ from tb_npu_plugin.schema.core import ResultFile
 
 FRAMEWORK = "FRAMEWORK"
 _CORES = 192
-#: Operator -> the next one towards the reader that has a queue.
-_INPUTS = {DEVICE_QUEUE: BATCH, BATCH: MAP, MAP: READER}
+#: pipe.Operator -> the next one towards the reader that has a queue.
+_INPUTS = {pipe.DEVICE_QUEUE: pipe.BATCH, pipe.BATCH: pipe.MAP, pipe.MAP: pipe.READER}
 #: Limits of the remarks, percent: CPU per worker, queues.
 _BUSY, _LAZY = 75.0, 20.0
 _LEAF, _EMPTY, _DIFFERENCE, _STARVED = 50, 60, 50, 10
@@ -51,15 +40,13 @@ class MindData(Writer):
         self._waits: list[tuple[int, int]] = []
 
     def add(self, segment: Segment) -> None:
-        """Note the batches of one segment."""
         self._waits += [(op.start, op.end) for op in segment.ops if op.info.name == GET_NEXT]
 
     def close(self) -> None:
-        """Write the files."""
         if not self._waits or not self._options.cpu:
             return
-        slow = sum(end - start for start, end in self._waits) > LONG_WAIT * len(self._waits)
-        pipeline = Pipeline([end for _, end in self._waits], slow)
+        slow = sum(end - start for start, end in self._waits) > pipe.LONG_WAIT * len(self._waits)
+        pipeline = pipe.Pipeline([end for _, end in self._waits], slow)
         text = "text" in self._options.export
         if text:
             self._dataset(pipeline)
@@ -69,7 +56,7 @@ class MindData(Writer):
         whole = (end - start) // 1_000_000
         interval = 1 if whole < 200 else max(10, whole // 2000)  # ms: some hundred samples, and 10 ms for most captures
         moments = range(start, end, interval * 1_000_000)
-        sizes = {operator: pipeline.sizes(operator, moments) for operator in OPERATORS if operator.capacity}
+        sizes = {operator: pipeline.sizes(operator, moments) for operator in pipe.OPERATORS if operator.capacity}
         batches = _batches(pipeline, start, end)
         (self._folder.parent / FRAMEWORK).mkdir(exist_ok=True)
         self._write(FRAMEWORK, schema.PIPELINE_PROFILING, json.dumps(_profiling(sizes, interval)))
@@ -79,29 +66,29 @@ class MindData(Writer):
             self._table(sizes, interval)
             summary = _summary(_figures(pipeline, sizes), batches)
             self._write(self._folder.name, schema.SUMMARY, json.dumps(summary))
-            lines = _csv(",".join(cell(str(value)) for value in (key, *values)) for key, values in summary.items())
-            self._write(self._folder.name, schema.SUMMARY, lines, ".csv")
+            rows = [",".join(cell(str(value)) for value in (key, *values)) for key, values in summary.items()]
+            self._write(self._folder.name, schema.SUMMARY, "\r\n".join([*rows, ""]), ".csv")
 
     def _write(self, folder: str, file: ResultFile, text: str, suffix: str = "") -> None:
         path = self._folder.parent / folder / schema.name_for_rank(file, self._process.rank)
         path.with_suffix(suffix or path.suffix).write_bytes(text.encode())
 
-    def _dataset(self, pipeline: Pipeline) -> None:
+    def _dataset(self, pipeline: pipe.Pipeline) -> None:
         file = self._output.csv(schema.DATASET)
         waits = [end - start for start, end in self._waits]
         file.add([f"GetNext,DataQueue,{len(waits)},{sum(waits) / len(waits) / 1000:.2f},"])
-        for operator in OPERATORS:
-            if operator is EPOCH_CTRL:
+        for operator in pipe.OPERATORS:
+            if operator is pipe.EPOCH_CTRL:
                 continue  # runs inside its parent
             count, each = pipeline.count(operator, self._process.start, self._process.end)
             if count:
-                stage = "Push" if operator is DEVICE_QUEUE else "WorkerEntry"
+                stage = "Push" if operator is pipe.DEVICE_QUEUE else "WorkerEntry"
                 file.add([f"{operator.type}Op,{stage},{count},{each / 1000:.2f},workers={operator.workers}"])
 
-    def _table(self, sizes: dict[Operator, list[int]], interval: int) -> None:
+    def _table(self, sizes: dict[pipe.Operator, list[int]], interval: int) -> None:
         """minddata_pipeline_raw: from the root on; an operator without a queue is stepped over."""
         parent, lines = "", [",".join(schema.RAW_HEADER)]
-        for operator in (DEVICE_QUEUE, *_INPUTS.values()):
+        for operator in (pipe.DEVICE_QUEUE, *_INPUTS.values()):
             found, queue = sizes.get(operator), ["", "", "", ""]
             if found:
                 average = sum(found) / len(found)
@@ -110,17 +97,13 @@ class MindData(Writer):
             front = [str(operator.id), f"{operator.type}Op", str(operator.workers)]
             lines.append(",".join(map(cell, [*front, *queue, str(interval), parent, children])))
             parent = str(operator.id)
-        self._write(self._folder.name, schema.PIPELINE, _csv(lines))
+        self._write(self._folder.name, schema.PIPELINE, "\r\n".join([*lines, ""]))
 
 
-def _csv(lines: Iterable[str]) -> str:
-    return "".join(f"{line}\r\n" for line in lines)
-
-
-def _profiling(sizes: dict[Operator, list[int]], interval: int) -> Json:
+def _profiling(sizes: dict[pipe.Operator, list[int]], interval: int) -> Json:
     """Content of pipeline_profiling: leaf first, as the producer walks the tree."""
     infos = []
-    for operator in reversed(OPERATORS):
+    for operator in reversed(pipe.OPERATORS):
         queue = {schema.QUEUE_SIZES: sizes.get(operator), schema.QUEUE_LENGTH: operator.capacity}
         info: Json = {
             schema.OP_ID: operator.id,
@@ -132,8 +115,7 @@ def _profiling(sizes: dict[Operator, list[int]], interval: int) -> Json:
     return {schema.RAW_INTERVAL: interval, schema.RAW_OPS: infos}
 
 
-def _percent(pipeline: Pipeline, operator: Operator) -> float:
-    """CPU of all workers of an operator."""
+def _percent(pipeline: pipe.Pipeline, operator: pipe.Operator) -> float:
     return 100 * pipeline.busy(operator) * operator.workers
 
 
@@ -141,16 +123,16 @@ def _user_and_system(percent: float) -> tuple[int, int]:
     return round(0.9 * percent), round(0.1 * percent)
 
 
-def _cpu(pipeline: Pipeline, moments: range, interval: int) -> Json:
+def _cpu(pipeline: pipe.Pipeline, moments: range, interval: int) -> Json:
     """Content of minddata_cpu_utilization: the same at all moments."""
     count = len(moments)
-    whole = sum(_percent(pipeline, operator) for operator in OPERATORS) / _CORES
+    whole = sum(_percent(pipeline, operator) for operator in pipe.OPERATORS) / _CORES
 
     def times(percent: float) -> dict[str, list[int]]:
         user, system = _user_and_system(percent)
         return {schema.CPU_FIGURES["user"]: [user] * count, schema.CPU_FIGURES["sys"]: [system] * count}
 
-    percents = [(-1, 0.0), *((operator.id, _percent(pipeline, operator)) for operator in OPERATORS)]
+    percents = [(-1, 0.0), *((operator.id, _percent(pipeline, operator)) for operator in pipe.OPERATORS)]
     return {
         schema.CPU_INTERVAL: interval,
         schema.CPU_COUNT: _CORES,
@@ -167,17 +149,16 @@ def _cpu(pipeline: Pipeline, moments: range, interval: int) -> Json:
     }
 
 
-def _batches(pipeline: Pipeline, start: int, end: int) -> list[_Record]:
-    """Lines of device_queue_profiling."""
+def _batches(pipeline: pipe.Pipeline, start: int, end: int) -> list[_Record]:
     out = []
     found = [batch for _, batch in pipeline.taken_between(start, end)]
-    sizes = pipeline.sizes(BATCH, [batch.got - 1 for batch in found])
+    sizes = pipeline.sizes(pipe.BATCH, [batch.got - 1 for batch in found])
     for number, (batch, size) in enumerate(zip(found, sizes), 1):
         get, push = (batch.got - batch.asked) // 1_000_000, (batch.pushed - batch.got) // 1_000_000
         at = batch.pushed // 1_000_000
         for kind, value in ((schema.GET, get), (schema.PUSH, push), (schema.TOTAL, get + push)):
             out.append((schema.TIME_RECORD, kind, number, value, at))
-        out.append((schema.QUEUE_RECORD, BATCH.capacity, number, size, at))
+        out.append((schema.QUEUE_RECORD, pipe.BATCH.capacity, number, size, at))
     return out
 
 
@@ -186,7 +167,7 @@ class _Figures:
     """One operator in the summary. average: entries of its output queue; used, empty: percent; -1 without a queue. cpu: percent
     of all workers; source: whose output queue is its input."""
 
-    operator: Operator
+    operator: pipe.Operator
     cpu: float
     source: _Figures | None
     average: float = -1
@@ -195,12 +176,10 @@ class _Figures:
 
     @property
     def name(self) -> str:
-        """As the summary names it."""
         return f"{self.operator.type}(id={self.operator.id})"
 
     @property
     def worker_cpu(self) -> float:
-        """Percent of one worker."""
         return round(self.cpu / self.operator.workers, 2)
 
     def cpu_remark(self) -> str:
@@ -217,9 +196,9 @@ class _Figures:
         used, source = self.used, self.source
         if source is None:
             return f"{self.name}: a leaf with {used}% of its output queue used." if -1 != used < _LEAF else ""
-        if self.operator is DEVICE_QUEUE and source.empty > _EMPTY:
+        if self.operator is pipe.DEVICE_QUEUE and source.empty > _EMPTY:
             return f"{self.name}: its input queue is empty {source.empty}% of the time."
-        if self.operator is MAP and source.used - used > _DIFFERENCE:
+        if self.operator is pipe.MAP and source.used - used > _DIFFERENCE:
             return f"{self.name}: {source.used}% of the input queue and {used}% of the output queue used."
         return ""
 
@@ -233,10 +212,9 @@ class _Figures:
         return ""
 
 
-def _figures(pipeline: Pipeline, sizes: dict[Operator, list[int]]) -> list[_Figures]:
-    """Of all operators, by id."""
-    out: dict[Operator, _Figures] = {}
-    for operator in reversed(OPERATORS):
+def _figures(pipeline: pipe.Pipeline, sizes: dict[pipe.Operator, list[int]]) -> list[_Figures]:
+    out: dict[pipe.Operator, _Figures] = {}
+    for operator in reversed(pipe.OPERATORS):
         source = out[_INPUTS[operator]] if operator in _INPUTS else None
         figures = _Figures(operator, float(sum(_user_and_system(_percent(pipeline, operator)))), source)
         if found := sizes.get(operator):
@@ -244,22 +222,22 @@ def _figures(pipeline: Pipeline, sizes: dict[Operator, list[int]]) -> list[_Figu
             used, empty = round(100 * average / operator.capacity, 2), round(100 * found.count(0) / len(found), 2)
             figures = replace(figures, average=average, used=used, empty=empty)
         out[operator] = figures
-    return [out[operator] for operator in OPERATORS]
+    return [out[operator] for operator in pipe.OPERATORS]
 
 
 def _summary(figures: list[_Figures], batches: list[_Record]) -> dict[str, list[Any]]:
     """minddata_pipeline_summary: key -> list, in the order of the file. figures: by id of the operator."""
-    parents = {child: operator.id for operator in OPERATORS for child in operator.children}
+    parents = {child: operator.id for operator in pipe.OPERATORS for child in operator.children}
     out: dict[str, list[Any]] = {
         schema.SUMMARY_OPS: [each.name for each in figures],
-        schema.SUMMARY_TYPES: [operator.type for operator in OPERATORS],
-        schema.SUMMARY_IDS: [operator.id for operator in OPERATORS],
-        schema.SUMMARY_WORKERS: [operator.workers for operator in OPERATORS],
+        schema.SUMMARY_TYPES: [operator.type for operator in pipe.OPERATORS],
+        schema.SUMMARY_IDS: [operator.id for operator in pipe.OPERATORS],
+        schema.SUMMARY_WORKERS: [operator.workers for operator in pipe.OPERATORS],
         schema.SUMMARY_AVERAGE: [each.average for each in figures],
         schema.SUMMARY_USAGE: [each.used for each in figures],
         schema.SUMMARY_EMPTY: [each.empty for each in figures],
-        schema.SUMMARY_CHILDREN: [list(operator.children) for operator in OPERATORS],
-        schema.SUMMARY_PARENT: [parents.get(operator.id, -1) for operator in OPERATORS],
+        schema.SUMMARY_CHILDREN: [list(operator.children) for operator in pipe.OPERATORS],
+        schema.SUMMARY_PARENT: [parents.get(operator.id, -1) for operator in pipe.OPERATORS],
         schema.SUMMARY_CPU: [each.cpu for each in figures],
     }
     times = ((schema.BATCH_TIME, schema.TOTAL), (schema.PIPELINE_TIME, schema.GET), (schema.PUSH_TIME, schema.PUSH))
@@ -267,7 +245,7 @@ def _summary(figures: list[_Figures], batches: list[_Record]) -> dict[str, list[
         values = [record[3] for record in batches if record[:2] == (schema.TIME_RECORD, kind) and record[2] >= 2]
         out[key] = [round(sum(values) / len(values), 3) if values else -1]
     out[schema.SUMMARY_WORKER_CPU] = [each.worker_cpu for each in figures]
-    judged = [each for each in figures if each.operator is not EPOCH_CTRL]
+    judged = [each for each in figures if each.operator is not pipe.EPOCH_CTRL]
     cpu, queues = [each.cpu_remark() for each in judged], [each.queue_remark() for each in judged]
     slow = next((each for each in judged[1:] if each.suggestion()), None)  # that of the lowest id
     remarks = cpu, queues, [slow.name if slow else ""], [slow.suggestion() if slow else ""]

@@ -14,8 +14,16 @@ from functools import cache
 from operator import attrgetter
 from typing import TypeVar, Union
 
-from tb_npu_plugin.capture.simulation.records import CommOp, HostOp, OpInfo, Process, PyCall, Queued, Segment, Task
-from tb_npu_plugin.capture.simulation.samples import Allocation
+from tb_npu_plugin.capture.simulation.records import (
+    CommOp,
+    HostOp,
+    OpInfo,
+    Process,
+    PyCall,
+    Queued,
+    Segment,
+    Task,
+)
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.schema.mindspore import EVENT_SEPARATOR, MINDSPORE, SHAPE_SEPARATOR
 from tb_npu_plugin.schema.trace import STEP_MARK
@@ -51,7 +59,12 @@ class Recorder:
             launches[item.dequeue_start] = launch
             pairs.append(replace(item, name=name, op=front))
             fronts += [front, launch]
-        starts = sorted(launches)
+        starts, fronts_at = sorted(launches), [item.start for item in pairs]
+
+        def name_at(at: int) -> str:
+            """A block is named after the node whose launch follows."""
+            return pairs[min(bisect_right(fronts_at, at), len(pairs) - 1)].name if pairs else ""
+
         ops = [*fronts, *self._other_host_ops(segment, pairs)]
         return replace(
             segment,
@@ -64,7 +77,7 @@ class Recorder:
             ],
             tasks=[_relink(task, starts, launches) for task in segment.tasks],
             comm=[_relink(op, starts, launches) for op in segment.comm],
-            memory=[_allocation(block, pairs) for block in segment.memory if not block.graph_engine],
+            memory=[replace(block, name=name_at(block.at)) for block in segment.memory if not block.graph_engine],
             totals=[
                 replace(totals, component=MINDSPORE if totals.component == "PTA" else totals.component)
                 for totals in segment.totals
@@ -93,7 +106,6 @@ def scope_of(name: str) -> list[str]:
 
 
 def _launched_types(segment: Segment, queue: list[Queued]) -> list[str]:
-    """What each element of the queue launches: the type of its kernel."""
     starts = [item.dequeue_start for item in queue]
     types = [_COPIES.get(item.name, item.name) for item in queue]
     for task in segment.tasks:
@@ -141,10 +153,3 @@ def _relink(launch: _Launch, starts: list[int], launches: dict[int, HostOp]) -> 
     if launch.acl is None:
         return launch
     return replace(launch, op=launches[starts[bisect_right(starts, launch.acl) - 1]])
-
-
-def _allocation(block: Allocation, pairs: list[Queued]) -> Allocation:
-    """A block is named after the node whose launch follows."""
-    starts = [item.start for item in pairs]
-    following = min(bisect_right(starts, block.at), len(pairs) - 1)
-    return replace(block, name=pairs[following].name if pairs else "")

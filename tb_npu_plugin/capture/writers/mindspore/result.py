@@ -1,36 +1,292 @@
-"""What a result of mindspore.profiler consists of. Source: docs/facts/ascend_ms.md, Files of the output folder,
-Arguments and side files."""
+"""What a result of mindspore.profiler consists of: its CSV files, trace and side files.
+Source: docs/facts/ascend_ms.md, Files of the output folder, Arguments and side files, Memory files of MindSpore,
+step_trace_time.csv of MindSpore, trace_view.json of MindSpore."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
-from tb_npu_plugin.capture.simulation.records import Process
-from tb_npu_plugin.capture.writers.analysis_db import CommunicationDatabase
-from tb_npu_plugin.capture.writers.communication import Rules
+from tb_npu_plugin.capture.simulation.records import Allocation, HostOp, Kernel, OpInfo, Process, Segment, Task, Totals
+from tb_npu_plugin.capture.writers import memory_csv
+from tb_npu_plugin.capture.writers.communication import CommunicationDatabase, Rules
+from tb_npu_plugin.capture.writers.details_csv import Kernels, figures_of
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.framework import Framework
-from tb_npu_plugin.capture.writers.mindspore.csv_files import (
-    Allocations,
-    HostWindows,
-    LaunchedKernels,
-    MemoryRecord,
-    OperatorShapes,
-    StepTrace,
-)
+from tb_npu_plugin.capture.writers.memory_csv import APP, Cells
 from tb_npu_plugin.capture.writers.mindspore.minddata import MindData
-from tb_npu_plugin.capture.writers.mindspore.record import Recorder
-from tb_npu_plugin.capture.writers.mindspore.trace import LaunchedTrace
+from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, Recorder, scope_of
+from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, Windows
 from tb_npu_plugin.capture.writers.result_db import ProfilerDatabase
-from tb_npu_plugin.capture.writers.side_files import group_infos
+from tb_npu_plugin.capture.writers.text import Parts, cell, decimals, mb_text, time_text
+from tb_npu_plugin.capture.writers.trace import CALLS, LINKS, OPS, HostEvents, Trace
+from tb_npu_plugin.capture.writers.trace_device import Clock, DeviceEvents, Timed, process_rows, quote
 from tb_npu_plugin.schema import mindspore as names
+from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema.mindspore import SUFFIX
 from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.schema.torch_npu_db import TABLES
 from tb_npu_plugin.schema.torch_npu_json import GROUPS
 from tb_npu_plugin.schema.trace_events import OLD_COMMUNICATION
+
+_PID, _SCOPE_PID = names.PIDS[names.PROCESS_MINDSPORE], names.PIDS[names.PROCESS_SCOPE]
+
+
+class LaunchedEvents(DeviceEvents):
+    """The device's events: what was launched names its launch."""
+
+    def linked(self, task: Task) -> str:
+        if task.op is None or not self._options.cpu:
+            return ""
+        return f', "{names.LAUNCHED_BY}": {quote(task.op.info.name)}'
+
+    def torch_to_npu(self, segment: Segment) -> list[Timed]:
+        """Flows from launches to their tasks: both ends in one text."""
+        out: list[Timed] = []
+        pid, (category, name) = self._pids["Ascend Hardware"], names.NPU_FLOW
+        for task in segment.tasks:
+            if (op := task.op) is not None and op.info.name.startswith(LAUNCH):
+                at, start = self._ts(task.start), self._ts(op.start)
+                common = f'"bp": "e", "cat": "{category}", "name": "{name}", "id": {at}'
+                text = f'{{"ph": "s", {common}, "pid": {_PID}, "tid": {op.tid}, "ts": {start}}}, '
+                text += f'{{"ph": "f", {common}, "pid": {pid}, "tid": {task.stream}, "ts": {at}}}'
+                out.append((task.start, text))
+        return out
+
+
+class FrameworkEvents(HostEvents):
+    """Events of the framework's processes: times and durations are texts."""
+
+    def __init__(self, output: Output, ts: Clock) -> None:
+        super().__init__(output, ts)
+        self._threads: set[int] = set()
+        self._depth = -1
+
+    def _text(self, name: str, pid: int, tid: int, start: int, end: int, category: str = "") -> str:
+        rest = f', "cat": "{category}"' if category else ""
+        return (
+            f'{{"name": {self._name(name)}, "ph": "X", "pid": {pid}, "tid": {tid}, "ts": {self._ts(start)}, '
+            f'"dur": "{decimals(end - start)}"{rest}, "args": {{}}}}'
+        )
+
+    def add(self, parts: Parts, segment: Segment) -> None:
+        if not self._options.cpu:
+            return
+        self._threads.update(op.tid for op in segment.ops)
+        parts.add(OPS, [self._text(op.info.name, _PID, op.tid, op.start, op.end) for op in segment.ops])
+        (category, name), launcher = names.SELF_FLOW, self._process.dequeue_tid
+        out = []
+        for item in segment.queue:  # from the event on the main thread to the launch
+            common = f'"bp": "e", "cat": "{category}", "name": "{name}", "id": "{item.correlation}", "pid": {_PID}'
+            out.append(f'{{"ph": "s", {common}, "tid": {item.op.tid}, "ts": {self._ts(item.op.start)}}}')
+            out.append(f'{{"ph": "f", {common}, "tid": {launcher}, "ts": {self._ts(item.dequeue_start)}}}')
+        parts.add(LINKS, out)
+        calls = segment.python if self._options.stack else ()
+        parts.add(CALLS, [self._text(one.name, _PID, one.tid, one.start, one.end, names.PYTHON) for one in calls])
+        parts.add(CALLS, self._scopes(segment))
+
+    def _scopes(self, segment: Segment) -> list[str]:
+        """Scope Layer: one lane a depth, neighbours of one scope merged; of parallel tasks the first."""
+        out: list[str] = []
+        open_: list[tuple[str, int, int]] = []  # name, start, end by depth
+        reached = 0
+        for task in segment.tasks:
+            if task.op is None or not task.kernel.core or task.start < reached:
+                continue
+            parts = scope_of(task.op.info.name)
+            same = 0
+            while same < min(len(open_), len(parts)) and open_[same][0] == parts[same]:
+                open_[same] = (parts[same], open_[same][1], task.end)
+                same += 1
+            out += self._close(open_, same)
+            open_ += [(part, task.start, task.end) for part in parts[same:]]
+            reached = task.end
+        return out + self._close(open_, 0)
+
+    def _close(self, open_: list[tuple[str, int, int]], keep: int) -> list[str]:
+        self._depth = max(self._depth, len(open_) - 1)
+        out = [self._text(name, _SCOPE_PID, depth, start, end) for depth, (name, start, end) in enumerate(open_)]
+        del open_[keep:]
+        return out[keep:]
+
+    def rows(self) -> list[str]:
+        threads = {names.PROCESS_MINDSPORE: [(tid, f"Thread {tid}") for tid in sorted(self._threads)]}
+        if self._depth >= 0:
+            threads[names.PROCESS_SCOPE] = [(depth, f"Layer{depth}") for depth in range(self._depth + 1)]
+        out = []
+        for name, rows in threads.items():
+            out += process_rows(name, names.PIDS[name], "CPU", names.SORTS[name], rows)
+        return out
+
+
+class LaunchedKernels(Kernels):
+    """kernel_details.csv, whose names begin with the launch where the host was profiled; and op_statistic.csv."""
+
+    def __init__(self, output: Output) -> None:
+        super().__init__(output)
+        self._named = cache(_named)
+
+    def _shown(self, task: Task) -> Kernel:
+        if task.op is None or not self._output.options.cpu:
+            return task.kernel
+        return self._named(task.op.info, task.kernel)
+
+
+def _named(info: OpInfo, kernel: Kernel) -> Kernel:
+    return replace(kernel, name=f"{info.name}{names.LAUNCH_SEPARATOR}{kernel.name}")
+
+
+class LaunchedTrace(Trace):
+    """The list of events."""
+
+    HOST_EVENTS, DEVICE_EVENTS = FrameworkEvents, LaunchedEvents
+
+
+class OperatorShapes(Writer):
+    """operator_details.csv: name and shapes of each launch; not made without shapes."""
+
+    def __init__(self, output: Output) -> None:
+        self._file, self._shapes = output.csv(schema.OPERATORS, names.OPERATOR_KEYS), output.options.shapes
+
+    def add(self, segment: Segment) -> None:
+        if self._shapes:
+            self._file.add([self._line(op) for op in segment.ops if op.info.name.startswith(LAUNCH)])
+
+    def _line(self, op: HostOp) -> str:
+        return f"{cell(op.info.name[len(LAUNCH) :])},{cell(op.info.shapes)}"
+
+
+_STREAM = "281459468288"
+_NONE = "N/A"
+
+
+class Allocations(memory_csv.Allocations):
+    """operator_memory.csv, by allocation; a block that is still held has N/A in every column of its release. Not
+    made without the host."""
+
+    def add(self, segment: Segment) -> None:
+        if self._output.options.cpu:
+            self._write(list(segment.memory))
+
+    def _cells(self, block: Allocation) -> Cells:
+        at, release = block.at, block.release
+        released, lasted = (_NONE, _NONE) if release is None else (decimals(release), decimals(release - at))
+        front = cell(block.name), str(block.size / 1024), decimals(at), released, _NONE, lasted, _NONE
+        return (*front, *self._totals(block.before), *self._totals(block.after), _STREAM, self._device)
+
+    @staticmethod
+    def _totals(totals: Totals | None) -> Cells:
+        if totals is None:
+            return (_NONE,) * 3
+        allocated = mb_text(totals.allocated)  # active memory is not recorded separately
+        return allocated, mb_text(totals.reserved), allocated
+
+
+class MemoryRecord(memory_csv.MemoryRecord):
+    """memory_record.csv: MindSpore and GE by time, each followed by their sum; then the process."""
+
+    SUM, PARTS = names.BOTH, ("", APP)
+
+    def _cells(self, component: str, at: int, allocated: int | None, reserved: int, active: int | None) -> Cells:
+        time = time_text(at) if component == APP else decimals(at)
+        sizes = [str((size or 0) / 1024 / (names.MEMORY_RECORD_MB // 1024)) for size in (allocated, reserved, active)]
+        return component, time, *sizes, "", self._device  # it writes no stream
+
+
+_EVER = 1 << 63
+
+
+class HostWindows(Windows):
+    """Steps are the marks on the host, ends included."""
+
+    def add(self, segment: Segment) -> None:
+        if segment.step is not None:
+            self.known.append((segment.step.start, segment.step.end + 1, segment.step))
+
+
+@dataclass
+class _Sums:
+    """One step. first, last: (start, duration) of communication events; busy: first device task."""
+
+    id: int
+    start: int
+    end: int
+    sums: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
+    bubble: int = 0
+    first: int = _EVER
+    last: tuple[int, int] = (-1, 0)
+    busy: int | None = None
+
+
+class StepTrace(Writer):
+    """step_trace_time.csv: events count whole in the step in which they begin; only Free is clipped."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._steps: list[_Sums] = [] if output.process.marks else [_Sums(0, 0, _EVER)]
+        self._first_event: int | None = None
+
+    def add(self, segment: Segment) -> None:
+        if segment.step is not None:
+            self._steps.append(_Sums(segment.step.id, segment.step.start, segment.step.end))
+        if self._first_event is None and segment.ops:
+            self._first_event = segment.ops[0].start
+        if self._output.dialect.communication == OLD_COMMUNICATION:  # the parser finds no other name
+            for op in segment.comm:
+                self._add_communication(op.start, op.dur, op.name)
+                for plane in op.planes if self._output.options.level >= 1 else ():
+                    self._add_communication(plane.start, plane.dur, plane.name)
+        self._take_overlap()
+
+    def _add_communication(self, start: int, dur: int, name: str) -> None:
+        step = self._step_at(start)
+        if step is not None:
+            step.bubble += dur if names.BUBBLE.match(name) else 0
+            step.first = min(step.first, start)
+            step.last = max(step.last, (start, dur))
+
+    def _step_at(self, start: int) -> _Sums | None:
+        return next((step for step in reversed(self._steps) if step.start <= start <= step.end), None)
+
+    def _take_overlap(self) -> None:
+        for start, end, kind in self._output.overlap.rows.tolist():
+            if kind == FREE:
+                for step in reversed(self._steps):
+                    if step.end < start:
+                        break
+                    step.sums[FREE] += max(0, min(end, step.end) - max(start, step.start))
+                continue
+            step_ = self._step_at(start)
+            if step_ is not None:
+                step_.sums[kind] += end - start
+            if kind in (COMPUTING, COMMUNICATION):
+                for step in reversed(self._steps):
+                    if step.busy is not None:
+                        break
+                    if step.start <= start:
+                        step.busy = start
+
+    def close(self) -> None:
+        self._take_overlap()
+        file, keys = self._output.csv(schema.STEP_TRACE), self._output.columns(schema.STEP_TRACE)
+        for step in self._steps:
+            texts = self._figures(step)
+            file.add([",".join(texts[key] for key in keys)])
+
+    def _figures(self, step: _Sums) -> dict[str, str]:
+        whole = step.last[0] + step.last[1] - step.first if step.last[0] >= 0 else step.bubble
+        host = step.start or self._first_event or 0
+        known = step.busy is not None and self._output.options.cpu
+        preparing = (step.busy or 0) - host if known else 0
+        figures = {
+            **figures_of(step.sums, whole, step.bubble, preparing),
+            "communication_not_overlapped_and_exclude_receive": step.sums[ALONE] - step.bubble,
+        }
+        return {"step": str(step.id), **{key: decimals(ns) for key, ns in figures.items()}}
+
 
 #: p2p is recognised by case-sensitive words, so that hcom_send_ is a collective without a known type.
 _COMMUNICATION = Rules(
@@ -86,12 +342,11 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
 
 def metadata(process: Process, options: Options) -> str:
     """Content of profiler_metadata.json."""
-    groups = group_infos(process.groups)
+    groups = process.group_infos
     return json.dumps({**options.metadata, **({GROUPS: groups} if groups else {})}, indent=4)
 
 
 def _others(output: Output) -> list[Writer]:
-    """The files of the data pipeline, and databases."""
     options, process = output.options, output.process
     out: list[Writer] = [MindData(output)]
     if "db" in options.export:

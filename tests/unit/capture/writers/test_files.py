@@ -100,7 +100,7 @@ def test_level_0_prunes_the_calls_of_cann() -> None:
 
 
 def process(rank: int = 0) -> Process:
-    return Process(7, 3, rank, 1, T, T + 50_000, soc=CHIPS[DEFAULT_CHIP].soc)
+    return Process(7, 3, rank, 1, T, T + 50_000, chip=CHIPS[DEFAULT_CHIP])
 
 
 @pytest.mark.parametrize(("numbered", "file", "rank"), [(True, "_5.db", 5), (False, ".db", -1)])

@@ -35,7 +35,7 @@ OPERATORS = (
 
 def cells(chip: Chip, metrics: str) -> Iterator[tuple[Launch, dict[str, float]]]:
     """Each kernel with its cells by header, in the fastest run that the model gives."""
-    figures = Figures(metrics, Process(1, 0, 0, 1, 0, split=chip.split, cube_cores=chip.cube_cores, clock=chip.clock))
+    figures = Figures(metrics, Process(1, 0, 0, 1, 0, chip=chip))
     factory = KernelFactory(chip)
     for name, shapes in OPERATORS:
         for launch in factory.launches(name, shapes, (BF16,) * len(shapes)):

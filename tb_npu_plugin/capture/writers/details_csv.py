@@ -1,0 +1,424 @@
+"""The CSV files of what ran on host and device: kernel_details.csv, operator_details.csv, their statistics, and those that a switch, a
+level or a new release adds. Source: docs/facts/ascend_pt.md, kernel_details.csv, operator_details.csv, Statistics files, Files copied
+from msprof."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Callable, TypeVar, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.capture.simulation.records import (
+    RECEIVE,
+    CommOp,
+    HostOp,
+    Kernel,
+    OpInfo,
+    Segment,
+    Task,
+    by_start,
+    columns,
+)
+from tb_npu_plugin.capture.writers.files import END, ByTime, Output, Writer
+from tb_npu_plugin.capture.writers.metrics import Figures
+from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, StepFinder
+from tb_npu_plugin.capture.writers.text import cell, shapes_cell, time_text, us_text
+from tb_npu_plugin.schema import torch_npu_csv as schema
+from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.schema.trace import STEP_MARK
+
+Launch = Union[Task, CommOp]
+_LEVEL_0 = ("step", "device_id", "name", "type", "core", "start_ns", "dur_ns", "wait_ns", "block_dim")
+_IDS = ("model_id", "task_id", "stream_id")
+_MODEL = "4294967295"  # single-operator mode
+
+
+@dataclass
+class _Durations:
+    """Sums of durations in ns: memory must not grow with the length of a run."""
+
+    count: int = 0
+    total: int = 0
+    least: int = END
+    most: int = 0
+    squares: int = 0
+
+    def add(self, dur: int) -> None:
+        self.count += 1
+        self.total += dur
+        self.squares += dur * dur
+        if dur < self.least:
+            self.least = dur
+        if dur > self.most:
+            self.most = dur
+
+    @property
+    def mean_us(self) -> float:
+        return round(self.total / self.count / 1000, 3)
+
+
+class Kernels(Writer):
+    """kernel_details.csv and op_statistic.csv."""
+
+    def __init__(self, output: Output) -> None:
+        self._output, self._step_at = output, StepFinder(output.windows)
+        self._detailed = output.options.level >= 1
+        self._figures = Figures(output.options.metrics if self._detailed else "", output.process)
+        self._names = self._figures.names
+        self._with_ids = self._detailed or output.dialect.ids_at_level_0
+        self._with_state = output.dialect.writes(schema.KERNELS, "op_state")
+        at_level_0 = (*_LEVEL_0, *_IDS) if self._with_ids else _LEVEL_0
+        keys = output.columns(schema.KERNELS)[0 if output.process.marks else 1 :]  # the first is the step
+        self._keys = [key for key in keys if self._detailed or key in at_level_0]
+        self._lead = output.lead(schema.KERNELS) + (f"{_MODEL}," if self._with_ids else "")
+        self._file = output.csv(schema.KERNELS, self._keys, self._names)
+        self._texts = cache(self._make_texts)
+        self._launches = ByTime[Launch](by_start)
+        self._previous: int | None = None
+        self._durs = defaultdict[tuple[str, str], _Durations](_Durations)
+
+    def add(self, segment: Segment) -> None:
+        kernels = [task for task in segment.tasks if task.kernel.core]
+        self._write(self._launches.take([*kernels, *segment.comm], segment.until))
+
+    def close(self) -> None:
+        self._write(self._launches.take((), END))
+        if not self._detailed or not self._durs:
+            return
+        file, dur = self._output.csv(schema.OP_STATISTIC), self._output.dur
+        whole, device = sum(durs.total for durs in self._durs.values()), self._output.process.device
+        for (type_, core), durs in sorted(self._durs.items(), key=lambda item: -item[1].total):
+            figures = durs.count, dur(durs.total), dur(durs.least), durs.mean_us, dur(durs.most)
+            row = device, "", cell(type_), core, *figures, round(durs.total * 100 / whole, 3)
+            file.add(self._output.lines(schema.OP_STATISTIC, [list(map(str, row))]))
+
+    def _write(self, ready: list[Launch]) -> None:
+        tasks = [launch for launch in ready if isinstance(launch, Task)]
+        figures = iter(self._figures.texts([task.kernel for task in tasks], [task.dur for task in tasks]))
+        lines, previous, fixed = [], self._previous, self._output.dialect.fixed_decimals
+        with_step, step_at, dur_text = self._keys[0] == "step", self._step_at, self._output.dur
+        for launch in ready:
+            start, dur = launch.start, launch.dur
+            wait = 0 if previous is None or previous > start else start - previous
+            # the first one has nothing before it: a plain 0 in every release
+            wait_text = f"{wait / 1000:.6f}" if fixed and previous is not None else us_text(wait)
+            previous = start + dur
+            times = f"{start // 1000}.{start % 1000:03d}\t,{dur_text(dur)},{wait_text}"
+            if isinstance(launch, Task):
+                line = self._compute(launch, times, next(figures))
+            else:
+                line = self._communication(launch, times)
+            if with_step:
+                step = step_at(start)
+                line = f"{step.id if step else ''},{line}"
+            lines.append(line)
+        self._previous = previous
+        self._file.add(lines)
+        for task in tasks:
+            self._durs[task.kernel.type, task.kernel.core].add(task.dur)
+
+    def _shown(self, task: Task) -> Kernel:
+        """The kernel under the name that the file gives it."""
+        return task.kernel
+
+    def _compute(self, task: Task, times: str, figures: str) -> str:
+        front, back = self._texts(self._shown(task))
+        ids = f"{task.task},{task.stream}," if self._with_ids else ""
+        line = f"{self._lead}{ids}{front},{times},{back}"
+        return f"{line},{figures}" if self._names else line
+
+    def _make_texts(self, kernel: Kernel) -> tuple[str, str]:
+        """The cells before the times and those after them, each joined by commas."""
+        if not self._detailed:
+            return f"{cell(kernel.name)},N/A,N/A", "0"
+        state = (kernel.state,) if self._with_state else ()
+        front = ",".join([cell(kernel.name), cell(kernel.type), *state, kernel.core])
+        back = [str(kernel.block), str(kernel.mix), "YES" if kernel.hf32 else "NO"]
+        back += [shapes_cell(kernel.inputs), kernel.input_types or "N/A", kernel.input_formats or "N/A"]
+        back += [shapes_cell(kernel.outputs), kernel.output_types or "N/A", kernel.output_formats or "N/A"]
+        return front, ",".join([*back, "0" if kernel.core.startswith("MIX") else "N/A"])
+
+    def _communication(self, op: CommOp, times: str) -> str:
+        ids = "N/A,N/A," if self._with_ids else ""
+        state = ",N/A" if self._detailed and self._with_state else ""
+        rest = len(self._keys) - self._keys.index("block_dim") - 1 + len(self._names)
+        core = self._output.dialect.communication.upper()
+        return f"{self._lead}{ids}{cell(op.name)},{op.type}{state},{core},{times},0" + ",N/A" * rest
+
+
+class TaskFile(Writer):
+    """A CSV file of tasks, by start. line: cells of a task after Device_id, "" for no row; is_listed: which tasks; skip: of
+    those, how many to leave out at the beginning of the run."""
+
+    def __init__(
+        self,
+        output: Output,
+        file: ResultFile,
+        line: Callable[[Task], str],
+        is_listed: Callable[[Task], bool] = lambda task: True,
+        skip: int = 0,
+    ) -> None:
+        self._line, self._is_listed, self._skip = line, is_listed, skip
+        self._lead, self._file = output.lead(file), output.csv(file)
+        self._tasks = ByTime[Task](by_start)
+
+    def add(self, segment: Segment) -> None:
+        ready = self._tasks.take(filter(self._is_listed, segment.tasks), segment.until)
+        shown, self._skip = ready[self._skip :], max(0, self._skip - len(ready))
+        self._file.add([f"{self._lead}{line}" for line in map(self._line, shown) if line])
+
+    def close(self) -> None:
+        self.add(Segment(until=END))
+
+
+def data_preprocess(output: Output) -> TaskFile:
+    """data_preprocess.csv: kernels of the AI CPU."""
+    unit = 1_000_000 if output.dialect.spelling.get("compute_ns") else 1000  # the header says ms or us
+
+    def line(task: Task) -> str:
+        parts = (task.dur - 9_000, 1_250, task.dur - 4_000, 4_000, task.dur)
+        figures = ",".join(str(ns / unit) for ns in parts)
+        return f"{time_text(task.start)},{cell(task.kernel.type)},{figures},{task.stream},{task.task}"
+
+    return TaskFile(output, schema.DATA_PREPROCESS, line, lambda task: task.kernel.core == "AI_CPU")
+
+
+def l2_cache(output: Output) -> TaskFile:
+    """l2_cache.csv: the kernels of AI cores, without the first kernel of the run."""
+
+    def line(task: Task) -> str:
+        kernel, work = task.kernel, task.kernel.work
+        if not ("CORE" in kernel.core or kernel.core.startswith("MIX")):
+            return ""
+        # lines that the cache evicted for each line requested: few if all fit into it (public sample of a real 910B: to 0.2)
+        moved = work.read + work.written
+        rate = round(0.25 * (work.main_read + work.main_written) / moved + 0.00004, 6) if moved else 0.0
+        return f"{task.stream},{task.task},N/A,{rate},{cell(kernel.name)}"
+
+    return TaskFile(output, schema.L2_CACHE, line, lambda task: task.kernel.computes, skip=1)
+
+
+def task_time(output: Output) -> TaskFile:
+    """task_time.csv: every device task."""
+
+    def line(task: Task) -> str:
+        kernel = task.kernel
+        name, kind = "N/A", kernel.core or kernel.type or kernel.name
+        if kernel.computes and kernel.core != "DSA_SQE":  # the generator of random numbers runs no kernel
+            name = cell(kernel.name)
+        times = f"{output.dur(task.dur)},{time_text(task.start)},{time_text(task.end)}"
+        return f"{name},{kind},{task.stream},{task.task},{times}"
+
+    return TaskFile(output, schema.TASK_TIME, line)
+
+
+class Operators(Writer):
+    """operator_details.csv: one row per operator call; nesting is by time alone, whatever the thread."""
+
+    def __init__(self, output: Output) -> None:
+        self._options = output.options
+        self._file = output.csv(schema.OPERATORS)
+        self._text = cache(self._make_text)
+
+    def add(self, segment: Segment) -> None:
+        seen = set()
+        for task in segment.tasks:  # of two copies of one call the first counts
+            if task.op is not None and task.connection not in seen:
+                seen.add(task.connection)
+                task.op.device += task.dur
+                task.op.on_aicore += task.dur if task.kernel.hardware == "AI_CORE" else 0
+        for launch in segment.comm:
+            launch.op.device += launch.dur
+        ops = sorted(segment.ops, key=by_start)
+        self._file.add(self._lines(ops, _parents(ops)))
+
+    def _lines(self, ops: list[HostOp], parents: list[int]) -> list[str]:
+        selfs = [op.end - op.start for op in ops]
+        totals = [op.device for op in ops]
+        on_aicore = [op.on_aicore for op in ops]
+        for number in range(len(ops) - 1, -1, -1):  # children follow their parents
+            parent = parents[number]
+            if parent >= 0:
+                op = ops[number]
+                selfs[parent] -= op.end - op.start
+                totals[parent] += totals[number]
+                on_aicore[parent] += on_aicore[number]
+        lines = []
+        for number, op in enumerate(ops):
+            text = self._text(op.info)
+            if text:
+                total = totals[number]
+                device = (
+                    f"{us_text(op.device)},{us_text(total)},{us_text(op.on_aicore)},{us_text(on_aicore[number])}"
+                    if total
+                    else "0,0,0,0"
+                )
+                lines.append(f"{text},{us_text(selfs[number])},{us_text(op.end - op.start)},{device}")
+        return lines
+
+    def _make_text(self, info: OpInfo) -> str:
+        """Name, shapes and stack; nothing for a step mark, which gets no row."""
+        if info.name.startswith(STEP_MARK):
+            return ""
+        shapes = cell(info.shapes) if self._options.shapes else ""
+        stack = cell(";\r\n".join(info.stack)) if self._options.stack else ""
+        return f"{cell(info.name)},{shapes},{stack}"
+
+
+def _parents(ops: list[HostOp]) -> list[int]:
+    """Position of the parent of each operator, -1 without one."""
+    out, open_ = [], [-1]
+    for number, op in enumerate(ops):
+        while len(open_) > 1 and op.start > ops[open_[-1]].end:
+            open_.pop()
+        out.append(open_[-1])
+        open_.append(number)
+    return out
+
+
+class Apis(Writer):
+    """api_statistic.csv."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._calls = defaultdict[tuple[str, str], _Durations](_Durations)
+
+    def add(self, segment: Segment) -> None:
+        with_runtime = self._output.options.level >= 2
+        for call in segment.cann:
+            if call.level != "runtime" or with_runtime:
+                self._calls[call.level, call.name].add(call.end - call.start)
+
+    def close(self) -> None:
+        file = self._output.csv(schema.API_STATISTIC)
+        for (level, name), durs in self._calls.items():
+            level = self._output.dialect.cann_level if level == "hccl" else level
+            variance = round((durs.count * durs.squares - durs.total**2) / durs.count**2 / 1e6, 3)
+            figures = us_text(durs.total), durs.count, durs.mean_us, us_text(durs.least), us_text(durs.most)
+            row = "host", level, cell(name), *map(str, figures), str(variance)
+            file.add(self._output.lines(schema.API_STATISTIC, [row]))
+
+
+Number = TypeVar("Number", int, float)
+Ints = NDArray[np.int64]
+#: When the first thing of a step computed or communicated, where only gaps begin in it (it copies).
+_NOTHING = 1 << 63
+
+
+@dataclass
+class _Sums:
+    """One step, in ns: start on the host; begin and end on the device; when it first computed or communicated; overlap rows by
+    kind, and the same in us as the vendor's Python adds them up."""
+
+    host_start: int
+    first: int
+    last: int
+    busy: int = _NOTHING
+    ns: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
+    us: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0, 0.0])
+
+
+class StepSums(Writer):
+    """What step_trace_time.csv and StepTraceTime add up, by step."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._row_step, self._receive_step = StepFinder(output.windows), StepFinder(output.windows)
+        self._steps: dict[int | None, _Sums] = {}
+        self._bubbles: dict[int | None, tuple[int, float]] = defaultdict(lambda: (0, 0))  # ns, us
+        self._first_op: int | None = None
+
+    def add(self, segment: Segment) -> None:
+        if self._first_op is None and segment.ops:
+            self._first_op = columns(segment.ops, "start")[0][0]
+        for op in segment.comm:
+            found = self._step(op.start, self._receive_step) if op.type == RECEIVE else None
+            if found is not None:
+                ns, us = self._bubbles[found[0]]
+                self._bubbles[found[0]] = ns + op.dur, us + op.dur / 1000
+        self.take_overlap()
+
+    def take_overlap(self) -> None:
+        """Add the overlap rows that are complete."""
+        starts, ends, kinds = self._output.overlap.rows.T
+        at = 0
+        while at < len(starts):
+            found = self._step(int(starts[at]), self._row_step)
+            if found is None:
+                at += 1
+                continue
+            until = at + int(np.searchsorted(starts[at:], found[2]))
+            self._add_up(found, starts[at:until], ends[at:until], kinds[at:until])
+            at = until
+
+    def _add_up(self, found: tuple[int | None, int, int], starts: Ints, ends: Ints, kinds: Ints) -> None:
+        """Rows of one step, at least one."""
+        key, host_start, _ = found
+        step = self._steps.setdefault(key, _Sums(host_start, int(starts[0]), int(ends[0])))
+        durs = ends - starts
+        for kind in range(len(step.ns)):
+            mine = durs[kinds == kind]
+            # in file order, as the vendor's Python adds them: cumsum does so, sum does not
+            step.us[kind] = float(np.cumsum(np.concatenate([[step.us[kind]], mine / 1000]))[-1])
+            step.ns[kind] += int(mine.sum())
+        step.last = max(step.last, int(ends.max()))
+        busy = starts[(kinds == COMPUTING) | (kinds == COMMUNICATION)]
+        if len(busy):
+            step.busy = min(step.busy, int(busy[0]))
+
+    def _step(self, at: int, finder: StepFinder) -> tuple[int | None, int, int] | None:
+        """(step id, its start on the host, end of its window on the device); None outside every step."""
+        if not self._output.process.marks:
+            return None, self._first_op or self._output.process.start, (1 << 63) - 1
+        found = finder.window(at)
+        return None if found is None else (found[2].id, found[2].start, found[1])
+
+    def rounded(self) -> list[tuple[int | None, dict[str, float]]]:
+        """Figures of step_trace_time.csv in us by step: through float64 us, as the vendor works them out."""
+        out = []
+        for key, step in self._steps.items():
+            facts = [ns / 1000 for ns in (step.host_start, step.first, step.last, step.busy)]
+            preparing = 0.0 if step.busy == _NOTHING else facts[3] - facts[0]
+            out.append((key, figures_of(step.us, facts[2] - facts[1], self._bubbles[key][1], preparing)))
+        return out
+
+    def exact(self) -> list[tuple[int | None, dict[str, float]]]:
+        """Figures of StepTraceTime in us by step: worked out in ns."""
+        out = []
+        for key, step in self._steps.items():
+            preparing = 0 if step.busy == _NOTHING else step.busy - step.host_start
+            found = figures_of(step.ns, step.last - step.first, self._bubbles[key][0], preparing)
+            out.append((key, {name: ns / 1000 for name, ns in found.items()}))
+        return out
+
+
+def figures_of(sums: Sequence[Number], whole: Number, bubble: Number, preparing: Number) -> dict[str, Number]:
+    """Figures of a step. sums: by kind of overlap row; whole: from the first to the last of them; bubble: of receiving."""
+    alone, communication = sums[ALONE], sums[COMMUNICATION]
+    return {
+        "computing": sums[COMPUTING],
+        "communication_not_overlapped": alone,
+        "overlapped": communication - alone,
+        "communication": communication,
+        "free": sums[FREE],
+        "stage": whole - bubble,
+        "bubble": bubble,
+        "communication_not_overlapped_and_exclude_receive": max(alone - bubble, 0),
+        "preparing": preparing,
+    }
+
+
+class StepTrace(StepSums):
+    """step_trace_time.csv."""
+
+    def close(self) -> None:
+        self.take_overlap()
+        file, keys = self._output.csv(schema.STEP_TRACE), self._output.columns(schema.STEP_TRACE)
+        for step, figures in self.rounded():
+            cells = {**figures, "step": "" if step is None else step, "device_id": self._output.process.device}
+            file.add([",".join(str(cells[name]) for name in keys)])
