@@ -1,4 +1,5 @@
-"""The rows that a page shows of a trace: its own, and those made from it. A new layer is a class and a line in LAYERS."""
+"""The rows that a page shows of a trace: its own, and those made from it. A new layer is a class and a line
+in LAYERS; CONTRIBUTING.md says what the page needs."""
 
 from __future__ import annotations
 

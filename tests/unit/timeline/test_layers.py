@@ -1,4 +1,4 @@
-"""A new layer is a class and a line in LAYERS: then all questions are answered for it."""
+"""For the server, a new layer is a class and a line in LAYERS: then all questions are answered for it."""
 
 from __future__ import annotations
 
