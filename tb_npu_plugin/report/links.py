@@ -1,4 +1,4 @@
-"""Addresses of the page in TensorBoard (frontend/src/state/url.ts, frontend/src/widgets/diagnosis/evidence.ts)."""
+"""Addresses of the page in TensorBoard (frontend/src/state/url.ts, frontend/src/widgets/diagnosis/finding.tsx)."""
 
 from __future__ import annotations
 

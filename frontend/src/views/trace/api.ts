@@ -24,7 +24,6 @@ import { DERIVED, type LaneOffset, laneOffset, laneOfSlice, laneOfTrack, layerOf
 import type { TimelineSource } from "../../timeline/loader";
 import type { Area, Range } from "../../timeline/scene";
 import type { Lanes } from "./ranks/lanes";
-import { placeChain, placeDescent, placeDetail, placeFlow } from "./ranks/placement";
 import { type LaneTimeline, requestRows, zeroOf } from "./ranks/row_source";
 import {
   type AreaRank,
@@ -33,7 +32,11 @@ import {
   type CollectiveTasks,
   MAX_RANKS,
   type MembersOf,
+  placeChain,
   placeCollective,
+  placeDescent,
+  placeDetail,
+  placeFlow,
   placeHits,
   placeSearch,
   placeStats,

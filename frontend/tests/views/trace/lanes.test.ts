@@ -5,8 +5,8 @@ import { laneOffset } from "../../../src/timeline/lanes";
 import { rowNumber } from "../../../src/timeline/rows";
 import { pairOffset } from "../../../src/views/trace/ranks/align_menu";
 import { Lanes } from "../../../src/views/trace/ranks/lanes";
-import { placeDescent, placeDetail } from "../../../src/views/trace/ranks/placement";
 import { type LaneTimeline, requestRows } from "../../../src/views/trace/ranks/row_source";
+import { placeDescent, placeDetail } from "../../../src/views/trace/search/rank_hits";
 import { askedOf, frame, LANE_SLICES, LANE_TRACKS } from "../../timeline/build";
 
 const DERIVED = rowNumber(2 ** 19, 0);
