@@ -5,8 +5,7 @@ import { chooseRun, chooseSpan, chooseWorker, type Missing, openView, selection 
 import { Button } from "../widgets/button";
 import { Facts } from "../widgets/facts";
 import { ShellCommand, shellWord } from "../widgets/shell_command";
-import { SkippedItems } from "../widgets/skipped";
-import { Summaries } from "../widgets/summaries";
+import { SkippedItems, Summaries } from "../widgets/skipped";
 
 /** Names of result folders and files. */
 const KINDS = [

@@ -3,8 +3,7 @@ import * as format from "../base/format";
 import { t, textOf, viewTitle } from "../i18n";
 import { catalog } from "../state/catalog";
 import { chooseRun, chooseSpan, chooseWorker, openView, place, selection } from "../state/selection";
-import { SkippedList } from "../widgets/skipped";
-import { SummaryHint } from "../widgets/summaries";
+import { SkippedList, SummaryHint } from "../widgets/skipped";
 import { CompareWith, DiffSides, RunSelect, SpanSelect, WorkerSelect } from "./diff_sides";
 import { RunFolders } from "./grouping";
 

@@ -1,14 +1,17 @@
 import * as format from "../base/format";
-import { chooseLang, lang, t } from "../i18n";
+import { chooseLang, type Key, lang, t } from "../i18n";
 import { catalog, places, workerName } from "../state/catalog";
 import { ended, jobs } from "../state/progress";
 import { shareDone, type Totals, totalsOf } from "../state/reading";
 import { place, selection } from "../state/selection";
 import { chooseTheme, type Theme, themeChoice } from "../state/theme";
-import { Button } from "../widgets/button";
+import { Button, TextButton } from "../widgets/button";
+import { Dialog } from "../widgets/dialog";
+import { Facts } from "../widgets/facts";
+import { openGlossary } from "../widgets/glossary";
 import { Popover } from "../widgets/popover";
 import { JobList } from "../widgets/progress";
-import { SimulatedMark } from "../widgets/summaries";
+import { SimulatedMark } from "../widgets/skipped";
 import { Search } from "./search";
 
 interface Props {
@@ -111,4 +114,32 @@ function phaseText({ count }: Totals, isGoing: boolean): string {
   if (isGoing) return t("progress.said.reading");
   if (count.failed > 0) return t("progress.said.failed");
   return t(count.cancelled > 0 ? "progress.said.cancelled" : "progress.said.idle");
+}
+
+const KEYS: readonly [string, Key][] = [
+  ["/", "help.search"],
+  ["?", "help.help"],
+  ["1 … 9 0 -", "help.views"],
+  ["↓ ↑", "help.rows"],
+  ["Enter", "help.open"],
+  ["Ctrl C", "help.copy"],
+  ["Esc", "help.close"],
+];
+
+/** Keys and terms. */
+export function HelpDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+  return (
+    <Dialog isOpen={isOpen} onClose={onClose} title={t("help.title")}>
+      <h3 class="dialog-part">{t("help.keys")}</h3>
+      <Facts facts={KEYS.map(([keys, text]) => [<kbd key={keys}>{keys}</kbd>, t(text)])} />
+      <h3 class="dialog-part">{t("help.words")}</h3>
+      <p>{t("help.run")}</p>
+      <p>{t("help.unknown")}</p>
+      <p>{t("help.units")}</p>
+      <p>
+        <TextButton onClick={() => openGlossary()}>{t("glossary.title")}</TextButton>
+      </p>
+      <p class="muted dialog-part">{t("help.version", { version: catalog.value?.version ?? "–" })}</p>
+    </Dialog>
+  );
 }

@@ -1,6 +1,7 @@
 /** Everything that is drawn, as plain data. Times are ns after the span's base, sizes CSS pixels. */
 
 import type { PieceCache } from "./cache";
+import type { MarkColour } from "./colours";
 import type { ArrowSet, CounterSeries, SliceRow } from "./decode";
 import type { ColourMode } from "./display";
 import { isDerivedTrack, laneOfTrack, type SliceLabels } from "./lanes";
@@ -17,7 +18,6 @@ import {
   type TrackItem,
 } from "./rows";
 import type { Theme } from "./theme";
-import type { MarkColour } from "./tokens";
 import type { Limits, View } from "./viewport";
 
 const MINIMAP_LANES = 4;

@@ -1,7 +1,16 @@
 /** Colours of the canvas, read from the page's tokens. */
 
-import { cssColour, mix, palette, parseColour, type Rgb, textOn } from "./colours";
-import { flowToken, type MarkColour, markToken } from "./tokens";
+import {
+  cssColour,
+  flowToken,
+  type MarkColour,
+  markToken,
+  mix,
+  palette,
+  parseColour,
+  type Rgb,
+  textOn,
+} from "./colours";
 
 export interface Theme {
   surface: Rgb;

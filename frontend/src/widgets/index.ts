@@ -6,15 +6,12 @@ export { Card } from "./card";
 export { ALL_FINDINGS, DiagnosisCard, LedgerCard } from "./diagnosis/card";
 export { ExcessCard } from "./diagnosis/excess";
 export { Dialog } from "./dialog";
-export { Donut, PartBars } from "./donut";
-export { type Part, partsCsv } from "./donut_parts";
+export { Donut, type Part, PartBars, partsCsv } from "./donut";
 
 export { type Fact, Facts } from "./facts";
 export { type HeatCell, HeatMap } from "./heat_map";
 export { Pages } from "./pages";
 export { meaningName } from "./parts";
-
-export { formatPick, type Pick, PickChips, parsePick, pickFilters, pickWhere } from "./pick";
 export { Popover } from "./popover";
 export { ProblemList } from "./problem_list";
 export {
@@ -23,20 +20,20 @@ export {
   JobList,
   Pace,
   ProgressBar,
+  RunProgress,
 } from "./progress";
-export { WITHIN } from "./range_chip";
 export { RowFacts } from "./row_facts";
-export { RunProgress } from "./run_progress";
 export { Segments } from "./segments";
 export { Select } from "./select";
+export { SimulatedMark } from "./skipped";
 export { type BarPart, Legend, StackedBar, wholeOf } from "./stacked_bar";
 export { Empty, ErrorPanel, MissingList, ProblemBanner } from "./states";
-export { SimulatedMark } from "./summaries";
 export type { Row, Where } from "./table/columnar";
 export { pageColumn, pageTable } from "./table/columns";
 export { DataTable, type DataTableProps, TableCard } from "./table/data_table";
-export type { Filter } from "./table/no_rows";
+export type { Filter } from "./table/filters";
+export { formatPick, type Pick, PickChips, parsePick, pickFilters, pickWhere } from "./table/filters";
 export { ViewSource } from "./table/props";
 export { Help } from "./tooltip";
 export { RowList } from "./use_row_window";
-export { Reading, ViewFrame } from "./view_frame";
+export { Reading, ViewFrame, WITHIN } from "./view_frame";

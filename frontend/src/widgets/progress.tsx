@@ -1,9 +1,3 @@
-import { TextButton } from "./button";
-/**
- * Reading progress: bars, figures, and buttons to cancel and resume. Fixed widths, so that nothing moves with the
- * figures.
- */
-
 import { useState } from "preact/hooks";
 import type { ProgressJson } from "../api/types.gen";
 import * as format from "../base/format";
@@ -11,6 +5,13 @@ import { t, textOf } from "../i18n";
 import { places, workerName } from "../state/catalog";
 import { control, controlError } from "../state/progress";
 import { isActive, isResumable, jobKey, shareDone, sortJobs, type Totals, totalsOf } from "../state/reading";
+import { TextButton } from "./button";
+import { Popover } from "./popover";
+
+/**
+ * Reading progress: bars, figures, and buttons to cancel and resume. Fixed widths, so that nothing moves with the
+ * figures.
+ */
 
 /** Largest number of listed jobs; the others are counted. */
 const MOST = 40;
@@ -44,7 +45,7 @@ export function ProgressBar({ label, done, total, stopped = false }: BarProps) {
 const FINISHING = 0.5;
 
 /** "412.3 MiB of 1.0 GiB", "240.1 MiB/s", "3 s left": three columns; unknown ones stay empty. */
-export function Figures({ done, total, rate, left }: Pick<Totals, "done" | "total" | "rate" | "left">) {
+function Figures({ done, total, rate, left }: Pick<Totals, "done" | "total" | "rate" | "left">) {
   return (
     <span class="job-figures mono muted">
       <span>{t("state.bytes", { done: format.bytes(done, 1), total: format.bytes(total, 1) })}</span>
@@ -147,7 +148,7 @@ function TotalsLine({ jobs, label }: { jobs: readonly ProgressJson[]; label: str
 }
 
 /** "3 of 8 read · 2 cancelled · 1 failed". */
-export function countText({ count }: Totals): string {
+function countText({ count }: Totals): string {
   const all = Object.values(count).reduce((sum, one) => sum + one, 0);
   const parts = [
     t("progress.count", { count: count.ready, all }),
@@ -181,5 +182,39 @@ export function ControlError() {
     <p class="small" role="alert">
       {t("progress.refused", { message: textOf(controlError.value, "message") })}
     </p>
+  );
+}
+
+/** Reading progress of a run's ranks in one line; its button lists them. Empty once all are read. */
+export function RunProgress({ jobs }: { jobs: readonly ProgressJson[] }) {
+  const totals = totalsOf(jobs);
+  const { waiting, reading, cancelled, failed } = totals.count;
+  if (waiting + reading + cancelled + failed === 0) return null;
+  const isGoing = waiting + reading > 0;
+  return (
+    <span class="run-progress">
+      <Popover
+        class="chip"
+        label={
+          <>
+            {countText(totals)}
+            <span aria-hidden="true">▾</span>
+          </>
+        }
+      >
+        {() => (
+          <div class="reading-list">
+            <JobList jobs={jobs} />
+          </div>
+        )}
+      </Popover>
+      {isGoing && (
+        <>
+          <ProgressBar label={t("progress.ranks")} done={totals.done} total={totals.total} />
+          <Figures {...totals} />
+        </>
+      )}
+      <JobControl jobs={jobs} />
+    </span>
   );
 }

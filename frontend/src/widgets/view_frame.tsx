@@ -1,7 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { ViewJson } from "../api/types.gen";
+import { duration, exactDuration } from "../base/format";
 import { t, textOf } from "../i18n";
+import { param, setParams } from "../state/params";
 import { control, freshJobs } from "../state/progress";
 import { isActive, isResumable } from "../state/reading";
 import { place, selection } from "../state/selection";
@@ -9,7 +11,6 @@ import type { ViewState } from "../state/use_view";
 import { Button } from "./button";
 import { ProblemList } from "./problem_list";
 import { JobList } from "./progress";
-import { RangeChip } from "./range_chip";
 import { ErrorPanel, MissingList, ProblemBanner } from "./states";
 import { ViewSource } from "./table/props";
 
@@ -113,5 +114,36 @@ function Failed({ answer, onRetry }: { answer: ViewJson; onRetry: () => void }) 
         <Button onClick={() => void control("resume", failed).then(onRetry)}>{t("state.retry")}</Button>
       </p>
     </section>
+  );
+}
+
+/** Parameter of a time range that views show alone: "start,end", ns since 1970. */
+export const WITHIN = "within";
+
+interface RangeProps {
+  view: ViewState<unknown>;
+  /** What the view shows of the range. */
+  about: string;
+}
+
+/** The chosen time range, and a button that removes it; nothing without one. */
+function RangeChip({ view, about }: RangeProps) {
+  const [, start, end] = /^(\d+),(\d+)$/.exec(param(WITHIN)) ?? [];
+  if (!start || !end) return null;
+  const base = view.answer?.base_ns ?? "0";
+  const from = base === "0" ? null : Number(BigInt(start) - BigInt(base)); // null until the view is there
+  const length = Number(BigInt(end) - BigInt(start));
+  return (
+    <p class="range-chip">
+      <Button
+        look="control on"
+        tip={`${t("range.clear")}\n${exactDuration(length)}`}
+        onClick={() => setParams({ [WITHIN]: null })}
+      >
+        {t("range.chip", { start: from === null ? "…" : duration(from), length: duration(length) })}
+        <span aria-hidden="true">✕</span>
+      </Button>{" "}
+      <span class="muted small">{about}</span>
+    </p>
   );
 }

@@ -8,7 +8,7 @@ import { catalog } from "../../src/state/catalog";
 import { setParams } from "../../src/state/params";
 import { selection } from "../../src/state/selection";
 import { Sides } from "../../src/views/diff";
-import { SummaryHint } from "../../src/widgets/summaries";
+import { SummaryHint } from "../../src/widgets/skipped";
 
 function span(id: string, simulated: boolean): SpanJson {
   const known = {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { AS_RECORDED } from "../../src/timeline/arrangement";
 import { PieceCache } from "../../src/timeline/cache";
 import { type ArrowSet, decodeArrows } from "../../src/timeline/decode";
 import { curvesOf, strengthOf } from "../../src/timeline/paint/arrows";
+import { AS_RECORDED } from "../../src/timeline/rows";
 import { newScene, type Scene } from "../../src/timeline/scene";
 import type { Theme } from "../../src/timeline/theme";
 import { frame, process, thread } from "./build";

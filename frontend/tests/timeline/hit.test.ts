@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { AS_RECORDED } from "../../src/timeline/arrangement";
 import { barAt, placeAt, tracksBetween } from "../../src/timeline/hit";
-import { HEADER_HEIGHT, layOut, PITCH } from "../../src/timeline/rows";
+import { AS_RECORDED, HEADER_HEIGHT, layOut, PITCH } from "../../src/timeline/rows";
 import { LANE_TRACKS, process, row, thread } from "./build";
 
 const BARS = row([

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { AS_RECORDED } from "../../src/timeline/arrangement";
 import { OverlayPainter } from "../../src/timeline/paint/overlay";
-import type { LayoutState } from "../../src/timeline/rows";
+import { AS_RECORDED, type LayoutState } from "../../src/timeline/rows";
 import { newScene, type Scene } from "../../src/timeline/scene";
 import type { Theme } from "../../src/timeline/theme";
 

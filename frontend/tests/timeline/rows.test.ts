@@ -1,6 +1,16 @@
 import { expect, test } from "vitest";
-import { type Arrangement, AS_RECORDED, moved } from "../../src/timeline/arrangement";
-import { barsIn, HEADER_HEIGHT, itemsIn, type LayoutState, layOut, PITCH, processKey } from "../../src/timeline/rows";
+import {
+  type Arrangement,
+  AS_RECORDED,
+  barsIn,
+  HEADER_HEIGHT,
+  itemsIn,
+  type LayoutState,
+  layOut,
+  moved,
+  PITCH,
+  processKey,
+} from "../../src/timeline/rows";
 import { process, thread } from "./build";
 
 const PROCESSES = [

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { niceStep, tickLabel, ticks } from "../../src/timeline/ruler";
+import { niceStep, tickLabel, ticks } from "../../src/timeline/viewport";
 
 test("steps are 1, 2 or 5 times a power of ten and never below 1 ns", () => {
   expect([0.01, 1, 1.2, 3, 7, 99, 100, 120_000].map(niceStep)).toEqual([1, 1, 2, 5, 10, 100, 100, 200_000]);

@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { CurveJson, MemoryJson, MemoryPeakJson } from "../../src/api/types.gen";
 import { BYTE_UNITS, TIME_UNITS } from "../../src/base/format";
-import { heldOf, momentOf, sumOf } from "../../src/views/memory/allocations";
+import { heldOf, limitOf, momentOf, parseSize, sizeText, sizeWhere, sumOf } from "../../src/views/memory/allocations";
 import { formatRange, parseRange, rangeWithin } from "../../src/views/memory/curves";
 import * as series from "../../src/views/memory/series";
-import { limitOf, parseSize, sizeText, sizeWhere } from "../../src/views/memory/size_filter";
 import { linear, roundStep, roundTop, stepPath, ticks } from "../../src/widgets/scale";
 
 const MIB = 1024 ** 2;

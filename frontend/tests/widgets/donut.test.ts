@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { arcPath, largestParts, OTHER } from "../../src/widgets/donut_parts";
+import { arcPath, largestParts, OTHER } from "../../src/widgets/donut";
 
 const parts = (...values: number[]) => values.map((value, index) => ({ id: `p${index}`, label: `p${index}`, value }));
 

@@ -1,6 +1,6 @@
 import { render } from "preact";
 import { expect, test, vi } from "vitest";
-import { NoRows } from "../../src/widgets/table/no_rows";
+import { NoRows } from "../../src/widgets/table/filters";
 
 function drawn(filters: Parameters<typeof NoRows>[0]["filters"]): HTMLElement {
   const box = document.body.appendChild(document.createElement("div"));

@@ -28,9 +28,8 @@ import { Arrivals, arrivalsOf } from "./arrivals";
 import css from "./distributed.css?inline";
 import { LinkMatrix } from "./link_matrix";
 import { groupTitle, isSmallMatrix } from "./links";
-import { communicationParts, RankBars } from "./rank_bars";
+import { communicationParts, RankBars, Recorded } from "./rank_bars";
 import * as ranks from "./ranks";
-import { Recorded } from "./recorded";
 import { Trajectory } from "./trajectory";
 
 addStyle(css);

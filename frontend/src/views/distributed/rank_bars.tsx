@@ -2,7 +2,20 @@ import type { ComponentChildren } from "preact";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t, textOf } from "../../i18n";
-import { type BarPart, Button, Card, Empty, Legend, RowList, StackedBar, waitingHelp } from "../../widgets";
+import { useTable } from "../../state/use_request";
+import {
+  type BarPart,
+  Button,
+  Card,
+  type DataTableProps,
+  Empty,
+  Legend,
+  RowList,
+  StackedBar,
+  TableCard,
+  type Where,
+  waitingHelp,
+} from "../../widgets";
 import { partColor, partIds, partTitle } from "../../widgets/parts";
 import { type Bar, barsOf, type Figures, type RankLine, rankName } from "./ranks";
 
@@ -138,5 +151,43 @@ export function BarList({ count, bar, class: name = "" }: BarListProps) {
     <div class={`dist-bars ${isClose ? "close" : ""} ${name}`}>
       <RowList count={count} rowPx={isClose ? CLOSE_PX : BAR_PX} row={bar} class="dist-bar-rows" />
     </div>
+  );
+}
+
+/** Tables of one rank as in its files. */
+const TABLES = ["calls", "packets", "matrix"] as const;
+/** Rows of the first request. */
+const FIRST = 200;
+
+interface RecordedProps {
+  run: string;
+  line: RankLine;
+  where: readonly Where[];
+  cell: NonNullable<DataTableProps["cell"]>;
+}
+
+/** Single operators, packets and links of one rank, as recorded. */
+export function Recorded(props: RecordedProps) {
+  return (
+    <>
+      {TABLES.map((name) => (
+        <RecordedTable key={name} name={name} {...props} />
+      ))}
+    </>
+  );
+}
+
+function RecordedTable({ name, run, line, where, cell }: RecordedProps & { name: (typeof TABLES)[number] }) {
+  const query = { run, of: line.state.span };
+  const { value: table } = useTable(`distributed.${name}`, { ...query, limit: FIRST });
+  if (!table || table.total === 0) return null;
+  const isKnown = (key: string) => table.data[key]?.some((value) => value !== null);
+  const columns = table.columns.map(({ key }) => key).filter((key) => key !== "kind" && isKnown(key));
+  return (
+    <TableCard
+      title={`${t(`distributed.${name}`)} · ${rankName(line)}`}
+      help={t(`distributed.${name}.help`)}
+      {...{ table, query, where, columns, cell }}
+    />
   );
 }

@@ -24,8 +24,6 @@ import { DERIVED, type LaneOffset, laneOffset, laneOfSlice, laneOfTrack, layerOf
 import type { TimelineSource } from "../../timeline/loader";
 import type { Area, Range } from "../../timeline/scene";
 import type { Lanes } from "./ranks/lanes";
-import { placeChain, placeDescent, placeDetail, placeFlow } from "./ranks/placement";
-import { type LaneTimeline, requestRows, zeroOf } from "./ranks/row_source";
 import {
   type AreaRank,
   type Asked,
@@ -33,7 +31,11 @@ import {
   type CollectiveTasks,
   MAX_RANKS,
   type MembersOf,
+  placeChain,
   placeCollective,
+  placeDescent,
+  placeDetail,
+  placeFlow,
   placeHits,
   placeSearch,
   placeStats,
@@ -42,7 +44,8 @@ import {
   type SearchedRank,
   type SourceRef,
   sourcesOf,
-} from "./search/rank_hits";
+} from "./ranks/placement";
+import { type LaneTimeline, requestRows, zeroOf } from "./ranks/row_source";
 
 /** What the statistics of a range are grouped by. */
 export type Grouping = "name_row" | "name" | "row" | "rank";

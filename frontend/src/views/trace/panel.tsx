@@ -1,17 +1,23 @@
 /** The panel below the rows: details of a slice, statistics of a range, hits of the search, marks. */
 
 import type { ComponentChildren } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
+import type { PARTS, TableJson } from "../../api/types.gen";
 import { integer } from "../../base/format";
-import { type Key, type Period, t, tOf } from "../../i18n";
+import { type Key, type Period, t, textOf, tOf } from "../../i18n";
 import { readStored, store } from "../../state/storage";
-import { Button, Segments } from "../../widgets";
+import { useRequest } from "../../state/use_request";
+import { Button, DataTable, Empty, pageColumn, pageTable, Segments } from "../../widgets";
+import { partTitle } from "../../widgets/parts";
+import { messageOf } from "./format";
 import { MarksPanel } from "./marks/marks_panel";
 import { AreaPanel } from "./range/area_panel";
-import { StepsPanel } from "./ranks/steps_panel";
-import { HitsPanel } from "./search/hits_panel";
+import { inRanks, unsearchedTip } from "./ranks/placement";
+import type { RanksState } from "./ranks/ranks_state";
+import { changeOf, placeOf, type StepPair, stepTime } from "./ranks/step_differences";
 import { SlicePanel } from "./selection/slice_panel";
 import type { TraceSession } from "./session";
+import { CsvLink, SliceList } from "./slice_list";
 import type { PanelId } from "./timeline_port";
 
 const HEIGHT = 190;
@@ -154,4 +160,125 @@ function Handle({ height, onResize }: { height: number; onResize: (height: numbe
       }}
     />
   );
+}
+
+const COLUMNS = ["name", "start", "dur", "self", "row"];
+const FIRST = { sort: "start", limit: 200 };
+
+/** All hits of the search in all ranks on the page, sorted by the server. */
+function HitsPanel({ session }: { session: TraceSession }) {
+  const { search, api } = session;
+  const text = search.text.value;
+  const total = search.total.value;
+  const ranks = search.ranks.value;
+  const columns = ranks.length > 1 ? ["name", "rank", ...COLUMNS.slice(1)] : COLUMNS;
+  const ask = (signal: AbortSignal) => api.hits(text, FIRST, signal);
+  const isFound = total > 0 && !search.busy.value;
+  const { value: found, error } = useRequest([text, total, ranks, session.reading.value], isFound ? ask : null);
+  if (search.error.value) return <Empty text={messageOf(search.error.value)} />;
+  if (search.busy.value) return <Empty text={t("state.loading")} />;
+  if (total === 0) return <Empty text={t("trace.search.none")} />;
+  return (
+    <div>
+      <div class="trace-title">
+        <h2>{text}</h2>
+        <span class="muted" data-tip={unsearchedTip(ranks)}>
+          {inRanks(t("trace.search.total", { total: integer(total) }), ranks)}
+        </span>
+        {found && found.total < total && (
+          <span class="muted">{t("trace.descent.some", { shown: integer(found.total), total: integer(total) })}</span>
+        )}
+        <span class="grow" />
+        <a class="link" href={api.hitsCsvUrl(text)} download data-tip={t("trace.area.members.csv")}>
+          CSV ↓
+        </a>
+      </div>
+      {error && <Empty text={t("trace.area.failed", { message: textOf(error, "message") })} />}
+      {!found && !error && <Empty text={t("state.loading")} />}
+      {found && (
+        <SliceList
+          session={session}
+          name="found"
+          table={found}
+          columns={columns}
+          compared={[["dur", "self"]]}
+          fetchRows={(query, signal) => api.hits(text, query, signal)}
+          onOpen={(id) => search.openSlice(id)}
+        />
+      )}
+    </div>
+  );
+}
+
+/** The steps of two runs, each rank with the same rank of the other run. */
+function StepsPanel({ session }: { session: TraceSession }) {
+  const { ranks } = session;
+  const pairs = ranks.steps.value;
+  const table = useMemo(() => tableOf(ranks), [pairs]);
+  const coloured = table.columns.flatMap(({ key }) => (isDifference(key) ? [key] : []));
+  const cell = Object.fromEntries(
+    coloured.map((key) => [
+      key,
+      (row: { get: (key: string) => unknown }, text: string) => {
+        const difference = Number(row.get(key));
+        const change = changeOf(0, difference, Number(row.get("own")));
+        return <span class={change === "muted" ? "" : change}>{difference > 0 ? `+${text}` : text}</span>;
+      },
+    ]),
+  );
+  return (
+    <div>
+      <div class="trace-title wraps">
+        <span class="muted">{tOf(ranks.period, "trace.versus.about", { run: ranks.otherRun.value?.label ?? "" })}</span>
+        <div class="trace-actions">
+          <CsvLink table={table} name="steps" />
+        </div>
+      </div>
+      <DataTable
+        table={table}
+        hasTools={false}
+        name={tOf(ranks.period, "trace.panel.steps")}
+        compared={[["own", "other", ...coloured]]}
+        cell={cell}
+        onOpen={(row) => {
+          const found = pairs[Number(row.get("number")) - 1];
+          if (found) session.engine?.goTo(placeOf(session, found), MARGIN);
+        }}
+        columns={table.columns.flatMap(({ key }) => (key === "number" ? [] : [key]))}
+      />
+    </div>
+  );
+}
+
+/** Margin beside the step that is shown, as a share. */
+const MARGIN = 0.05;
+
+const isDifference = (key: string): boolean => key.startsWith("difference");
+
+function tableOf({ steps, data, period }: RanksState): TableJson {
+  const pairs = steps.value;
+  const titleOf = (id: string) => partTitle("budget", id as keyof (typeof PARTS)["budget"]);
+  const parts = (data.value?.parts ?? []).flatMap((id, part) => {
+    if (!pairs.some(({ own, other }) => (own.times[part] ?? 0) + (other.times[part] ?? 0) > 0)) return [];
+    const column = pageColumn(`difference_${id}`, "duration", titleOf(id));
+    return [[column, ({ own, other }: StepPair) => (other.times[part] ?? 0) - (own.times[part] ?? 0)] as const];
+  });
+  return pageTable("trace.steps", pairs, [
+    [pageColumn("number", "int", ""), (_, at) => at + 1],
+    [
+      pageColumn("rank", "text", t("trace.versus.column.rank")),
+      ({ line }) => (line.rank === null ? line.worker : `rank ${line.rank}`),
+    ],
+    [
+      pageColumn("step", "text", tOf(period, "step.label")),
+      ({ own, other }) => (own.step === other.step ? own.step : `${own.step} / ${other.step}`),
+    ],
+    [pageColumn("own", "duration", t("trace.versus.column.own")), ({ own }) => stepTime(own)],
+    [pageColumn("other", "duration", t("trace.versus.column.other")), ({ other }) => stepTime(other)],
+    [
+      pageColumn("difference", "duration", t("trace.versus.column.difference")),
+      ({ own, other }) => stepTime(other) - stepTime(own),
+    ],
+    ...parts,
+  ]);
 }

@@ -10,7 +10,6 @@ import { freshJobs } from "../../state/progress";
 import { theme } from "../../state/theme";
 import type { HoverBar } from "../../timeline/scene";
 import { ControlError, JobControl, Pace, ProblemBanner, ProgressBar, TextButton } from "../../widgets";
-
 import { KeysHelp, listenKeys } from "./help/keyboard";
 import { KEYS, parseLink, parseMoment } from "./link/link";
 import { foreignNote, outdatedNote } from "./link/link_notice";
@@ -19,8 +18,8 @@ import { Panel } from "./panel";
 import { AlignPair } from "./ranks/align_menu";
 import { followLanes } from "./ranks/follow_lanes";
 import { RankStrips } from "./ranks/rank_strips";
-import { RowMenu } from "./ranks/row_menu";
 import { TraceSession } from "./session";
+import { RowMenu } from "./toolbar/rows_menu";
 import { Toolbar } from "./toolbar/toolbar";
 
 interface Props {

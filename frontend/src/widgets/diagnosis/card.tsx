@@ -10,7 +10,7 @@ import { Card } from "../card";
 import { Pages } from "../pages";
 import { message, say } from "../parts";
 import { ProblemList } from "../problem_list";
-import { RunProgress } from "../run_progress";
+import { RunProgress } from "../progress";
 import { ticks } from "../scale";
 import { StackedBar } from "../stacked_bar";
 import css from "./diagnosis.css?inline";

@@ -5,7 +5,7 @@ import { t, textOf } from "../../i18n";
 import { places } from "../../state/catalog";
 import { place } from "../../state/selection";
 import { Button } from "../button";
-import { RunProgress } from "../run_progress";
+import { RunProgress } from "../progress";
 
 const isUnread = (rank: RankStateJson) => rank.texts.reason?.code === "reason.trace_unread";
 

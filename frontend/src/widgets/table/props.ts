@@ -2,7 +2,7 @@ import { type ComponentChildren, createContext } from "preact";
 import type { Query } from "../../api/client";
 import type { TableJson } from "../../api/types.gen";
 import type { Row, Where } from "./columnar";
-import type { Filter } from "./no_rows";
+import type { Filter } from "./filters";
 
 /** Where the tables of a view come from: its query, and the origin of "time" columns. */
 export const ViewSource = createContext<{ query: Query; baseNs: string }>({ query: {}, baseNs: "0" });

@@ -1,11 +1,10 @@
 import { signal } from "@preact/signals";
 import { expect, test, vi } from "vitest";
-import { AS_RECORDED } from "../../../src/timeline/arrangement";
 import type { Packing } from "../../../src/timeline/display";
 import { tracksBetween } from "../../../src/timeline/hit";
 import { laneOffset, ROWS_PER_TRACK, sourceOfRow } from "../../../src/timeline/lanes";
-import { barsIn, findTrack, layOut, togglePinned } from "../../../src/timeline/rows";
-import { RepackedRows, replaceTracks } from "../../../src/views/trace/repacked_rows";
+import { AS_RECORDED, barsIn, findTrack, layOut, togglePinned } from "../../../src/timeline/rows";
+import { RepackedRows, replaceTracks } from "../../../src/views/trace/derived_rows";
 import { askedOf, LANE_TRACKS, process, thread } from "../../timeline/build";
 
 const STREAMS = { layer: "streams" as const, tracks: [3, 4], rows: 3, slices: 20 };

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { TimelineApi } from "../../../src/views/trace/api";
-import { type Hit, placeHits } from "../../../src/views/trace/search/rank_hits";
+import { type Hit, placeHits } from "../../../src/views/trace/ranks/placement";
 import { SearchState } from "../../../src/views/trace/search/search_state";
 import { askedOf, LANE_SLICES, LANE_TRACKS } from "../../timeline/build";
 

@@ -1,10 +1,10 @@
 /** The view state in a link. */
 
+import { isMarkColour } from "../../../timeline/colours";
 import { ALL_SLICES, COLOUR_MODES, type Display, PACKINGS } from "../../../timeline/display";
 import { DERIVED } from "../../../timeline/lanes";
 import type { LayoutState } from "../../../timeline/rows";
 import type { Area, Mark, Range } from "../../../timeline/scene";
-import { isMarkColour } from "../../../timeline/tokens";
 
 /** Keys of the parameters, prefixed with "trace." to avoid collisions with other views. */
 export const KEYS = {

@@ -3,9 +3,9 @@
 import { type Signal, signal } from "@preact/signals";
 import { saveJson } from "../../../base/save";
 import { t } from "../../../i18n";
+import { isMarkColour, type MarkColour } from "../../../timeline/colours";
 import { originOf } from "../../../timeline/decode";
 import type { Mark } from "../../../timeline/scene";
-import { isMarkColour, type MarkColour } from "../../../timeline/tokens";
 import { formatMarks, KEYS } from "../link/link";
 import type { AreaStats } from "../range/area_stats";
 import type { Selection } from "../selection/selection";

@@ -2,10 +2,9 @@
 
 import { duration, exactDuration } from "../../../base/format";
 import { t } from "../../../i18n";
+import { MARK_COLOURS, type MarkColour, markToken } from "../../../timeline/colours";
 import type { Mark } from "../../../timeline/scene";
-import { MARK_COLOURS, type MarkColour, markToken } from "../../../timeline/tokens";
 import { Pages, TextButton } from "../../../widgets";
-
 import type { TraceSession } from "../session";
 
 export function MarksPanel({ session }: { session: TraceSession }) {

@@ -10,7 +10,7 @@ import type { Area } from "../../../timeline/scene";
 import { DataTable, Empty, Help, Segments, TextButton, WITHIN } from "../../../widgets";
 import type { Grouping } from "../api";
 import { zoomToArea } from "../help/keyboard";
-import type { MembersOf } from "../search/rank_hits";
+import type { MembersOf } from "../ranks/placement";
 import type { TraceSession } from "../session";
 import { rowColumns, rowNames, SliceList } from "../slice_list";
 import { CountersList, RanksList } from "./ranks_list";

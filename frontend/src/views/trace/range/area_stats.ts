@@ -6,7 +6,7 @@ import { Latest } from "../../../base/async";
 import type { Area } from "../../../timeline/scene";
 import type { Grouping, TimelineApi } from "../api";
 import { messageOf } from "../format";
-import type { MembersOf } from "../search/rank_hits";
+import type { MembersOf } from "../ranks/placement";
 
 /** What the panel lists of a range. */
 export type AreaList = "slices" | "counters" | "ranks";

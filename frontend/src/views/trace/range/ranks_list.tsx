@@ -9,7 +9,7 @@ import { findTrack } from "../../../timeline/rows";
 import type { Area } from "../../../timeline/scene";
 import { DataTable, Empty, pageColumn, pageTable } from "../../../widgets";
 import { partTitle } from "../../../widgets/parts";
-import { askOf } from "../search/rank_hits";
+import { askOf } from "../ranks/placement";
 import type { TraceSession } from "../session";
 import { CsvLink, rowNames } from "../slice_list";
 

@@ -11,9 +11,8 @@ import { type RowProcess, trackLabel } from "../../../timeline/rows";
 import type { Range } from "../../../timeline/scene";
 import type { DerivedRows } from "../derived_rows";
 import { KEYS } from "../link/link";
-import type { SearchedRank } from "../search/rank_hits";
 import type { RankPlace } from "./choice";
-import { placeProcess } from "./placement";
+import { placeProcess, type SearchedRank } from "./placement";
 import type { RanksState } from "./ranks_state";
 import type { LaneTimeline } from "./row_source";
 

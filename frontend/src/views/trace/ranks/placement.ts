@@ -1,16 +1,200 @@
-/** Turns numbers and times of a rank in answers into those of the page. */
+/** Questions about ranks, and their answers in numbers and times of the page. */
 
+import type { Query } from "../../../api/client";
 import type {
   ChainJson,
+  CollectiveJson,
   DescentJson,
   FlowJson,
   ProcessJson,
+  SearchJson,
   SliceDetailJson,
   SliceJson,
+  StatsJson,
   TableJson,
 } from "../../../api/types.gen";
-import type { LaneOffset } from "../../../timeline/lanes";
+import { t } from "../../../i18n";
+import { type LaneOffset, type LayerId, laneOffset, laneOfTrack } from "../../../timeline/lanes";
 
+/** Most ranks of one search; the server refuses more. */
+export const MAX_RANKS = 64;
+
+/** A rank that a search is to cover. */
+export interface SearchedRank {
+  lane: number;
+  span: string;
+  /** Version of the reading; "": whichever is complete. */
+  version: string;
+  /** Epoch time (ns) by the clock of the rank at time 0 of the page; null: not known yet. */
+  zero: string | null;
+  /** Tracks of a range, in its trace; null or none: all. */
+  tracks?: readonly number[] | null;
+}
+
+/** What a search found in a rank. */
+export interface RankHits {
+  lane: number;
+  version: string;
+  /** null: the rank was not searched. */
+  total: number | null;
+  /** Times of hits: of all, or the first in each of many equal parts of the trace. */
+  marks: readonly number[];
+}
+
+/** Slice, start, duration, track, depth, index in `names`. */
+export type Hit = [number, number, number, number, number, number];
+
+/** Some of the hits of a search in several ranks, by time. */
+export interface SearchAnswer {
+  total: number;
+  first: number;
+  names: readonly string[];
+  hits: readonly Hit[];
+  ranks: readonly RankHits[];
+}
+
+/** Those that the server is asked for. */
+function askedRanks(ranks: readonly SearchedRank[]): SearchedRank[] {
+  return ranks.filter(({ zero }) => zero !== null).slice(0, MAX_RANKS);
+}
+
+/** The sources of a question. */
+export function sourcesOf(ranks: readonly SearchedRank[]): SourceRef[] {
+  return askedRanks(ranks).map(({ span, version, zero, tracks }) => ({
+    span,
+    version,
+    zero: zero ?? "",
+    tracks: tracks ?? null,
+  }));
+}
+
+export function placeSearch(answer: SearchJson, ranks: readonly SearchedRank[]): SearchAnswer {
+  const asked = askedRanks(ranks);
+  const lanes = asked.map(({ lane }) => laneOffset(lane, 0));
+  const hits = answer.hits.map(([id, start, dur, track, depth, name, part]): Hit => {
+    const lane = lanes[part];
+    return [id + (lane?.slice ?? 0), start, dur, track + (lane?.track ?? 0), depth, name];
+  });
+  const found = ranks.map((rank) => {
+    const part = answer.parts[asked.indexOf(rank)];
+    return { lane: rank.lane, version: part?.version ?? "", total: part?.total ?? null, marks: part?.marks ?? [] };
+  });
+  const { total, first, names } = answer;
+  return { total, first, names, hits, ranks: found };
+}
+
+/** A table of hits. Its times are those of the page already. */
+export function placeHits(table: TableJson, ranks: readonly SearchedRank[]): TableJson {
+  const asked = askedRanks(ranks);
+  const lanes = (table.data.part ?? []).map((part) => laneOffset(asked[Number(part)]?.lane ?? 0, 0));
+  const id = (table.data.id ?? []).map((value, row) => Number(value) + (lanes[row]?.slice ?? 0));
+  const track = (table.data.track ?? []).map((value, row) => Number(value) + (lanes[row]?.track ?? 0));
+  return { ...table, data: { ...table.data, id, track } };
+}
+
+/** "486 found in 8 ranks · 3 not searched"; of one rank, what was found. */
+export function inRanks(found: string, ranks: readonly RankHits[]): string {
+  const missing = unsearched(ranks);
+  const searched = ranks.length - missing;
+  const text = searched > 1 ? t("trace.search.in_ranks", { found, ranks: searched }) : found;
+  return missing > 0 ? `${text} · ${t("trace.search.left_out", { count: missing })}` : text;
+}
+
+/** Why ranks are not searched; "" if all are. */
+export function unsearchedTip(ranks: readonly RankHits[]): string {
+  const count = unsearched(ranks);
+  return count > 0 ? t("trace.search.unsearched", { count, most: MAX_RANKS }) : "";
+}
+
+/** What the page says of the ranks that a search covers. */
+function unsearched(ranks: readonly RankHits[]): number {
+  return ranks.filter(({ total }) => total === null).length;
+}
+
+/** A rank of the run. `unasked`: more ranks than one request may name. */
+export interface CollectiveRank {
+  lane: number;
+  state: CollectiveJson["ranks"][number]["state"] | "unasked";
+  /** The collective on this rank. */
+  slice: number | null;
+}
+
+export interface CollectiveTasks {
+  ranks: readonly CollectiveRank[];
+  isMatched: boolean;
+  tasks: TableJson;
+}
+
+/** The tasks of a collective on all ranks of a run, in numbers and times of the page. */
+export function placeCollective(answer: CollectiveJson, ranks: readonly SearchedRank[]): CollectiveTasks {
+  const asked = askedRanks(ranks);
+  const found = ranks.map((rank): CollectiveRank => {
+    const one = answer.ranks[asked.indexOf(rank)];
+    const slice = one?.slice ?? null;
+    const placed = slice === null ? null : slice + laneOffset(rank.lane, 0).slice;
+    return { lane: rank.lane, state: one?.state ?? "unasked", slice: placed };
+  });
+  return { ranks: found, isMatched: answer.is_matched, tasks: placeHits(answer.tasks, ranks) };
+}
+
+/** A rank with rows in a range. */
+export interface AreaRank extends SearchedRank {
+  /** Numbers of the tracks in its trace; null: all. */
+  tracks: readonly number[] | null;
+}
+
+/** A row of the statistics: slices of one name, of one track, of one name on one track, or of one rank. */
+export interface MembersOf {
+  /** "": all names. */
+  name: string;
+  /** null: all tracks of the range. */
+  track: number | null;
+  /** null: all ranks of the range. */
+  lane: number | null;
+  /** Number of the slices. */
+  count: number;
+}
+
+/** The rows behind a row of the statistics. */
+export function rowsOf(ranks: readonly AreaRank[], { track, lane }: MembersOf): AreaRank[] {
+  const only = track === null ? lane : laneOfTrack(track);
+  const found = only === null ? [...ranks] : ranks.filter((rank) => rank.lane === only);
+  return track === null ? found : found.map((rank) => ({ ...rank, tracks: [track - laneOffset(rank.lane, 0).track] }));
+}
+
+/** With the lane of each row in the column "part", and tracks of the page. */
+export function placeStats(answer: StatsJson, ranks: readonly AreaRank[]): StatsJson {
+  const { data } = answer.table;
+  if (!data.part) return answer;
+  const lanes = data.part.map((part) => ranks[Number(part)]?.lane ?? 0);
+  const track = data.track?.map((one, row) => Number(one) + laneOffset(lanes[row] ?? 0, 0).track);
+  return { ...answer, table: { ...answer.table, data: { ...data, part: lanes, ...(track ? { track } : {}) } } };
+}
+
+/** Rows of a reading, in its own numbers. */
+export interface SourceRef {
+  span: string;
+  /** "": whichever is complete. */
+  version?: string;
+  layer?: LayerId;
+  /** Epoch time (ns) by the clock of the span at time 0 of the question. */
+  zero?: string;
+  /** Track, first and last depth. */
+  rows?: readonly (readonly [number, number, number])[];
+  counters?: readonly number[];
+  /** Tracks of a range; null: all. */
+  tracks?: readonly number[] | null;
+}
+
+/** Route and parameters of a request. */
+export type Asked = readonly [route: string, query: Query];
+
+/** The request for a question. */
+export function askOf(ask: string, sources: readonly SourceRef[], fields: object = {}): Asked {
+  return [`timeline/${ask}`, { query: JSON.stringify({ sources, ...fields }) }];
+}
+
+/** Turns numbers and times of a rank in answers into those of the page. */
 function placeSlice<T extends Pick<SliceJson, "id" | "track" | "start">>(slice: T, lane: LaneOffset): T {
   return { ...slice, id: slice.id + lane.slice, track: slice.track + lane.track, start: slice.start + lane.time };
 }

@@ -22,7 +22,7 @@ import {
   trackOfRow,
 } from "../../../timeline/lanes";
 import type { RowAnswer, RowQuery } from "../../../timeline/row_loader";
-import { askOf, type SourceRef } from "../search/rank_hits";
+import { askOf, type SourceRef } from "./placement";
 
 /** The timeline of a rank on the page. */
 export interface LaneTimeline {

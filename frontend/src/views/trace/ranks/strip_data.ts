@@ -5,7 +5,7 @@ import type { PARTS } from "../../../api/types.gen";
 import { Latest } from "../../../base/async";
 import { parseFrame } from "../../../timeline/decode";
 import type { View } from "../../../timeline/viewport";
-import { askOf } from "../search/rank_hits";
+import { askOf } from "./placement";
 
 export type PartId = keyof (typeof PARTS)["budget"];
 

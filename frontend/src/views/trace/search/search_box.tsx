@@ -6,8 +6,8 @@ import { useMemo, useState } from "preact/hooks";
 import { debounce } from "../../../base/async";
 import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
+import { inRanks, unsearchedTip } from "../ranks/placement";
 import type { TraceSession } from "../session";
-import { inRanks, unsearchedTip } from "./rank_hits";
 
 const TYPING_MS = 250;
 
@@ -31,6 +31,11 @@ export function SearchBox({ session, field }: { session: TraceSession; field: Re
     event.stopPropagation();
   };
   const hasHits = search.hits.value.length > 0;
+  const steps = [
+    ["‹", "trace.search.previous", () => void session.finder.step(-1)],
+    ["›", "trace.search.next", () => void session.finder.step(1)],
+    ["✕", "trace.search.clear", () => void session.finder.find("", false)],
+  ] as const;
   return (
     <search class="trace-search">
       <input
@@ -60,19 +65,11 @@ export function SearchBox({ session, field }: { session: TraceSession; field: Re
           >
             {placeText(session)}
           </TextButton>
-          <Step
-            tip={t("trace.search.previous")}
-            disabled={!hasHits}
-            onClick={() => void session.finder.step(-1)}
-            face="‹"
-          />
-          <Step tip={t("trace.search.next")} disabled={!hasHits} onClick={() => void session.finder.step(1)} face="›" />
-          <Step
-            tip={t("trace.search.clear")}
-            disabled={false}
-            onClick={() => void session.finder.find("", false)}
-            face="✕"
-          />
+          {steps.map(([face, key, run]) => (
+            <Button key={key} look="trace-step" name={t(key)} disabled={face !== "✕" && !hasHits} onClick={run}>
+              {face}
+            </Button>
+          ))}
         </span>
       )}
     </search>
@@ -86,19 +83,4 @@ function placeText({ search }: TraceSession): string {
   const at = search.at.value;
   const key = total === 0 ? "trace.search.none" : at < 0 ? "trace.search.total" : "trace.search.place";
   return inRanks(t(key, { at: integer(at + 1), total: integer(total) }), search.ranks.value);
-}
-
-interface StepProps {
-  tip: string;
-  disabled: boolean;
-  onClick: () => void;
-  face: string;
-}
-
-function Step({ tip, disabled, onClick, face }: StepProps) {
-  return (
-    <Button look="trace-step" name={tip} disabled={disabled} onClick={onClick}>
-      {face}
-    </Button>
-  );
 }

@@ -8,9 +8,9 @@ import { laneOfSlice } from "../../../timeline/lanes";
 import type { TimelineApi } from "../api";
 import { messageOf } from "../format";
 import { KEYS } from "../link/link";
+import type { Hit, RankHits } from "../ranks/placement";
 import type { Selection } from "../selection/selection";
 import type { TimelinePort } from "../timeline_port";
-import type { Hit, RankHits } from "./rank_hits";
 
 /** Most marks on the overview: a screen has fewer pixels. */
 const MOST_MARKS = 4000;

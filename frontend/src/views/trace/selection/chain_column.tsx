@@ -5,9 +5,8 @@ import type { ChainLinkJson, FlowJson, SliceDetailJson } from "../../../api/type
 import { duration, exactDuration, integer } from "../../../base/format";
 import { t } from "../../../i18n";
 import { useRequest } from "../../../state/use_request";
-import { flowToken } from "../../../timeline/tokens";
+import { flowToken } from "../../../timeline/colours";
 import { Pages, TextButton } from "../../../widgets";
-
 import type { TraceSession } from "../session";
 import type { Selected } from "./selection";
 

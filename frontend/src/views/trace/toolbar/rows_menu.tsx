@@ -3,11 +3,15 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { ProcessJson } from "../../../api/types.gen";
+import { listen } from "../../../base/listen";
 import { toggled } from "../../../base/search";
 import { t } from "../../../i18n";
-import { AS_RECORDED, inOrder, isArranged, moved } from "../../../timeline/arrangement";
 import {
+  AS_RECORDED,
+  inOrder,
+  isArranged,
   layOut,
+  moved,
   type ProcessItem,
   processKey,
   processLabel,
@@ -18,7 +22,7 @@ import {
 } from "../../../timeline/rows";
 import { Button, Pages, TextButton } from "../../../widgets";
 import { pinOnAllRanks } from "../ranks/rank_rows";
-import type { TraceSession } from "../session";
+import type { OpenMenu, TraceSession } from "../session";
 import { DisplayFields } from "./display_fields";
 
 export function RowsMenu({ session }: { session: TraceSession }) {
@@ -204,4 +208,59 @@ function kindOf({ name, label, threads }: ProcessJson): ProcessKind {
   if (threads.length > 0 && threads.every((thread) => thread.kind === "counter")) return "counters";
   if (COMMUNICATION.has(name)) return "communication";
   return label.startsWith("CPU") ? "host" : "device";
+}
+
+/** The menu of a row: pin it, on this rank or on all. */
+export function RowMenu({ session }: { session: TraceSession }) {
+  const open = session.rowMenu.value;
+  return open ? <Menu session={session} {...open} /> : null;
+}
+
+function Menu({ session, item, x, y }: OpenMenu & { session: TraceSession }) {
+  const box = useRef<HTMLDivElement>(null);
+  const close = () => {
+    session.rowMenu.value = null;
+  };
+  useEffect(() => {
+    box.current?.querySelector("button")?.focus();
+    const leave = (event: Event) => {
+      const isInside = event.target instanceof Node && box.current?.contains(event.target);
+      const isEscape = event instanceof KeyboardEvent && event.key === "Escape";
+      if (isEscape) event.stopPropagation();
+      if (!isInside || isEscape) close();
+    };
+    return listen(window, { pointerdown: leave, wheel: leave, keydown: leave }, { capture: true });
+  }, [item]);
+  const state = session.layout.value;
+  const { track } = item.thread;
+  const name = trackLabel(item.thread);
+  const isPinned = tracksOf(item.thread).some((one) => state.pinned.includes(one));
+  const actions: [string, () => void][] = [
+    [
+      t(isPinned ? "trace.row.unpin" : "trace.row.pin"),
+      () => session.setLayout({ ...state, pinned: togglePinned(state.pinned, item.thread) }),
+    ],
+  ];
+  if (session.ranks.all.value.length > 1) {
+    actions.push([t("trace.row.pin_all", { name }), () => void pinOnAllRanks(session, track)]);
+  }
+  if (state.pinned.length > 0) actions.push([t("trace.rows.unpin"), () => session.setLayout({ ...state, pinned: [] })]);
+  return (
+    <div ref={box} class="trace-menu row-menu" role="menu" aria-label={name} style={{ left: `${x}px`, top: `${y}px` }}>
+      {actions.map(([text, run]) => (
+        <button
+          key={text}
+          type="button"
+          class="option"
+          role="menuitem"
+          onClick={() => {
+            close();
+            run();
+          }}
+        >
+          {text}
+        </button>
+      ))}
+    </div>
+  );
 }

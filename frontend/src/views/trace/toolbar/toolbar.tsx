@@ -3,9 +3,8 @@
 import type { RefObject } from "preact";
 import type { ProcessJson } from "../../../api/types.gen";
 import { type Key, t, tOr } from "../../../i18n";
-import type { Arrangement } from "../../../timeline/arrangement";
-import { processKey } from "../../../timeline/rows";
-import { flowToken } from "../../../timeline/tokens";
+import { flowToken } from "../../../timeline/colours";
+import { type Arrangement, processKey } from "../../../timeline/rows";
 import { Button, Popover } from "../../../widgets";
 import { FileMenu } from "../export/file_menu";
 import { AlignMenu } from "../ranks/align_menu";
