@@ -28,7 +28,7 @@ from typing import Any, NamedTuple, Optional
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("service", "store", "server", "analysis/findings")
-TESTS = ("tests/unit", "tests/http", "tests/golden", "--ignore=tests/unit/capture")
+TESTS = ("tests/unit", "tests/commands", "tests/http", "tests/golden", "--ignore=tests/unit/capture")
 EQUIVALENT = ROOT / "tools" / "equivalent_mutants.txt"
 #: Share of the mutants that are not equivalent which the tests must kill.
 GOAL = 0.9

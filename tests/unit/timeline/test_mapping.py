@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ def descriptors() -> int:
 def test_an_array_outlives_its_file_without_a_descriptor(count: int, tmp_path: Path) -> None:
     written = np.arange(count, dtype=np.int64)
     save(tmp_path, "a", written)
+    gc.collect()  # what other tests left open must not be closed meanwhile
     before = descriptors()
     found = load(tmp_path, "a")
     assert descriptors() == before
