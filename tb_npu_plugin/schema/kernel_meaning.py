@@ -65,7 +65,7 @@ MEANINGS = (
 )
 _MATCHES = ("exact", "prefix", "regex")
 #: Text that all matches of a regular expression begin with.
-_LITERAL = re.compile(r"\^(\w+)(?![\w?*{])(?!.*\|)")
+_LITERAL = re.compile(r"\^(\w+)(?![\w?*{])(?!.*\|)", re.DOTALL)
 _COLUMNS = ("where", "match", "pattern", "meaning")
 #: No kernel's name is longer, characters: searches take up to the square of it.
 _MOST_TEXT = 4096
@@ -197,6 +197,12 @@ def meaning_of(text: str, where: Where) -> Optional[KernelMeaning]:
     if len(text) > _MOST_TEXT:
         return None
     return next((row.found for row in _rows(where) if row.matches(text)), None)
+
+
+@lru_cache(maxsize=4096)
+def own_meaning_of(text: str, where: Where) -> Optional[KernelMeaning]:
+    """The same by the product's table alone: what a simulation writes does not depend on a user's table."""
+    return next((row.found for row in _own_table() if row.where == where and row.matches(text)), None)
 
 
 def meaning_of_kernel(name: Optional[str], kernel_type: Optional[str], is_gpu: bool = False) -> Optional[KernelMeaning]:

@@ -1,4 +1,4 @@
-"""Parses one result folder in a process of its own, and shows the progress.
+"""Parses one result folder in a separate process, and shows the progress.
 
 The process is `python -m tb_npu_plugin.capture.api.parser_process PARSER FOLDER OUT TYPE...`. On stdout it prints one JSON list
 a line: ["progress", done, total, what], or ["error", message] at the end.

@@ -38,7 +38,7 @@ from tb_npu_plugin.schema.mindspore import SHAPE_SEPARATOR
 from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
-#: Operators -> the ATen operator with the same kernels on an NPU (simulation/launch.py). Any other is one kernel of its own name.
+#: Operators -> the ATen operator that launches the same kernels on an NPU (simulation/launch.py). Each other operator launches one kernel of its name.
 OPERATORS = {row["operator"]: row["aten"] for row in read_table(Path(__file__).with_name("operators.csv"))}
 _END = 1 << 62
 #: ns of host time that the last launch of a capture takes at most.

@@ -284,7 +284,7 @@ class _Schedule:
         return [at + dur for at, dur in zip(ready, kind.copies)]
 
     def _word(self, ready: Sequence[int], wait: int) -> list[int]:
-        """The first and the last task of each member is a word of its own memory; gives the ends."""
+        """Add the first and the last task of each member: each moves one word within its memory. Returns when they end."""
         if self._tasks is not None:
             self._tasks.word(ready[self._tasks.member] + wait)
         return [at + 700 for at in ready]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
-from tb_npu_plugin.schema.kernel_meaning import meaning_of
+from tb_npu_plugin.schema.kernel_meaning import own_meaning_of
 
 Shape = tuple[int, ...]
 ELEMENT_TYPES = read_table(Path(__file__).with_name("element_types.csv"))
@@ -70,7 +70,7 @@ _PRODUCTS, _PRODUCTS_BACKWARD = 2.0, 5.0
 
 def _meaning(type_: str) -> str:
     """What kernels of this type do, by schema/kernel_meaning.csv; "" if it does not know them."""
-    found = meaning_of(type_, "kernel_type")
+    found = own_meaning_of(type_, "kernel_type")
     return found.meaning if found is not None else ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,14 @@ from tb_npu_plugin.capture.simulation.collectives import CALLS, COLLECTIVES
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.launch import RULES, SAME
 from tb_npu_plugin.capture.simulation.records import BATCH, RECEIVE, SEND, Kernel
-from tb_npu_plugin.schema.kernel_meaning import MEANINGS, meaning_of, meaning_of_kernel
+from tb_npu_plugin.capture.simulation.work import is_convolution
+from tb_npu_plugin.schema.kernel_meaning import (
+    MEANINGS,
+    meaning_of,
+    meaning_of_kernel,
+    own_meaning_of,
+    use_user_table,
+)
 from tests.oracle.raw import Raw
 from tests.support.mock import CLUSTER, rank_folder, written
 
@@ -97,3 +105,14 @@ def test_each_row_that_a_mock_writes_has_a_meaning_and_only_collectives_wait() -
         found = meaning_of_kernel(row["Name"], row["Type"])
         assert found is not None, row["Name"]
         assert found.waits_inside == (found.meaning in ("collective", "point_to_point")) == (row["Type"][:5] == "hcom_")
+
+
+def test_a_users_table_does_not_change_what_is_simulated(tmp_path: Path) -> None:
+    table = tmp_path / "own.csv"
+    table.write_text("where,match,pattern,meaning\nkernel_type,regex,^Conv2D$,other\n")
+    use_user_table(str(table))
+    try:
+        assert meaning_of("Conv2D", "kernel_type") != own_meaning_of("Conv2D", "kernel_type")
+        assert is_convolution("Conv2D")
+    finally:
+        use_user_table("")
