@@ -16,6 +16,7 @@ from tb_npu_plugin.capture.models.run import Recipe, write_run
 from tb_npu_plugin.capture.simulation.chips import CHIPS
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.capture.writers.torch_record import COMMUNICATION, DATALOADER
+from tests.unit.store.results import settle
 
 ONE = Recipe("tiny", steps=2, options=Options(l2_cache=True))
 CLUSTER = Recipe("tiny", ranks=8, tp=2, pp=2, steps=2, sizes=Sizes(micro=3), only=(0, 3, 6))
@@ -108,14 +109,18 @@ def _root() -> Path:
 @cache
 def run(name: str) -> tuple[Path, dict[str, Any]]:
     """Folder and truth of a run."""
-    folder = _root() / name
-    return folder, write_run(RUNS[name], folder, jobs=1)
+    return _write(RUNS[name], _root() / name)
 
 
 def written(recipe: Recipe) -> tuple[Path, dict[str, Any]]:
     """Folder and truth of a recipe that has no name."""
-    folder = Path(tempfile.mkdtemp(dir=_root()))
-    return folder, write_run(recipe, folder, jobs=1)
+    return _write(recipe, Path(tempfile.mkdtemp(dir=_root())))
+
+
+def _write(recipe: Recipe, folder: Path) -> tuple[Path, dict[str, Any]]:
+    truth = write_run(recipe, folder, jobs=1)
+    settle(folder)  # else a server reads it, and reads it again two seconds later
+    return folder, truth
 
 
 def rank_folder(folder: Path, rank: int) -> Path:
