@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Optional, TypeVar
 
@@ -74,7 +74,7 @@ class Row:
     low_ns: int
     high_ns: int
     entries: Sequence[Entry] = ()
-    what: Sequence[Message] = ()
+    what: list[Message] = field(default_factory=list)
     parts: Sequence[Row] = ()
     findings: list[int] = field(default_factory=list)
 
@@ -114,6 +114,8 @@ def rows_of(
         row = _row_for(one, rows, ledger)
         if row is not None:
             row.findings.append(at)
+            if one.part == row.kind == "waiting" and one.cost_ns > row.high_ns:
+                row.what.append(Message("ledger.delays", time=duration(one.cost_ns - row.high_ns)))
     return rows
 
 
@@ -130,14 +132,14 @@ def _kind_of(entry: Entry) -> tuple[LedgerKind, str]:
 
 
 def _row(
-    entries: Sequence[Entry], part: str, title: Message, what: Sequence[Message] = (), parts: Sequence[Row] = ()
+    entries: Sequence[Entry], part: str, title: Message, what: Iterable[Message] = (), parts: Sequence[Row] = ()
 ) -> Row:
     ns, low, high = (sum(getattr(one, key) for one in entries) for key in ("ns", "low_ns", "high_ns"))
-    return Row(entries[0].entry, part, title, ns, low, high, entries, what, parts)
+    return Row(entries[0].entry, part, title, ns, low, high, entries, list(what), parts)
 
 
 def _part(kind: LedgerKind, part: str, ns: int, *what: Message) -> Row:
-    return Row(kind, part, LEDGER[part].title, ns, ns, ns, what=what)
+    return Row(kind, part, LEDGER[part].title, ns, ns, ns, what=list(what))
 
 
 def _waiting(
@@ -152,8 +154,8 @@ def _waiting(
     causes = [] if bubble is None else list(_causes(entries, bubble))
     title = _whole_title(by_rank, stages, culprits, bool(causes))
     if causes:
-        return _row(entries, "waiting", title, list(_facts(entries, ledger)), causes)
-    parts = [_row(same, "waiting", _waiting_title(rank), list(_facts(same, ledger))) for rank, same in by_rank.items()]
+        return _row(entries, "waiting", title, _facts(entries, ledger), causes)
+    parts = [_row(same, "waiting", _waiting_title(rank), _facts(same, ledger)) for rank, same in by_rank.items()]
     parts.sort(key=lambda row: -row.ns)
     if len(parts) == 1:
         return parts[0]
@@ -161,7 +163,7 @@ def _waiting(
     if len(others) > 1:
         rest = [one for row in others for one in row.entries]
         rest_title = Message("ledger.waiting_others", count=len(others))
-        parts[_MOST_RANKS - 1 :] = [_row(rest, "waiting", rest_title, list(_facts(rest, ledger)))]
+        parts[_MOST_RANKS - 1 :] = [_row(rest, "waiting", rest_title, _facts(rest, ledger))]
     return _row(entries, "waiting", title, parts=parts)
 
 
@@ -245,7 +247,8 @@ def _row_for(finding: Finding, rows: Sequence[Row], ledger: RankLedger) -> Optio
     if is_here or subject.rank is None:
         first = fitting[0] if fitting else None
         parts = first.parts if first is not None else ()
-        return next((one for one in parts if one.part == _OF_BUBBLE.get(finding.rule)), first)
+        cause = next((one for one in parts if one.part == _OF_BUBBLE.get(finding.rule)), first)
+        return cause if cause is None or finding.cost_ns <= cause.high_ns else first
     waits = [one for row in fitting for one in ([part for part in row.parts if part.entries] or [row])]
     named = (row for row in waits if any(one.culprit == subject.rank for one in row.entries))
     ends = (row for row in waits if any(end.rank == subject.rank for one in row.entries for end in one.chain))

@@ -87,6 +87,8 @@ def test_waiting_for_other_stages_is_divided_by_cause() -> None:
         ("Other waiting", 2),
     ]
     assert waiting.parts[1].findings == [0]
+    dear = rows_of(LEDGER, [finding("bubble", "bubble", cost=159 * MS)], {2: 2, 3: 2}, bubble)[1]
+    assert dear.findings == [0], "a stake above its cause is of all waiting"
     more = replace(bubble, uneven=200 * MS)
     assert rows_of(LEDGER, (), {}, more)[1].parts[0].part == "waiting", "more than the waiting: other steps"
     bounded = replace(LEDGER, entries=tuple(replace(one, low_ns=0) for one in LEDGER.entries))
@@ -145,6 +147,15 @@ def test_a_straggler_by_its_host_stands_beside_its_idle_time() -> None:
     straggler = replace(finding("straggler", "waiting", Subject(rank=0), "ranks", 70 * MS), causes=("host_bound",))
     computing, idle, *_ = rows_of(ledger, [straggler])
     assert (computing.findings, idle.findings) == ([], [0])
+
+
+def test_a_row_says_what_a_stake_above_it_holds() -> None:
+    def said(cost: int) -> list[str]:
+        rows = rows_of(LEDGER, [finding("straggler", "waiting", Subject(rank=3), "ranks", cost * MS)])
+        return [str(text) for text in rows[1].parts[1].what]
+
+    assert said(2) == []
+    assert said(5) == ["waits that computing hides delay 3.00 ms of transfers, too"]
 
 
 def test_a_rank_that_is_not_unique_has_the_name_of_its_worker() -> None:
