@@ -45,8 +45,11 @@ def parse_condition(text: str, names: Collection[str], bare: Collection[str] = (
     match = _CONDITION.fullmatch(text.strip())
     has_share = match is not None and match[2] is not None
     if match is None or match[1] not in (names if has_share else bare):
-        known = ", ".join((*bare, *(name for name in names if name not in bare)))
-        raise click.BadParameter(f"{text!r} is neither NAME>N% nor one of {', '.join(bare) or 'none'}; names: {known}")
+        alone = ", ".join(name for name in bare if name not in names)
+        what = "NAME or NAME>N%" if bare else "NAME>N%"
+        raise click.BadParameter(
+            f"{text!r} is not {f'{alone}, ' if alone else ''}{what} with one of these names: {', '.join(names)}"
+        )
     return Condition(match[1], float(match[2] or 0) / 100)
 
 
