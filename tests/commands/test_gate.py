@@ -141,7 +141,7 @@ def test_a_comparison_is_decided_or_not(condition: str, steps: dict[str, Any], e
 
 @pytest.mark.parametrize("text", ["high>5%", "nonsense", "step>5%", "straggler>", "5%"])
 def test_a_condition_about_nothing_is_refused(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="not high, medium, low, NAME or .* names: wait, straggler"):
+    with pytest.raises(click.BadParameter, match=r"not high, medium, low, NAME or .* names: wait, straggler"):
         diagnosis_condition(text)
-    with pytest.raises(click.BadParameter, match="not NAME>N% with one of these names: step"):
+    with pytest.raises(click.BadParameter, match=r"not NAME>N% with one of these names: step"):
         diff_condition("step")
