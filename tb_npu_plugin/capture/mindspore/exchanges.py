@@ -26,7 +26,7 @@ from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.mindspore import SUFFIX
 
 #: Types of elements, in lower case -> C++ names.
-TYPES = {row["mindspore"]: row["pytorch"] for row in work.ELEMENT_TYPES if row["mindspore"]}
+TYPES = {row["mindspore"]: name for name, row in work.ELEMENT_TYPES.items() if "mindspore" in row}
 #: The group of all processes; its other names: of the CPU, and where MindSpore says none.
 WORLD = "hccl_world_group"
 WORLDS = (WORLD, "mccl_world_group", "")

@@ -39,7 +39,7 @@ from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
 #: Operators -> the ATen operator that launches the same kernels on an NPU (simulation/launch.py). Each other operator launches one kernel of its name.
-OPERATORS = {row["operator"]: row["aten"] for row in read_table(Path(__file__).with_name("operators.csv"))}
+OPERATORS = {operator: row["aten"] for operator, row in read_table(__file__, "operators.csv", dict[str, str]).items()}
 _END = 1 << 62
 #: ns of host time that the last launch of a capture takes at most.
 _ROOM = 8_000

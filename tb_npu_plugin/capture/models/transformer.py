@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from tb_npu_plugin.capture.simulation.collectives import Transfer, Trouble
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
@@ -21,7 +20,7 @@ _BUCKET = 96 << 20
 #: Columns of the mask whose places the fault ai-cpu looks for.
 _ROUTES = 256
 #: AdamW(foreach=True): its operators, and how many lists of tensors each reads.
-_ADAMW = [(row["operator"], int(row["inputs"])) for row in read_table(Path(__file__).with_name("adamw.csv"))]
+_ADAMW = [(row["operator"], int(row["inputs"])) for row in read_table(__file__, "adamw.csv", dict[str, str]).values()]
 #: Operators that read a value; collectives that a distributed optimizer reduces gradients with.
 _READ = ("aten::item", "aten::_local_scalar_dense")
 _SHARDED = ("hcom_reduceScatter_", "hcom_allGather_")

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from pathlib import Path
 
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
 
@@ -76,7 +75,8 @@ class Chip:
 
 
 def _read_chips() -> dict[str, Chip]:
-    soc, split, *figures = read_table(Path(__file__).with_name("chips.csv"))
+    table = read_table(__file__, "chips.csv", dict[str, str])
+    soc, split = table.pop("soc"), table.pop("split")
 
     def number(figure: str, *unit_and_source: str) -> int:
         return int(Decimal(figure) * _UNITS.get(unit_and_source[0], 1))
@@ -86,8 +86,8 @@ def _read_chips() -> dict[str, Chip]:
             name,
             soc[name],
             split[name] == "yes",
-            **{row["figure"]: number(*row[name].split()) for row in figures},
-            sources={row["figure"]: row[name].split()[-1] for row in figures},
+            **{figure: number(*row[name].split()) for figure, row in table.items()},
+            sources={figure: row[name].split()[-1] for figure, row in table.items()},
         )
         for name in list(soc)[1:]
     }

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from pathlib import Path
 from random import Random
 
 from tb_npu_plugin.capture.simulation.collectives import CALLS, Transfer
@@ -196,7 +195,7 @@ _OF_THE_DEVICE |= {TrainingHost.use_graph_engine, TrainingHost.map_memory}
 
 
 #: Forward operator -> what its backward operator calls.
-BACKWARD = {row["operator"]: row["backward"] for row in read_table(Path(__file__).with_name("backward.csv"))}
+BACKWARD = {operator: row["backward"] for operator, row in read_table(__file__, "backward.csv", dict[str, str]).items()}
 _SEPARATOR = ";\r\n"
 
 
