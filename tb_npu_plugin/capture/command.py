@@ -24,8 +24,7 @@ from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, GIB
 from tb_npu_plugin.capture.simulation.faults import usages
 from tb_npu_plugin.capture.writers.dialect import LEVELS, Options
 from tb_npu_plugin.capture.writers.framework import KINDS
-from tb_npu_plugin.capture.writers.result import FRAMEWORKS
-from tb_npu_plugin.capture.writers.torch_record import COMMUNICATION, DATALOADER
+from tb_npu_plugin.capture.writers.result import COMMUNICATION, DATALOADER, FRAMEWORKS
 from tb_npu_plugin.errors import NpuPluginError
 from tb_npu_plugin.schema.settings import AIC_METRICS
 

@@ -18,8 +18,7 @@ from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.writers.dialect import LEVELS, NEW, Options
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.framework import Files
-from tb_npu_plugin.capture.writers.result import TORCH
-from tb_npu_plugin.capture.writers.torch_record import COMMUNICATION
+from tb_npu_plugin.capture.writers.result import COMMUNICATION, TORCH
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, PROFILER_METADATA, SIMULATED

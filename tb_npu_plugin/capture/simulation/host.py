@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from tb_npu_plugin.capture.simulation.batch import RECEIVED
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import PHASES, Exchange, Transfer, count_of, in_group
 from tb_npu_plugin.capture.simulation.device import LEVEL_2, STREAM, WORKSPACE_SIZE, Device, stream_of
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.memory import CachingAllocator, Memory
-from tb_npu_plugin.capture.simulation.planes import Planes
+from tb_npu_plugin.capture.simulation.planes import RECEIVED, Planes
 from tb_npu_plugin.capture.simulation.records import BATCH, CommOp, Group, Process, Segment
 from tb_npu_plugin.capture.simulation.segment_builder import SegmentBuilder
 from tb_npu_plugin.schema.communicators import group_hash

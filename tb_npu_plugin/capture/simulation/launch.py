@@ -4,7 +4,7 @@ busiest of matrix unit, vector unit and memory.
 The L2 cache: a kernel finds its first input there, which the kernel in front of it has just written, and leaves its output
 there, up to half of the cache each. Such bytes move at the rate of the cache and are no traffic of
 the main memory; all others come from there and go there. What is left in the cache is written back when it has to go:
-see meters.py.
+see Meters (device.py).
 
 The table speeds.csv says how close to the peak of the chip kernels of a type come, and where the figures are from:
 

@@ -7,7 +7,6 @@ from collections import defaultdict
 from tb_npu_plugin.capture.simulation import device, records
 from tb_npu_plugin.capture.simulation.collectives import CALLS
 from tb_npu_plugin.capture.simulation.launch import Launch
-from tb_npu_plugin.capture.simulation.meters import Meters
 
 #: Tasks of a stream are numbered from here on, in batches of 2**16.
 FIRST_TASK, _TASK_BITS = 300, 16
@@ -26,7 +25,9 @@ class SegmentBuilder:
     connection  number of the last CANN call
     """
 
-    def __init__(self, process: records.Process, meters: Meters, keep: bool, queues: bool, runtime: bool) -> None:
+    def __init__(
+        self, process: records.Process, meters: device.Meters, keep: bool, queues: bool, runtime: bool
+    ) -> None:
         self._process, self._meters, self._keep, self._queues, self._runtime = process, meters, keep, queues, runtime
         self._segment = records.Segment()
         self.open: list[records.HostOp] = []

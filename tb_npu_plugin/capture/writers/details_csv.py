@@ -24,10 +24,9 @@ from tb_npu_plugin.capture.simulation.records import (
     by_start,
     columns,
 )
-from tb_npu_plugin.capture.writers.files import END, ByTime, Output, Writer
+from tb_npu_plugin.capture.writers.files import END, ByTime, Output, Writer, cell, shapes_cell, time_text, us_text
 from tb_npu_plugin.capture.writers.metrics import Figures
 from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, StepFinder
-from tb_npu_plugin.capture.writers.text import cell, shapes_cell, time_text, us_text
 from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.trace import STEP_MARK

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tb_npu_plugin.capture.simulation.links import LinkMeters
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers.communication import Communication, Rules
 from tb_npu_plugin.capture.writers.details_csv import Apis, data_preprocess, l2_cache, task_time
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
-from tb_npu_plugin.capture.writers.links import link_writers
+from tb_npu_plugin.capture.writers.links import LinkMeters, link_writers
 from tb_npu_plugin.capture.writers.memory_csv import Modules
 from tb_npu_plugin.capture.writers.overlap import Windows
 from tb_npu_plugin.schema import mindspore, torch_npu_csv, torch_npu_db, torch_npu_json, torch_npu_memory_csv
