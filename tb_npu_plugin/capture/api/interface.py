@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 import weakref
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Callable
 
@@ -46,25 +46,20 @@ def _watch_collections(threshold: float, report: Callable[[int, int], None]) -> 
     return watch
 
 
+@dataclass(eq=False)
 class _ProfInterface:
     """Records the captures of a profile. The *_trace methods may raise."""
 
-    def __init__(
-        self,
-        activities: set[ProfilerActivity],
-        host: HostSwitches,
-        experimental_config: _ExperimentalConfig,
-        metadata: dict[str, Any],
-        trace_id_callback: Callable[[], Any] | None,
-    ) -> None:
+    activities: set[ProfilerActivity]
+    host: HostSwitches
+    experimental_config: _ExperimentalConfig
+    metadata: dict[str, Any]
+    trace_id_callback: Callable[[], Any] | None
+    schedule: Any = None
+
+    def __post_init__(self) -> None:
         #: The result folder, "" before the first capture and after a failure.
         self.prof_path = ""
-        self.activities = activities
-        self.host = host
-        self.experimental_config = experimental_config
-        self.metadata = metadata
-        self.trace_id_callback = trace_id_callback
-        self.schedule: Any = None
         self.trace_id = ""
         self._temporary: list[Path] = []
         self._recorder: Recorder | None = None
