@@ -4,7 +4,6 @@ for which the CPU computed, and a simulated device. Needs no MindSpore."""
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -16,9 +15,8 @@ import numpy as np
 
 from tb_npu_plugin.capture.mindspore.exchanges import TYPES, Exchanges, later_ranks
 from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, host_clock, read
-from tb_npu_plugin.capture.recording.parse import CHIP_VARIABLE
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
-from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, Chip
+from tb_npu_plugin.capture.simulation.chips import Chip, chosen_chip
 from tb_npu_plugin.capture.simulation.collectives import COLLECTIVES
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.host import RankSetup
@@ -51,14 +49,11 @@ _ONE_ELEMENT = ((1, 1, 1, 1),) * 3
 def parse_folder(path: str | Path) -> None:
     """Write ASCEND_PROFILER_OUTPUT anew. TB_NPU_CHIP chooses the chip. Raises BadFile and OSError."""
     folder = Path(path)
-    data, options = read(folder), _options(folder)
-    name = os.environ.get(CHIP_VARIABLE) or DEFAULT_CHIP
-    if name not in CHIPS:
-        raise BadFile(f"{CHIP_VARIABLE}: there is no chip {name!r}", f"Chips are: {', '.join(CHIPS)}.")
+    data, options, chip = read(folder), _options(folder), chosen_chip()
     out = folder / OUTPUT_FOLDER
     shutil.rmtree(out, ignore_errors=True)
     with gc_paused():
-        replay = Replay(data, CHIPS[name], options, later_ranks(folder, data))
+        replay = Replay(data, chip, options, later_ranks(folder, data))
         # the host was recorded as MindSpore records it
         recorded = replace(MINDSPORE, record=lambda process, options: lambda segment: segment)
         files = Files(Output(out, replay.process, options, recorded.dialect), recorded)

@@ -49,8 +49,7 @@ class Replay:
         settings = data.settings
         self._data, self._npu, self._log = data, settings.npu, log
         computed = log.of(*_COMPUTED)
-        computed = computed[np.argsort(computed["begin"], kind="stable")]
-        self._host_time = HostClock(computed["begin"], computed["end"])
+        self._host_time = HostClock(np.column_stack([computed["begin"], computed["end"]]))
         self._exchanges = Exchanges(settings, chip, log)
         recorded = {data.tid} | {tid for tid, _, _ in data.threads}
         self._rows = log.records

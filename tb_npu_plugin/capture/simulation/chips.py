@@ -5,11 +5,13 @@ A cell of the table is a number, its unit if it has one, and the key of its sour
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
+from tb_npu_plugin.errors import BadFile
 
 GB, GIB = 10**9, 1 << 30
 _UNITS = {"GB": GB, "MiB": 1 << 20, "GiB": GIB}
@@ -95,3 +97,13 @@ def _read_chips() -> dict[str, Chip]:
 
 CHIPS = _read_chips()
 DEFAULT_CHIP = "910B2"
+#: Names the chip of the simulated device.
+CHIP_VARIABLE = "TB_NPU_CHIP"
+
+
+def chosen_chip() -> Chip:
+    """That of TB_NPU_CHIP. Raises BadFile for an unknown one."""
+    name = os.environ.get(CHIP_VARIABLE) or DEFAULT_CHIP
+    if name not in CHIPS:
+        raise BadFile(f"{CHIP_VARIABLE}: unknown chip {name!r}", f"Chips are: {', '.join(CHIPS)}.")
+    return CHIPS[name]
