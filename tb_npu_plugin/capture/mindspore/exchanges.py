@@ -74,7 +74,7 @@ class Exchanges:
         later = self._later.get((group.name, number), {})
         arrivals = arrivals_of(exchange, group.rank, host.arrival, later)
         ends, tasks = schedule(exchange, arrivals, self._topology, group.rank)
-        host.communicated(number, transfer, exchange, group, ends[group.rank], tasks)
+        host.communicated(number, transfer, exchange, ends[group.rank], tasks)
         host.wait(group.name)
 
 

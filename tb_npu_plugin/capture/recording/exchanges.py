@@ -98,7 +98,7 @@ class Exchanges:
         else:
             ends, tasks = schedule(exchange, arrivals, self._topology, member)
             end = ends[member]
-        host.communicated(count, transfer, exchange, group, end, tasks)
+        host.communicated(count, transfer, exchange, end, tasks)
         host.done["collective", number] = end
 
     def _exchange(self, transfer: Transfer, group: Group) -> tuple[Exchange, int]:

@@ -8,9 +8,10 @@ recorded by itself, in any order and in any process: the same seed gives the sam
 from __future__ import annotations
 
 from array import array
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, planes, schedule
@@ -65,7 +66,7 @@ class Cluster:
     task_queue: int = 1
     named_groups: bool = False
 
-    @property
+    @cached_property
     def topology(self) -> Topology:
         """Links between the ranks."""
         return Topology(self.chip, self.faults.slow_links)
@@ -114,7 +115,7 @@ class Cluster:
     def times(self, progress: Callable[[float], None] = lambda share: None) -> tuple[Timetable, list[Truth]]:
         """Arrivals at all communications, and the truth of each rank. progress: share of the ranks that are done."""
         runs = [_Run(self, rank) for rank in range(self.layout.world)]
-        topology, table = self.topology, Timetable()
+        table = Timetable()
         waiting: dict[tuple[str, int], dict[int, Transfer]] = {}
         ready, done = deque(runs), 0
         transfers = [run.transfers() for run in runs]
@@ -130,7 +131,7 @@ class Cluster:
             there = waiting.setdefault(key, {})
             there[run.rank] = transfer
             if len(there) == len(communicator.ranks):
-                ready += self._resolve(key, communicator, waiting.pop(key), runs, topology, table)
+                ready += self._resolve(key, communicator, waiting.pop(key), runs, table)
         if waiting:
             raise RuntimeError(f"ranks wait for ever at {sorted(waiting)[:3]}: the programs do not fit each other")
         return table, [run.truth for run in runs]
@@ -141,7 +142,6 @@ class Cluster:
         communicator: Communicator,
         there: Mapping[int, Transfer],
         runs: list[_Run],
-        topology: Topology,
         table: Timetable,
     ) -> list[_Run]:
         """All members have arrived: note when, and resume them with the time at which each is done."""
@@ -153,7 +153,7 @@ class Cluster:
         members = [runs[rank] for rank in exchange.members]
         arrivals = tuple(run.host.arrival for run in members)
         table.setdefault(communicator.key, array("q")).extend(arrivals)
-        ends, _ = schedule(exchange, arrivals, topology)
+        ends, _ = schedule(exchange, arrivals, self.topology)
         last = max(arrivals)
         for run, at, end in zip(members, arrivals, ends):
             run.host.figures["waited"] += last - at
@@ -182,7 +182,7 @@ class _Run:
         layout, faults = cluster.layout, cluster.faults
         self.rank, self._cluster, self._stage, self._table = rank, cluster, layout.stage(rank), table
         self.communicators = layout.communicators(rank)
-        self._counts: dict[str, int] = {}
+        self._counts = Counter[str]()
         process = cluster.process(rank)
         held, program = cluster.workload.held(self._stage), cluster.workload.program(self._stage, 0)
         in_pieces = (held + program.peak()) // 2 if faults.fragmentation else 0  # half of what the rank needs
@@ -199,23 +199,23 @@ class _Run:
             preempted=faults.preempted.get(rank, 0),
         )
         self.host = TrainingHost(setup, faults)
-        self._groups = dict[str, Group]()
+        groups = dict[str, Group]()
         used = {self.communicators[role].key for role in program.roles()}
         for role, one in self.communicators.items():
-            if one.key not in self._groups:
+            if one.key not in groups:
                 rows = 1 if role.startswith("pp") else planes("hcom_allReduce_", one.ranks, cluster.topology)
                 name, own = cluster.communicator_name(one), one.ranks.index(self.rank)
                 identity = name if cluster.named_groups else group_hash(name)
                 rows = rows if one.key in used else 0
-                self._groups[one.key] = Group(len(self._groups), identity, one.ranks, own, rows, name, one.role)
-        self.host.join({role: self._groups[one.key] for role, one in self.communicators.items()})
+                groups[one.key] = Group(len(groups), identity, one.ranks, own, rows, name, one.role)
+        self.host.join({role: groups[one.key] for role, one in self.communicators.items()})
         if not faults.dynamic:  # operators were compiled before the capture
             self.host.device.compiled |= {launch.kernel for launch in program.launches() if launch.compiled}
         self.truth = Truth()
 
     def key(self, communicator: Communicator) -> tuple[str, int]:
         """Identity of this operator: its group, and how many the group had before."""
-        return communicator.key, self._counts.get(communicator.key, 0)
+        return communicator.key, self._counts[communicator.key]
 
     def _step(self, step: int) -> Iterator[Transfer]:
         cluster = self._cluster
@@ -230,17 +230,17 @@ class _Run:
 
     def segments(self) -> Iterator[Segment]:
         """Run all steps with the known arrivals; the records of each."""
-        topology, host = self._cluster.topology, self.host
+        host = self.host
         for step in range(self._cluster.steps):
             for transfer in self._step(step):
-                self._communicate(transfer, topology)
+                self._communicate(transfer)
             host.process.end = host.stopped()
             segment = host.take()
             if step == self._cluster.steps - 1:
                 segment.until = 1 << 63
             yield segment
 
-    def _communicate(self, transfer: Transfer, topology: Topology) -> None:
+    def _communicate(self, transfer: Transfer) -> None:
         communicator = self.communicators[transfer.group]
         key, ranks, sender = self.key(communicator), communicator.ranks, None
         if transfer.type in (SEND, RECEIVE):
@@ -251,12 +251,11 @@ class _Run:
         member = exchange.members.index(self.rank)
         assert arrivals[member] == self.host.arrival, "the recorded run is not the one whose times are known"
         self.host.figures["waited"] += max(arrivals) - self.host.arrival
-        ends, tasks = schedule(exchange, arrivals, topology, member)
+        ends, tasks = schedule(exchange, arrivals, self._cluster.topology, member)
         self.communicated(key, transfer, exchange, ends[member], tasks)
 
     def communicated(
         self, key: tuple[str, int], transfer: Transfer, exchange: Exchange, end: int, tasks: Planes
     ) -> None:
-        group, number = self._groups[key[0]], key[1]
-        self._counts[key[0]] = number + 1
-        self.host.communicated(number, transfer, exchange, group, end, tasks)
+        self._counts[key[0]] += 1
+        self.host.communicated(key[1], transfer, exchange, end, tasks)

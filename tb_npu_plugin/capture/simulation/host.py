@@ -94,7 +94,7 @@ class Host:
         """Take part in these groups, by the name in Transfer.group; one may have several names."""
         self.process.groups = list(dict.fromkeys(groups.values()))
         self.device.meters.communicators = len(self.process.groups)
-        self._groups = {name: group.index for name, group in groups.items()}
+        self._groups = groups
 
     @property
     def now(self) -> int:
@@ -170,16 +170,15 @@ class Host:
     def communicate(self, transfer: Transfer) -> None:
         """Launch a communication operator. When it is done is known later."""
         start = self._enqueue()
-        begin, end, self.arrival = self.device.communicate(start, self._groups[transfer.group])
+        begin, end, self.arrival = self.device.communicate(start, self._groups[transfer.group].index)
         self._resume(start)
         self._acl = begin + (end - begin) // 20 * 10
         self.records.communicate(transfer.type, start, self.now, begin, end)
 
-    def communicated(
-        self, number: int, transfer: Transfer, exchange: Exchange, group: Group, end: int, tasks: Planes
-    ) -> None:
+    def communicated(self, number: int, transfer: Transfer, exchange: Exchange, end: int, tasks: Planes) -> None:
         """The communication where this rank has stopped is done at `end`. number: how many the group had before it (sends:
         counted for each direction); tasks: name ranks by their place in the exchange."""
+        group = self._groups[transfer.group]
         self.device.communicating[group.index] = end
         if not self._setup.keep:
             return
@@ -207,7 +206,7 @@ class Host:
 
     def wait(self, group: str) -> None:
         """Let the stream wait for the communication of a group."""
-        self._wait(self.device.communicating[self._groups[group]])
+        self._wait(self.device.communicating[self._groups[group].index])
 
     def _wait(self, done: int) -> None:
         waited = self.device.wait(done, self.stream)
