@@ -100,20 +100,10 @@ class Recipe:
         model = workload(
             self.model, self.sizes, layout, KernelFactory(chip, faults.stalls, faults.blocks), faults, self.step_sync
         )
-        cluster = Cluster(
-            model,
-            layout,
-            chip,
-            self.steps,
-            self.start,
-            self.seed,
-            self.first_step,
-            faults,
-            self.options.npu,
-            self.options.schedule is not None,
-            self.task_queue,
-            self.named_groups,
-        )
+        same = ("steps", "start", "seed", "first_step", "task_queue", "named_groups")
+        settings = {name: getattr(self, name) for name in same}
+        marks = self.options.schedule is not None
+        cluster = Cluster(model, layout, chip, faults=faults, npu=self.options.npu, marks=marks, **settings)
         for one, other in faults.slow_links:
             linked = cluster.linked(one)
             if other not in linked:  # nothing would show it
