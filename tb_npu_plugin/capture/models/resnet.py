@@ -38,13 +38,7 @@ class ResNet(Workload):
     """batch: images of a step; blocks: in each of the four stages."""
 
     def __init__(
-        self,
-        layout: Layout,
-        kernels: KernelFactory,
-        faults: Faults,
-        synced: bool,
-        batch: int = 64,
-        blocks: tuple[int, ...] = (3, 4, 6, 3),
+        self, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool, batch: int, blocks: tuple[int, ...]
     ) -> None:
         if layout.tp > 1 or layout.pp > 1:
             raise BadRequest("resnet50 is trained data parallel only", "Leave --tp and --pp at 1.")
