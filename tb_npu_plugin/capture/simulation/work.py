@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt, prod
 from typing import NamedTuple
@@ -11,6 +12,9 @@ from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.schema.kernel_meaning import own_meaning_of
 
 Shape = tuple[int, ...]
+#: Of the tensors of an operator.
+Shapes = Sequence[Shape]
+Types = Sequence[str]
 ELEMENT_TYPES = read_table(__file__, "element_types.csv", dict[str, str])
 #: C++ names of element types as PyTorch records them -> (CANN name, bytes).
 TYPES = {name: (row["cann"], int(row["bytes"])) for name, row in ELEMENT_TYPES.items()}
