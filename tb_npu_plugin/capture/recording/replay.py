@@ -17,7 +17,7 @@ import numpy as np
 
 from tb_npu_plugin.capture.device.records import BACKWARD, Copy, Kind, Record, Recording, Signature
 from tb_npu_plugin.capture.recording.exchanges import Exchanges
-from tb_npu_plugin.capture.recording.host_lane import Call, Function, HostLane, stacks_of
+from tb_npu_plugin.capture.recording.host_lane import Call, HostLane, stacks_of
 from tb_npu_plugin.capture.recording.marks import Marks, StreamMoment
 from tb_npu_plugin.capture.recording.operations import launches_of
 from tb_npu_plugin.capture.recording.raw_data import HostData
@@ -131,12 +131,9 @@ class Replay:
 
         entries = self._rows["entry"]
         found = [rows(entries, entries, 2, np.arange(len(entries)), RECORD)]
-        both: list[tuple[int, Sequence[Call | Function]]] = [
-            (CALL_BEGINS, self._calls),
-            (FUNCTION_BEGINS, self._functions),
-        ]
+        both: tuple[tuple[int, Sequence[Any]], ...] = (CALL_BEGINS, self._calls), (FUNCTION_BEGINS, self._functions)
         for kind, spans in both:
-            starts, ends = (np.fromiter((span[place] for span in spans), np.int64, len(spans)) for place in (0, 1))
+            starts, ends = records.arrays(spans, "start", "end")
             ends = np.maximum(ends, starts + 1)
             # what ends makes room for what begins; the outer of two begins first and ends last
             found += [rows(starts, starts, 1, -ends, kind), rows(starts, ends, 0, -starts, kind + 1)]
@@ -163,10 +160,7 @@ class Replay:
             elif kind == CALL_ENDS:
                 self._end_call(number, step)
             elif kind == FUNCTION_BEGINS:
-                item = self._functions[number]
-                self._python[number] = records.PyCall(
-                    item.name, item.tid, host.now, 0, item.id, item.parent, item.module
-                )
+                self._python[number] = replace(self._functions[number], start=host.now)
             else:
                 self._python[number].end = host.now
         if step is None:
