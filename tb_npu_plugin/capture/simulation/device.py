@@ -11,7 +11,7 @@ calls CANN itself; 1 has the queue; with 2 the launching thread also asks for th
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -41,7 +41,7 @@ class Meters:
     def __init__(self, chip: Chip, start: int) -> None:
         self._chip, self._next = chip, start
         self._traffic: dict[int, list[int]] = {}  # window -> bytes: from and to main memory, from and to the cache
-        self._moved: dict[int, int] = {}
+        self._moved = Counter[int]()  # window -> bytes of communication
         self._unwritten = 0  # bytes in the cache that the main memory does not have
         self._start = start
         self.communicators = 0
@@ -50,9 +50,7 @@ class Meters:
         """Note the traffic of a task."""
         work = task.kernel.work
         window = (task.start - self._start) // EVERY
-        traffic = self._traffic.get(window)
-        if traffic is None:
-            traffic = self._traffic[window] = [0, 0, 0, 0]
+        traffic = self._traffic.setdefault(window, [0, 0, 0, 0])
         traffic[0] += work.main_read
         traffic[1] += work.main_written
         traffic[2] += work.cached
@@ -61,7 +59,7 @@ class Meters:
     def count_communication(self, op: CommOp) -> None:
         """Note the traffic of a communication operator."""
         window = (op.start - self._start) // EVERY
-        self._moved[window] = self._moved.get(window, 0) + op.planes.pattern.size
+        self._moved[window] += op.planes.pattern.size
 
     def sample(self, segment: Segment, until: int, reserved: int) -> None:
         """Take the samples that are due before `until`. reserved: bytes of the caching allocator."""

@@ -152,13 +152,10 @@ class Host:
             self.memory.use_workspace(stream, launch.workspace, launched.sized, launched.prepared)
         figures = self.figures
         figures["computing"] += launched.dur
-        if launched.slowed:
-            figures["slowed"] += launched.slowed
-        if launch.kernel.core == "AI_CPU":
-            figures["ai_cpu"] += launched.dur
-        if launched.compiling:
-            figures["compiles"] += 1
-            figures["compile"] += launched.compiling
+        figures["slowed"] += launched.slowed
+        figures["ai_cpu"] += launched.dur if launch.kernel.core == "AI_CPU" else 0
+        figures["compiles"] += launched.compiling > 0
+        figures["compile"] += launched.compiling
 
     def copy(self, size: int, to_host: bool, parts: int) -> None:
         """Launch a copy between host and device."""
