@@ -11,9 +11,8 @@ from typing import Any, Callable
 
 from tb_npu_plugin.capture import backend, side_files
 from tb_npu_plugin.capture.api import mstx, parsing, paths, ranks, settings
-from tb_npu_plugin.capture.api.enums import ProfilerAction, ProfilerActivity
-from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.messages import error, info, reason, warn
+from tb_npu_plugin.capture.api.options import ProfilerAction, ProfilerActivity, _ExperimentalConfig
 from tb_npu_plugin.capture.api.termination import Termination
 from tb_npu_plugin.capture.backend import HostSwitches, Json, Recorder, Settings
 from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA

@@ -9,10 +9,9 @@ from typing import Any, Callable
 
 from tb_npu_plugin.capture.api import mstx
 from tb_npu_plugin.capture.api.actions import ActionController
-from tb_npu_plugin.capture.api.enums import ProfilerAction, ProfilerActivity
-from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
 from tb_npu_plugin.capture.api.messages import describe_error, error, info, never_raises, truth_of, warn
+from tb_npu_plugin.capture.api.options import ProfilerAction, ProfilerActivity, _ExperimentalConfig
 from tb_npu_plugin.capture.api.paths import PLACE
 
 #: Parameter → smallest allowed value, which replaces one that is not allowed. skip_first_wait may be any int.
