@@ -150,11 +150,18 @@ class Replay:
         host.clock.move_to(end, end)
         if self._options.npu:
             host.wait_for_device()
+        if mark is not None:
+            number = int(mark.name.rpartition(STEP_MARK)[2])
+            host.records.add_step(number, self._shown(mark.start), host.now)
         segment = host.take()
-        self._add_host_events(segment, mark, since, until)
+        self._add_host_events(segment, since, until)
         self.process.end = max(self.process.end, host.stopped())
-        segment.until = _END if until == _END else min(segment.until, host.clock.shown(int(clock(until))))
+        segment.until = _END if until == _END else min(segment.until, self._shown(until))
         return segment
+
+    def _shown(self, at: int) -> int:
+        """From recorded time to the time that results show, in the last segment."""
+        return self._host.clock.shown(int(self._clock(at)))
 
     def _launch(self, launch: Launch) -> None:
         host, tid = self._host, launch.tid or self.process.pid
@@ -190,23 +197,15 @@ class Replay:
         except (IndexError, ValueError):  # too few tensors for these kernels: a convolution whose output is unknown
             return self._kernels.launches(own, shapes, types, outputs)
 
-    def _add_host_events(self, segment: Segment, mark: Event | None, since: int, until: int) -> None:
-        """Add the framework's events, the mark of the step and the memory."""
-        clock, shown = self._clock, self._host.clock.shown
-
-        def at(recorded: int) -> int:
-            return shown(int(clock(recorded)))
-
-        events = [one for one in self._data.events if since <= one.start < until]
-        ops = [HostOp(self._info(one.name), one.tid, at(one.start), at(one.end)) for one in events]
-        if mark is not None:
-            number = int(mark.name.rpartition(STEP_MARK)[2])
-            self._host.records.add_step(number, at(mark.start), self._host.now)
-        marked = self._host.records.take()
-        segment.step = marked.step
-        if not self._options.cpu:
-            ops = []
-        segment.ops = sorted([*marked.ops, *segment.ops, *ops], key=lambda op: (op.start, -op.end))
+    def _add_host_events(self, segment: Segment, since: int, until: int) -> None:
+        """Add the framework's events, the memory, and what was recorded beside them."""
+        at, events = self._shown, self._data.events if self._options.cpu else []
+        ops = [
+            HostOp(self._info(one.name), one.tid, at(one.start), at(one.end))
+            for one in events
+            if since <= one.start < until
+        ]
+        segment.ops = sorted([*segment.ops, *ops], key=lambda op: (op.start, -op.end))
         segment.totals = [
             Totals(names.MINDSPORE, at(when), allocated, reserved, allocated)
             for when, allocated, reserved in self._data.memory
