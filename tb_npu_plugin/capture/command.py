@@ -61,8 +61,8 @@ class _Folder(click.Path):
 
 @dataclass(frozen=True)
 class _Row:
-    """An option: a row of command.csv. title: the heading of --help above it; least: of a number; field: the argument of the
-    callback, where it is not called as the option; {} in the help: what the option chooses from."""
+    """An option: a row of command.csv. title: the heading of --help above it; kind: what it takes; least: of a number; field: the
+    argument of the callback, where it is not called as the option; {} in the help: what the option chooses from."""
 
     title: str
     kind: str
