@@ -6,13 +6,14 @@ import shlex
 import signal
 import sqlite3
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Optional
 
 import click
 from rich.console import Console
@@ -20,12 +21,12 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 
 from tb_npu_plugin.capture.models.catalog import MODELS, Sizes
 from tb_npu_plugin.capture.models.run import TRUTH, Recipe, Report, complete_ranks, events_of_a_step, write_run
-from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, GIB
+from tb_npu_plugin.capture.simulation.chips import CHIPS, GIB
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.faults import usages
 from tb_npu_plugin.capture.writers.dialect import LEVELS, Options
 from tb_npu_plugin.capture.writers.framework import KINDS
-from tb_npu_plugin.capture.writers.result import FRAMEWORKS
-from tb_npu_plugin.capture.writers.torch_record import COMMUNICATION, DATALOADER
+from tb_npu_plugin.capture.writers.result import COMMUNICATION, DATALOADER, FRAMEWORKS
 from tb_npu_plugin.errors import NpuPluginError
 from tb_npu_plugin.schema.settings import AIC_METRICS
 
@@ -58,90 +59,53 @@ class _Folder(click.Path):
         return super().convert(value, param, ctx)
 
 
-def _option(name: str, text: str, default: Any = None, *, field: str = "", **settings: Any) -> click.Option:
-    """field: the argument of the callback, where it is not called as the option."""
-    if default is not None:  # None would be a value: click 8.5 takes it for that of a required option
-        settings = {**settings, "default": default, "show_default": default != ""}
-    return click.Option([name, *filter(None, [field])], help=text, **settings)
+@dataclass(frozen=True)
+class _Row:
+    """An option: a row of command.csv. title: the heading of --help above it; kind: what it takes; least: of a number; field: the
+    argument of the callback, where it is not called as the option; {} in the help: what the option chooses from."""
+
+    title: str
+    kind: str
+    help: str
+    least: Optional[int] = None
+    default: Optional[str] = None
+    field: str = ""
+    metavar: Optional[str] = None
+
+    def option(self, name: str) -> click.Option:
+        """The option of this name."""
+        choices = list(_CHOICES.get(name, ()))
+        kinds: dict[str, dict[str, Any]] = {
+            "number": {"type": click.IntRange(self.least)},
+            "level": {"type": click.IntRange(self.least, 2)},
+            "integer": {"type": int},
+            "choice": {"type": click.Choice(choices)},
+            "flag": {"is_flag": True},
+            "texts": {"multiple": True},
+            "list": {"default": ""},
+            "folder": {"type": _Folder(file_okay=False, path_type=Path), "required": True},
+        }
+        settings = kinds.get(self.kind, {})
+        if self.default is not None:  # None would be a value: click 8.5 takes it for that of a required option
+            settings = {**settings, "default": self.default, "show_default": True}
+        help_ = self.help.format(", ".join(choices))
+        return click.Option([name, *filter(None, [self.field])], help=help_, metavar=self.metavar, **settings)
 
 
-def _number(name: str, text: str, default: int | None = None, least: int = 1, field: str = "") -> click.Option:
-    return _option(name, text, default, field=field, type=click.IntRange(least), metavar="N")
-
-
-def _choice(name: str, choices: Iterable[str], default: str | None = None, text: str = "{}.") -> click.Option:
-    """{} in the text: the choices."""
-    metavar = name.split("-")[-1].upper()
-    return _option(name, text.format(", ".join(choices)), default, type=click.Choice(list(choices)), metavar=metavar)
-
-
-#: Of step_trace_time.csv.
-BUBBLES = ("written", "zero")
-_BUBBLE = "Column Bubble: {}. Zero as with Megatron: sends and receives are hcom_batchSendRecv."
-_QUEUE = "TASK_QUEUE_ENABLE of torch_npu: 0, 1 or 2."
-#: Headings of --help -> the options below them.
-_OPTIONS = {
-    "The run": [
-        _choice("--model", MODELS, "llama-7b"),
-        _number("--ranks", "Processes, one NPU each.", 1),
-        _number("--tp", "Tensor parallel size.", 1),
-        _number("--pp", "Pipeline stages. What tp and pp leave of the ranks is data parallel.", 1),
-        _number("--steps", "Recorded steps.", 3),
-        _number("--events", "As many steps as a trace of so many events needs."),
-        _option(
-            "--fault", "What goes wrong; repeatable. See below.", field="faults", multiple=True, metavar="FAULT[:...]"
-        ),
-        _choice("--chip", CHIPS, DEFAULT_CHIP),
-        _option("--task-queue", _QUEUE, 1, type=click.IntRange(0, 2), metavar="N"),
-        _option(
-            "--named-groups",
-            "The script names its communicators: no hash, and other ranks use the same name.",
-            is_flag=True,
-        ),
-        _option("--no-step-sync", "The loss is never read: the host runs ahead of the device.", is_flag=True),
-        _option("--seed", "The same seed gives the same bytes.", 0, metavar="N"),
-    ],
-    "Sizes that differ from the model's": [
-        _number("--layers", "Layers."),
-        _number("--hidden", "Hidden size.", least=64),
-        _number("--heads", "Attention heads."),
-        _number("--seq", "Sequence length.", least=64, field="sequence"),
-        _number("--batch", "Batch size, of one micro batch."),
-        _number("--micro-batches", "Micro batches in a step.", field="micro"),
-    ],
-    "Profiler settings": [
-        _option(
-            "--framework",
-            "Profiler to imitate: *_ascend_pt or *_ascend_ms folders.",
-            "torch",
-            type=click.Choice(list(FRAMEWORKS)),
-        ),
-        _choice("--level", LEVELS, "Level1", "Profiler level: {}."),
-        _choice("--bubble", BUBBLES, "written", _BUBBLE),
-        _choice("--aic-metrics", METRICS, text="{}. From Level1 on [default: PipeUtilization]"),
-        _option("--export-type", "Files, databases, or both.", "text", metavar="text,db"),
-        _option("--mstx", "The marks that torch_npu sets itself: communication, dataloader.", is_flag=True),
-        _option("--l2-cache", "l2_cache.csv.", is_flag=True),
-        _option("--sys-io", "nic.csv and roce.csv, and their curves.", is_flag=True),
-        _option("--sys-interconnection", "pcie.csv and hccs.csv, and their curves.", is_flag=True),
-        _option("--data-process", "mindspore: profile the data pipeline, without steps.", is_flag=True),
-        _option("--no-memory", "profile_memory=False.", is_flag=True),
-        _option("--no-stack", "with_stack=False and with_modules=False.", is_flag=True),
-        _option("--no-shapes", "record_shapes=False.", is_flag=True),
-    ],
-    "Output": [
-        _option(
-            "--out",
-            "Where the results go; created if missing.",
-            type=_Folder(file_okay=False, path_type=Path),
-            required=True,
-            metavar="FOLDER",
-        ),
-        _option("--without", f"Leave out kinds of files: {', '.join(KINDS)}.", "", metavar="KIND,KIND..."),
-        _option("--only-ranks", "Simulate all ranks, write only these.", "", metavar="R,R..."),
-        _number("--jobs", "Writing processes; 0: one per core.", 0, least=0),
-    ],
+#: Option -> what it chooses from.
+_CHOICES: dict[str, Iterable[str]] = {
+    "--model": MODELS,
+    "--chip": CHIPS,
+    "--framework": FRAMEWORKS,
+    "--level": LEVELS,
+    "--bubble": ("written", "zero"),  # of step_trace_time.csv
+    "--aic-metrics": METRICS,
+    "--without": KINDS,
 }
+#: Headings of --help -> the options below them.
+_OPTIONS = defaultdict[str, list[click.Option]](list)
+for _name, _row in read_table(__file__, "command.csv", _Row).items():
+    _OPTIONS[_row.title].append(_row.option(_name))
 
 
 class _Grouped(click.Command):

@@ -106,14 +106,17 @@ def metadata(
 
 def read_info(folder: Path) -> dict[str, Any]:
     """profiler_info of a result folder; {} if none can be read."""
-    for path in sorted(folder.glob("profiler_info*.json")):
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        if isinstance(found, dict):
-            return found
-    return {}
+    found = map(read_object, sorted(folder.glob("profiler_info*.json")))
+    return next(filter(None, found), {})
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The object of a JSON file; {} if there is none."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def text_of(content: Mapping[str, Any]) -> str:

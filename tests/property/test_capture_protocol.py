@@ -14,8 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.capture import backend
-from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerAction
-from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
+from tb_npu_plugin.capture.api.options import AiCMetrics, ProfilerAction, _ExperimentalConfig
 from tb_npu_plugin.capture.api.profile import profile, tensorboard_trace_handler
 from tests.unit.capture.api import fake
 

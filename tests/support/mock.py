@@ -15,7 +15,7 @@ from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe, write_run
 from tb_npu_plugin.capture.simulation.chips import CHIPS
 from tb_npu_plugin.capture.writers.dialect import Options
-from tb_npu_plugin.capture.writers.torch_record import COMMUNICATION, DATALOADER
+from tb_npu_plugin.capture.writers.result import COMMUNICATION, DATALOADER
 from tests.unit.store.results import settle
 
 ONE = Recipe("tiny", steps=2, options=Options(l2_cache=True))

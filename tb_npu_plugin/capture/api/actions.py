@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any, Callable, NamedTuple
 
 from tb_npu_plugin.capture.api import messages
-from tb_npu_plugin.capture.api.enums import ProfilerAction
 from tb_npu_plugin.capture.api.interface import _ProfInterface
+from tb_npu_plugin.capture.api.options import ProfilerAction
 
 
 class Action(NamedTuple):

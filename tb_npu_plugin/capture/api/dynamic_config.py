@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Callable
 
-from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerActivity, ProfilerLevel
-from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
+from tb_npu_plugin.capture.api.options import AiCMetrics, ProfilerActivity, ProfilerLevel, _ExperimentalConfig
 from tb_npu_plugin.capture.backend import HostSwitches
 
 CONFIG_FILE = "profiler_config.json"

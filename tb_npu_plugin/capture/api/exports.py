@@ -16,8 +16,8 @@ from pathlib import Path
 
 from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.api import parsing
-from tb_npu_plugin.capture.api.enums import ExportType
 from tb_npu_plugin.capture.api.messages import error, warn
+from tb_npu_plugin.capture.api.options import ExportType
 from tb_npu_plugin.capture.api.parser_process import ParseFailed, progress_bars, run_parser
 from tb_npu_plugin.capture.backend import RAW_FOLDER, Json
 from tb_npu_plugin.schema.torch_npu_csv import OPERATORS

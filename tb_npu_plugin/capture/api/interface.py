@@ -5,15 +5,14 @@ from __future__ import annotations
 import gc
 import time
 import weakref
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Callable
 
 from tb_npu_plugin.capture import backend, side_files
 from tb_npu_plugin.capture.api import mstx, parsing, paths, ranks, settings
-from tb_npu_plugin.capture.api.enums import ProfilerAction, ProfilerActivity
-from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.messages import error, info, reason, warn
+from tb_npu_plugin.capture.api.options import ProfilerAction, ProfilerActivity, _ExperimentalConfig
 from tb_npu_plugin.capture.api.termination import Termination
 from tb_npu_plugin.capture.backend import HostSwitches, Json, Recorder, Settings
 from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
@@ -46,25 +45,20 @@ def _watch_collections(threshold: float, report: Callable[[int, int], None]) -> 
     return watch
 
 
+@dataclass(eq=False)
 class _ProfInterface:
     """Records the captures of a profile. The *_trace methods may raise."""
 
-    def __init__(
-        self,
-        activities: set[ProfilerActivity],
-        host: HostSwitches,
-        experimental_config: _ExperimentalConfig,
-        metadata: dict[str, Any],
-        trace_id_callback: Callable[[], Any] | None,
-    ) -> None:
+    activities: set[ProfilerActivity]
+    host: HostSwitches
+    experimental_config: _ExperimentalConfig
+    metadata: dict[str, Any]
+    trace_id_callback: Callable[[], Any] | None
+    schedule: Any = None
+
+    def __post_init__(self) -> None:
         #: The result folder, "" before the first capture and after a failure.
         self.prof_path = ""
-        self.activities = activities
-        self.host = host
-        self.experimental_config = experimental_config
-        self.metadata = metadata
-        self.trace_id_callback = trace_id_callback
-        self.schedule: Any = None
         self.trace_id = ""
         self._temporary: list[Path] = []
         self._recorder: Recorder | None = None

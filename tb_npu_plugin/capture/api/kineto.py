@@ -14,10 +14,9 @@ from typing import Any, Callable
 
 from tb_npu_plugin.capture.api import exports, mstx, parsing, settings
 from tb_npu_plugin.capture.api.actions import FINALIZE, INIT, START, STOP, ActionController
-from tb_npu_plugin.capture.api.enums import ProfilerActivity
-from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.interface import _ProfInterface
 from tb_npu_plugin.capture.api.messages import never_raises, warn
+from tb_npu_plugin.capture.api.options import ProfilerActivity, _ExperimentalConfig
 from tb_npu_plugin.capture.api.paths import PLACE
 from tb_npu_plugin.capture.backend import HostSwitches
 

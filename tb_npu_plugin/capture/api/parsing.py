@@ -17,8 +17,8 @@ from time import monotonic
 from typing import Any
 
 from tb_npu_plugin.capture import side_files
-from tb_npu_plugin.capture.api.enums import ExportType, supported_export_type
 from tb_npu_plugin.capture.api.messages import error, info, never_raises, warn
+from tb_npu_plugin.capture.api.options import ExportType, supported_export_type
 from tb_npu_plugin.capture.api.parser_process import Processes, Report, progress_bars, run_parser
 from tb_npu_plugin.capture.api.paths import RESULT_SUFFIX
 from tb_npu_plugin.capture.backend import RAW_FOLDER

@@ -4,20 +4,21 @@ Source: docs/facts/torch_npu_api.md, profile, schedule, tensorboard_trace_handle
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Callable
 
 from tb_npu_plugin.capture.api import mstx
 from tb_npu_plugin.capture.api.actions import ActionController
-from tb_npu_plugin.capture.api.enums import ProfilerAction, ProfilerActivity
-from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
 from tb_npu_plugin.capture.api.messages import describe_error, error, info, never_raises, truth_of, warn
+from tb_npu_plugin.capture.api.options import ProfilerAction, ProfilerActivity, _ExperimentalConfig
 from tb_npu_plugin.capture.api.paths import PLACE
 
 #: Parameter → smallest allowed value, which replaces one that is not allowed. skip_first_wait may be any int.
 _LEAST = {"wait": 0, "warmup": 0, "active": 1, "repeat": 0, "skip_first": 0, "skip_first_wait": 0}
 
 
+@dataclass(eq=False, repr=False)
 class schedule:
     """Cycles of `wait`, `warmup` and `active` steps, `repeat` of them (0: without end), after `skip_first` steps.
 
@@ -25,15 +26,14 @@ class schedule:
     them. Values that are not allowed are replaced, with a warning.
     """
 
-    def __init__(
-        self, wait: int, active: int, warmup: int = 0, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
-    ) -> None:
-        self.wait = wait
-        self.active = active
-        self.warmup = warmup
-        self.repeat = repeat
-        self.skip_first = skip_first
-        self.skip_first_wait = skip_first_wait
+    wait: int
+    active: int
+    warmup: int = 0
+    repeat: int = 0
+    skip_first: int = 0
+    skip_first_wait: int = 0
+
+    def __post_init__(self) -> None:
         for name, least in _LEAST.items():
             value: Any = getattr(self, name)
             if not isinstance(value, int) or (value < least and name != "skip_first_wait"):

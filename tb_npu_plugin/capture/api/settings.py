@@ -12,9 +12,8 @@ from typing import Any, Callable
 
 from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.api import ranks
-from tb_npu_plugin.capture.api.enums import ProfilerActivity, supported_activities
-from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.messages import reason, truth_of, warn
+from tb_npu_plugin.capture.api.options import ProfilerActivity, _ExperimentalConfig, supported_activities
 from tb_npu_plugin.capture.backend import HostSwitches, Settings
 
 #: Settings of the experimental config that the simulated device does not record.

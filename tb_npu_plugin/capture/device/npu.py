@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from functools import partial
 from types import SimpleNamespace
@@ -13,11 +12,11 @@ import torch
 from tb_npu_plugin.capture.api.mstx import mstx as mstx
 from tb_npu_plugin.capture.device.build import extension
 from tb_npu_plugin.capture.device.unsupported import raise_for
-from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
+from tb_npu_plugin.capture.simulation.chips import chosen_chip
 
 __getattr__ = raise_for("torch.npu")
 _native = extension()
-_chip = CHIPS[os.environ.get("TB_NPU_CHIP", DEFAULT_CHIP)]
+_chip = chosen_chip()
 DeviceLike = Union["torch.device", str, int, None]
 #: torch.npu.random, ...: torch_npu's submodules have the same functions.
 random = memory = streams = utils = sys.modules[__name__]

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER
-from tb_npu_plugin.capture.mindspore.raw_data import CAPTURE, Launch, RawData, host_clock, read, read_object
+from tb_npu_plugin.capture.mindspore.raw_data import CAPTURE, Launch, RawData, host_clock, read
 from tb_npu_plugin.capture.recording.exchanges import DATA_TYPES, arrivals_of
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
+from tb_npu_plugin.capture.side_files import read_object
 from tb_npu_plugin.capture.simulation import work
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import COLLECTIVES, Exchange, Transfer, planes, schedule
@@ -26,7 +27,7 @@ from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.mindspore import SUFFIX
 
 #: Types of elements, in lower case -> C++ names.
-TYPES = {row["mindspore"]: row["pytorch"] for row in work.ELEMENT_TYPES if row["mindspore"]}
+TYPES = {row["mindspore"]: name for name, row in work.ELEMENT_TYPES.items() if "mindspore" in row}
 #: The group of all processes; its other names: of the CPU, and where MindSpore says none.
 WORLD = "hccl_world_group"
 WORLDS = (WORLD, "mccl_world_group", "")
@@ -73,7 +74,7 @@ class Exchanges:
         later = self._later.get((group.name, number), {})
         arrivals = arrivals_of(exchange, group.rank, host.arrival, later)
         ends, tasks = schedule(exchange, arrivals, self._topology, group.rank)
-        host.communicated(number, transfer, exchange, group, ends[group.rank], tasks)
+        host.communicated(number, transfer, exchange, ends[group.rank], tasks)
         host.wait(group.name)
 
 

@@ -4,7 +4,6 @@ for which the CPU computed, and a simulated device. Needs no MindSpore."""
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -16,9 +15,8 @@ import numpy as np
 
 from tb_npu_plugin.capture.mindspore.exchanges import TYPES, Exchanges, later_ranks
 from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, host_clock, read
-from tb_npu_plugin.capture.recording.parse import CHIP_VARIABLE
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
-from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, Chip
+from tb_npu_plugin.capture.simulation.chips import Chip, chosen_chip
 from tb_npu_plugin.capture.simulation.collectives import COLLECTIVES
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.host import RankSetup
@@ -39,7 +37,7 @@ from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
 #: Operators -> the ATen operator that launches the same kernels on an NPU (simulation/launch.py). Each other operator launches one kernel of its name.
-OPERATORS = {row["operator"]: row["aten"] for row in read_table(Path(__file__).with_name("operators.csv"))}
+OPERATORS = {operator: row["aten"] for operator, row in read_table(__file__, "operators.csv", dict[str, str]).items()}
 _END = 1 << 62
 #: ns of host time that the last launch of a capture takes at most.
 _ROOM = 8_000
@@ -51,14 +49,11 @@ _ONE_ELEMENT = ((1, 1, 1, 1),) * 3
 def parse_folder(path: str | Path) -> None:
     """Write ASCEND_PROFILER_OUTPUT anew. TB_NPU_CHIP chooses the chip. Raises BadFile and OSError."""
     folder = Path(path)
-    data, options = read(folder), _options(folder)
-    name = os.environ.get(CHIP_VARIABLE) or DEFAULT_CHIP
-    if name not in CHIPS:
-        raise BadFile(f"{CHIP_VARIABLE}: there is no chip {name!r}", f"Chips are: {', '.join(CHIPS)}.")
+    data, options, chip = read(folder), _options(folder), chosen_chip()
     out = folder / OUTPUT_FOLDER
     shutil.rmtree(out, ignore_errors=True)
     with gc_paused():
-        replay = Replay(data, CHIPS[name], options, later_ranks(folder, data))
+        replay = Replay(data, chip, options, later_ranks(folder, data))
         # the host was recorded as MindSpore records it
         recorded = replace(MINDSPORE, record=lambda process, options: lambda segment: segment)
         files = Files(Output(out, replay.process, options, recorded.dialect), recorded)
@@ -155,11 +150,18 @@ class Replay:
         host.clock.move_to(end, end)
         if self._options.npu:
             host.wait_for_device()
+        if mark is not None:
+            number = int(mark.name.rpartition(STEP_MARK)[2])
+            host.records.add_step(number, self._shown(mark.start), host.now)
         segment = host.take()
-        self._add_host_events(segment, mark, since, until)
+        self._add_host_events(segment, since, until)
         self.process.end = max(self.process.end, host.stopped())
-        segment.until = _END if until == _END else min(segment.until, host.clock.shown(int(clock(until))))
+        segment.until = _END if until == _END else min(segment.until, self._shown(until))
         return segment
+
+    def _shown(self, at: int) -> int:
+        """From recorded time to the time that results show, in the last segment."""
+        return self._host.clock.shown(int(self._clock(at)))
 
     def _launch(self, launch: Launch) -> None:
         host, tid = self._host, launch.tid or self.process.pid
@@ -195,23 +197,15 @@ class Replay:
         except (IndexError, ValueError):  # too few tensors for these kernels: a convolution whose output is unknown
             return self._kernels.launches(own, shapes, types, outputs)
 
-    def _add_host_events(self, segment: Segment, mark: Event | None, since: int, until: int) -> None:
-        """Add the framework's events, the mark of the step and the memory."""
-        clock, shown = self._clock, self._host.clock.shown
-
-        def at(recorded: int) -> int:
-            return shown(int(clock(recorded)))
-
-        events = [one for one in self._data.events if since <= one.start < until]
-        ops = [HostOp(self._info(one.name), one.tid, at(one.start), at(one.end)) for one in events]
-        if mark is not None:
-            number = int(mark.name.rpartition(STEP_MARK)[2])
-            self._host.records.add_step(number, at(mark.start), self._host.now)
-        marked = self._host.records.take()
-        segment.step = marked.step
-        if not self._options.cpu:
-            ops = []
-        segment.ops = sorted([*marked.ops, *segment.ops, *ops], key=lambda op: (op.start, -op.end))
+    def _add_host_events(self, segment: Segment, since: int, until: int) -> None:
+        """Add the framework's events, the memory, and what was recorded beside them."""
+        at, events = self._shown, self._data.events if self._options.cpu else []
+        ops = [
+            HostOp(self._info(one.name), one.tid, at(one.start), at(one.end))
+            for one in events
+            if since <= one.start < until
+        ]
+        segment.ops = sorted([*segment.ops, *ops], key=lambda op: (op.start, -op.end))
         segment.totals = [
             Totals(names.MINDSPORE, at(when), allocated, reserved, allocated)
             for when, allocated, reserved in self._data.memory

@@ -17,6 +17,7 @@ import numpy as np
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER
 from tb_npu_plugin.capture.recording.recorded_host import HostClock
+from tb_npu_plugin.capture.side_files import read_object
 from tb_npu_plugin.capture.writers.overlap import Intervals, merge, subtract
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.schema import mindspore_cpu as cpu
@@ -195,15 +196,6 @@ def _dims(text: str | None) -> Shape | None:
     return None if text is None else tuple(int(part) for part in text.replace(" ", "").split(",") if part)
 
 
-def read_object(path: Path) -> dict[str, Any]:
-    """The object of a JSON file; {} if there is none."""
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def _joined(
     executions: list[Event],
     launched: list[Event],
@@ -252,7 +244,7 @@ def host_clock(data: RawData, computed: list[tuple[int, int]]) -> HostClock:
         waits = [(one.start, one.end) for one in data.events if one.tid == main and _WAITS.search(one.name)]
         computing = merge(held_up)
         held_up = subtract(computing, subtract(computing, merge(_as_intervals(waits))))
-    return HostClock(*held_up.T)
+    return HostClock(held_up)
 
 
 def _as_intervals(spans: list[tuple[int, int]]) -> Intervals:

@@ -10,7 +10,7 @@ from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.program import BACKWARD, Program, Workload
 from tb_npu_plugin.capture.simulation.topology import Layout
-from tb_npu_plugin.capture.simulation.work import Shape
+from tb_npu_plugin.capture.simulation.work import Shape, Shapes, Types
 from tb_npu_plugin.errors import BadRequest
 
 F32 = "float"
@@ -29,7 +29,7 @@ class _Kept:
     backward: str
     title: str
     sequence: int
-    shapes: tuple[Shape, ...]
+    shapes: Shapes
     slot: int
     weight: int = 0
 
@@ -38,13 +38,7 @@ class ResNet(Workload):
     """batch: images of a step; blocks: in each of the four stages."""
 
     def __init__(
-        self,
-        layout: Layout,
-        kernels: KernelFactory,
-        faults: Faults,
-        synced: bool,
-        batch: int = 64,
-        blocks: tuple[int, ...] = (3, 4, 6, 3),
+        self, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool, batch: int, blocks: tuple[int, ...]
     ) -> None:
         if layout.tp > 1 or layout.pp > 1:
             raise BadRequest("resnet50 is trained data parallel only", "Leave --tp and --pp at 1.")
@@ -137,15 +131,7 @@ class _Builder:
         self._op("aten::relu_", "Relu", (x,), module="ReLU")
         return x
 
-    def _op(
-        self,
-        name: str,
-        title: str,
-        shapes: tuple[Shape, ...],
-        module: str = "",
-        weight: int = 0,
-        types: tuple[str, ...] = (),
-    ) -> None:
+    def _op(self, name: str, title: str, shapes: Shapes, module: str = "", weight: int = 0, types: Types = ()) -> None:
         p = self._p
         sequence = p.next_sequence()
         with self._module(module) if module else p.frame("torch/nn/functional.py(1): forward"):

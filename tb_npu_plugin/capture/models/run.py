@@ -10,9 +10,8 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import FrameType
@@ -100,20 +99,10 @@ class Recipe:
         model = workload(
             self.model, self.sizes, layout, KernelFactory(chip, faults.stalls, faults.blocks), faults, self.step_sync
         )
-        cluster = Cluster(
-            model,
-            layout,
-            chip,
-            self.steps,
-            self.start,
-            self.seed,
-            self.first_step,
-            faults,
-            self.options.npu,
-            self.options.schedule is not None,
-            self.task_queue,
-            self.named_groups,
-        )
+        same = ("steps", "start", "seed", "first_step", "task_queue", "named_groups")
+        settings = {name: getattr(self, name) for name in same}
+        marks = self.options.schedule is not None
+        cluster = Cluster(model, layout, chip, faults=faults, npu=self.options.npu, marks=marks, **settings)
         for one, other in faults.slow_links:
             linked = cluster.linked(one)
             if other not in linked:  # nothing would show it
@@ -130,37 +119,27 @@ def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambd
     jobs: processes that write; 0: one per core. Raises BadRequest for unknown names, incompatible options and
     results that already exist, OSError and sqlite3.Error where `out` cannot be written. Incomplete results are removed then.
     """
-    cluster = recipe.cluster()
-    ranks = recipe.only or tuple(range(recipe.ranks))
-    for rank in ranks:
-        folder = _folder(recipe, cluster, rank, out)
-        if folder.exists():
-            raise BadRequest(f"{folder} already exists", "Write into another folder, or remove it first.")
+    run = Run(recipe, recipe.cluster(), out)
+    for rank in run.ranks:
+        if run.folder(rank).exists():
+            raise BadRequest(f"{run.folder(rank)} already exists", "Write into another folder, or remove it first.")
     out.mkdir(parents=True, exist_ok=True)
-    is_alone = recipe.ranks == 1  # it waits for no other: its times need not be known before
-    table, truths = ({}, []) if is_alone else cluster.times(lambda share: progress("times of all ranks", share))
+    is_alone, truths = recipe.ranks == 1, list[Truth]()  # it waits for no other: its times need not be known before
+    if not is_alone:
+        run.table, truths = run.cluster.times(lambda share: progress("times of all ranks", share))
     if jobs == 1:
-        written = [
-            write_rank(recipe, cluster, table, rank, out, _part(progress, number, len(ranks)))
-            for number, rank in enumerate(ranks)
-        ]
+        written = [write_rank(run, rank, _part(progress, at, len(run.ranks))) for at, rank in enumerate(run.ranks)]
     else:
-        jobs = min(jobs or os.cpu_count() or 1, len(ranks))
-        written = _write_beside(recipe, cluster, table, ranks, out, jobs, progress)
-    truth = _truth_json(recipe, cluster, written if is_alone else truths)
+        written = _write_beside(run, min(jobs or os.cpu_count() or 1, len(run.ranks)), progress)
+    truth = _truth_json(run, written if is_alone else truths)
     _write_truth(out, truth)
     return truth
 
 
 def complete_ranks(recipe: Recipe, out: Path) -> list[int]:
     """Ranks of an unfinished run whose results are complete."""
-    try:
-        there = {path.name for path in out.iterdir()}
-    except OSError:
-        return []
-    cluster = recipe.cluster()
-    ranks = recipe.only or range(recipe.ranks)
-    return [rank for rank in ranks if _folder(recipe, cluster, rank, out).name in there]
+    run = Run(recipe, recipe.cluster(), out)
+    return [rank for rank in run.ranks if run.folder(rank).exists()]
 
 
 def _write_truth(out: Path, truth: dict[str, Any]) -> None:
@@ -173,46 +152,36 @@ def _write_truth(out: Path, truth: dict[str, Any]) -> None:
         raise
 
 
-def _write_beside(
-    recipe: Recipe, cluster: Cluster, table: Timetable, ranks: tuple[int, ...], out: Path, jobs: int, progress: Report
-) -> list[Truth]:
-    """Write the ranks in worker processes. Returns their truths, in the order in which they end.
+@dataclass
+class Run:
+    """A run that is written below `out`. table: when ranks arrive where they communicate, empty for a single one."""
 
-    With the first that fails, and when this one is stopped, all end, and only results that are complete stay: a process that
-    was killed has not removed its own.
-    """
-    left, written, truths = set(ranks), multiprocessing.Value("d", 0.0), list[Truth]()
-    try:
-        with _writing_processes(recipe, cluster, table, out, jobs, written) as pool:
-            futures = {pool.submit(_write, rank): rank for rank in ranks}
-            while left:
-                for future in wait(futures, _PATIENCE, FIRST_COMPLETED).done:
-                    truths.append(future.result())
-                    left.discard(futures.pop(future))
-                progress("ranks", min(1.0, written.value / len(ranks)))
-    except BaseException:
-        for rank in left:
-            shutil.rmtree(_folder(recipe, cluster, rank, out), ignore_errors=True)
-        raise
-    return truths
+    recipe: Recipe
+    cluster: Cluster
+    out: Path
+    table: Timetable = field(default_factory=Timetable)
 
+    def __post_init__(self) -> None:
+        self.ranks: Sequence[int] = self.recipe.only or range(self.recipe.ranks)  # those that are written
+        self.framework = FRAMEWORKS[self.recipe.framework]
+        self.dialect = self.recipe.dialect or self.framework.dialect
 
-def _part(progress: Report, number: int, count: int) -> Callable[[float], None]:
-    return lambda share: progress("ranks", (number + share) / count)
+    def host(self, rank: int) -> str:
+        """The server of a rank."""
+        return f"{self.recipe.host}{rank // self.cluster.chip.node}"
+
+    def folder(self, rank: int) -> Path:
+        """The result folder of a rank."""
+        digits, suffix = self.dialect.stamp_digits, self.framework.suffix
+        return self.out / folder_name(self.cluster.process(rank), self.host(rank), digits, suffix)
 
 
-def write_rank(
-    recipe: Recipe,
-    cluster: Cluster,
-    table: Timetable,
-    rank: int,
-    out: Path,
-    progress: Callable[[float], None] = lambda share: None,
-) -> Truth:
+def write_rank(run: Run, rank: int, progress: Callable[[float], None]) -> Truth:
     """Write the result folder of one rank, step by step: it is complete, or not there, since half a result would be taken for
     a whole one."""
-    process, segments, truth = cluster.record(rank, table, runtime=recipe.options.level >= 2)
-    layout = cluster.layout
+    recipe, layout, folder = run.recipe, run.cluster.layout, run.folder(rank)
+    options = recipe.options
+    process, segments, truth = run.cluster.record(rank, run.table, runtime=options.level >= 2)
     arguments = {
         "tensor_model_parallel_size": layout.tp,
         "pipeline_model_parallel_size": layout.pp,
@@ -221,7 +190,6 @@ def write_rank(
         "rank": rank,
         "sequence_parallel": False,
     }
-    options, framework = recipe.options, FRAMEWORKS[recipe.framework]
     schedule: dict[str, int] | None = {
         "wait": 0,
         "active": recipe.steps,
@@ -230,24 +198,22 @@ def write_rank(
         "skip_first": recipe.first_step - 1,
         "skip_first_wait": 0,
     }
-    if options.data_process or not cluster.marks:  # a schedule would switch the former off
+    if options.data_process or not run.cluster.marks:  # a schedule would switch the former off
         schedule = None
-    options = replace(
-        options, schedule=schedule, metadata={SIMULATED: True, DISTRIBUTED: arguments, **options.metadata}
-    )
-    process.marks, process.host = schedule is not None, _host(recipe, cluster, rank)
-    folder = _folder(recipe, cluster, rank, out)
+    metadata = {SIMULATED: True, DISTRIBUTED: arguments, **options.metadata}
+    options = replace(options, schedule=schedule, metadata=metadata)
+    process.marks, process.host = schedule is not None, run.host(rank)
     try:
         with gc_paused():
-            output = Output(folder / OUTPUT_FOLDER, process, options, recipe.dialect or framework.dialect)
-            files = Files(output, framework)
+            output = Output(folder / OUTPUT_FOLDER, process, options, run.dialect)
+            files = Files(output, run.framework)
             for number, segment in enumerate(segments, 1):
                 if options.gc_threshold is None:  # collections are not recorded
                     segment.gc.clear()
                 files.add(segment)
                 progress(number / recipe.steps)
             files.close()
-            framework.write_side_files(output)
+            run.framework.write_side_files(output)
             remove(folder, recipe.without)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -255,32 +221,35 @@ def write_rank(
     return truth
 
 
-def _folder(recipe: Recipe, cluster: Cluster, rank: int, out: Path) -> Path:
-    framework = FRAMEWORKS[recipe.framework]
-    digits = (recipe.dialect or framework.dialect).stamp_digits
-    return out / folder_name(cluster.process(rank), _host(recipe, cluster, rank), digits, framework.suffix)
+def _write_beside(run: Run, jobs: int, progress: Report) -> list[Truth]:
+    """Write the ranks in worker processes. Returns their truths, in the order in which they end.
 
-
-def _host(recipe: Recipe, cluster: Cluster, rank: int) -> str:
-    """The server of a rank."""
-    return f"{recipe.host}{rank // cluster.chip.node}"
-
-
-@contextmanager
-def _writing_processes(
-    recipe: Recipe, cluster: Cluster, table: Timetable, out: Path, jobs: int, written: Any
-) -> Iterator[ProcessPoolExecutor]:
-    """Processes that `_write`. Where the block raises they are ended in the middle of what they do: what they have not finished
-    is for the caller to remove. Where this process is killed, what they do is interrupted by SystemExit, and they end."""
+    With the first that fails, and when this one is stopped, all are ended in the middle of what they do, and only results that are
+    complete stay: a process that was killed has not removed its own. Where this process is killed, what they do is
+    interrupted by SystemExit, and they end.
+    """
+    left, written, truths = set(run.ranks), multiprocessing.Value("d", 0.0), list[Truth]()
     others = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(recipe, cluster, table, out, written)) as pool:
+    with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(run, written)) as pool:
         try:
-            yield pool
+            futures = {pool.submit(_write, rank): rank for rank in run.ranks}
+            while left:
+                for future in wait(futures, _PATIENCE, FIRST_COMPLETED).done:
+                    truths.append(future.result())
+                    left.discard(futures.pop(future))
+                progress("ranks", min(1.0, written.value / len(run.ranks)))
         except BaseException:
             for process in set(multiprocessing.active_children()) - others:
                 process.terminate()
             pool.shutdown(cancel_futures=True)
+            for rank in left:
+                shutil.rmtree(run.folder(rank), ignore_errors=True)
             raise
+    return truths
+
+
+def _part(progress: Report, number: int, count: int) -> Callable[[float], None]:
+    return lambda share: progress("ranks", (number + share) / count)
 
 
 #: Signals that a terminal sends to all processes: the first one of them sees to the others.
@@ -288,7 +257,7 @@ _FROM_TERMINAL = tuple(getattr(signal, name) for name in ("SIGINT", "SIGHUP") if
 #: s that a process has to remove what it has not finished when the first one is gone.
 _LAST = 60
 #: What a writing process was started with; the last: ranks that are written, with the part of those in work.
-_work: list[tuple[Recipe, Cluster, Timetable, Path, Any]] = []
+_work: list[tuple[Run, Any]] = []
 
 
 def _begin(*work: Any) -> None:
@@ -326,8 +295,7 @@ def _watch() -> None:
 
 
 def _write(rank: int) -> Truth:
-    recipe, cluster, table, out, written = _work[0]
-    reported = 0.0
+    (run, written), reported = _work[0], 0.0
 
     def report(share: float) -> None:
         nonlocal reported
@@ -336,14 +304,14 @@ def _write(rank: int) -> Truth:
         reported = share
 
     try:
-        return write_rank(recipe, cluster, table, rank, out, report)
+        return write_rank(run, rank, report)
     finally:
         if _is_orphan():  # the pool would wait for more work for ever
             os._exit(1)
 
 
-def _truth_json(recipe: Recipe, cluster: Cluster, truths: list[Truth]) -> dict[str, Any]:
-    layout = cluster.layout
+def _truth_json(run: Run, truths: list[Truth]) -> dict[str, Any]:
+    recipe, cluster, layout = run.recipe, run.cluster, run.cluster.layout
     pipeline = {"data_pipeline": data_truth(cluster)} if recipe.options.data_process else {}
     return {
         SIMULATED: True,
@@ -376,11 +344,12 @@ def data_truth(cluster: Cluster) -> dict[str, Any]:
 def events_of_a_step(recipe: Recipe) -> int:
     """Events that one step of the first rank to be written has in trace_view.json."""
     counts, recipe = [], replace(recipe, options=replace(recipe.options, export=("text",)), without=())
-    cluster, rank = recipe.cluster(), (recipe.only or (0,))[0]
     for steps in (1, 2):
         with tempfile.TemporaryDirectory() as name:
-            shorter = replace(cluster, steps=steps)
-            write_rank(replace(recipe, steps=steps), shorter, shorter.times()[0], rank, Path(name))
+            shorter = replace(recipe, steps=steps)
+            run = Run(shorter, shorter.cluster(), Path(name))
+            run.table, _ = run.cluster.times()
+            write_rank(run, run.ranks[0], lambda share: None)
             (trace,) = Path(name).rglob("trace_view.json")
             counts.append(trace.read_bytes().count(b'"ph": '))
     return counts[1] - counts[0]

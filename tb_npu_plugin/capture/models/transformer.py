@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from tb_npu_plugin.capture.simulation.collectives import Transfer, Trouble
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
@@ -12,7 +11,7 @@ from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.program import BACKWARD, Program, Workload
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND
 from tb_npu_plugin.capture.simulation.topology import Layout
-from tb_npu_plugin.capture.simulation.work import Shape
+from tb_npu_plugin.capture.simulation.work import Shape, Types
 from tb_npu_plugin.errors import BadRequest
 
 BF16, F32 = "c10::BFloat16", "float"
@@ -21,7 +20,7 @@ _BUCKET = 96 << 20
 #: Columns of the mask whose places the fault ai-cpu looks for.
 _ROUTES = 256
 #: AdamW(foreach=True): its operators, and how many lists of tensors each reads.
-_ADAMW = [(row["operator"], int(row["inputs"])) for row in read_table(Path(__file__).with_name("adamw.csv"))]
+_ADAMW = [(row["operator"], int(row["inputs"])) for row in read_table(__file__, "adamw.csv", dict[str, str]).values()]
 #: Operators that read a value; collectives that a distributed optimizer reduces gradients with.
 _READ = ("aten::item", "aten::_local_scalar_dense")
 _SHARDED = ("hcom_reduceScatter_", "hcom_allGather_")
@@ -148,64 +147,63 @@ class _Stage:
     def _forward(self, number: int) -> None:
         """One micro batch: from the stage before, through the layers, towards the stage behind."""
         p = self._p
-        kept: list[_Kept] = []
         self._number = {}
-        self._kept.append(kept)
+        self._kept.append([])
         with p.frame("model/llama.py(204): forward"), p.frame("nn.Module: LlamaModel_0", 0):
             if self._first:
                 table = (self._vocabulary, self._shape.hidden)
-                self._op(kept, "aten::embedding", (table, (self._shape.batch, self._length)), ("w",), BF16, "long int")
+                self._op("aten::embedding", (table, (self._shape.batch, self._length)), (BF16, "long int"), weighs=True)
                 self._sum_tensor()
             for layer in range(self._layers):
-                self._layer(kept, layer)
+                self._layer(layer)
         if self._last:
             out = (self._tokens[0], self._vocabulary)
-            self._op(kept, "npu::npu_rms_norm", (self._tokens, (self._shape.hidden,)))
-            self._linear(kept, self._tokens, (self._shape.hidden, self._vocabulary))
-            self._op(kept, "aten::_log_softmax", (out,))
-            self._op(kept, "aten::nll_loss_forward", (out, (self._tokens[0],)), (), BF16, "long int")
+            self._op("npu::npu_rms_norm", (self._tokens, (self._shape.hidden,)))
+            self._linear(self._tokens, (self._shape.hidden, self._vocabulary))
+            self._op("aten::_log_softmax", (out,))
+            self._op("aten::nll_loss_forward", (out, (self._tokens[0],)), (BF16, "long int"))
             p.use_graph_engine("LogSoftmaxV2", 1 << 20, 8_000)
         if number == 0:  # each stage has a first one, and communicates behind it
             p.interrupt()
 
-    def _layer(self, kept: list[_Kept], layer: int) -> None:
+    def _layer(self, layer: int) -> None:
         p, s = self._p, self._shape
         x, wide = self._tokens, (self._tokens[0], self._wide)
         heads = (s.batch, self._heads, self._length, self._head)
         inner = (self._tokens[0], self._heads * self._head)
         with p.frame(f"nn.Module: LlamaDecoderLayer_{layer}", layer), p.frame("model/llama.py(118): forward"):
-            self._op(kept, "npu::npu_rms_norm", (x, (s.hidden,)))
+            self._op("npu::npu_rms_norm", (x, (s.hidden,)))
             with p.frame(f"nn.Module: LlamaAttention_{layer}", layer):
-                self._linear(kept, x, (s.hidden, 3 * inner[1]), reduce=True)
+                self._linear(x, (s.hidden, 3 * inner[1]), reduce=True)
                 for _ in range(2):
-                    self._op(kept, "npu::npu_rotary_mul", (heads, (1, 1, self._length, self._head)))
+                    self._op("npu::npu_rotary_mul", (heads, (1, 1, self._length, self._head)))
                 if self._faults.unfused:
-                    self._plain_attention(kept, heads)
+                    self._plain_attention(heads)
                 else:
-                    self._op(kept, "npu::npu_fusion_attention", (heads, heads, heads))
-                self._linear(kept, inner, (inner[1], s.hidden))
+                    self._op("npu::npu_fusion_attention", (heads, heads, heads))
+                self._linear(inner, (inner[1], s.hidden))
                 self._sum_tensor()
-                self._dropout(kept)
-            self._op(kept, "aten::add", (x, x))
+                self._dropout()
+            self._op("aten::add", (x, x))
             for _ in range(self._faults.ai_cpu):
                 mask = (x[0], _ROUTES)
                 with p.op("aten::where", [mask], ["bool"]):
                     p.free(p.run("aten::nonzero", [mask], ["bool"]))
-            self._op(kept, "npu::npu_rms_norm", (x, (s.hidden,)))
+            self._op("npu::npu_rms_norm", (x, (s.hidden,)))
             with p.frame(f"nn.Module: LlamaMLP_{layer}", layer):
-                self._linear(kept, x, (s.hidden, 2 * self._wide), reduce=True)
-                self._op(kept, "npu::npu_swiglu", ((x[0], 2 * self._wide),))
-                self._linear(kept, wide, (self._wide, s.hidden))
+                self._linear(x, (s.hidden, 2 * self._wide), reduce=True)
+                self._op("npu::npu_swiglu", ((x[0], 2 * self._wide),))
+                self._linear(wide, (self._wide, s.hidden))
                 self._sum_tensor()
-                self._dropout(kept)
-            self._op(kept, "aten::add", (x, x))
+                self._dropout()
+            self._op("aten::add", (x, x))
             for _ in range(self._faults.casts):
                 p.free(p.run("aten::_to_copy", (x,), (BF16,)))
             if self._faults.synchronizing:
                 p.read_loss(2, BF16, _READ)
                 p.spend(self._faults.synchronizing)
 
-    def _plain_attention(self, kept: list[_Kept], heads: Shape) -> None:
+    def _plain_attention(self, heads: Shape) -> None:
         """The forward pass of attention, one kernel for each term of its formula."""
         p, (batch, count, length, size) = self._p, heads
         many, sequence = batch * count, p.next_sequence()
@@ -218,31 +216,32 @@ class _Stage:
         ):
             p.free(p.run(name, shapes, (BF16,) * len(shapes), sequence))
         slot = p.run("aten::bmm", (scores, rows), (BF16, BF16), sequence)
-        kept.append(_Kept("npu::npu_fusion_attention", sequence, (heads,) * 3, slot))
+        self._keep(_Kept("npu::npu_fusion_attention", sequence, (heads,) * 3, slot))
 
-    def _op(
-        self, kept: list[_Kept], name: str, shapes: tuple[Shape, ...], weights: tuple[str, ...] = (), *types: str
-    ) -> None:
-        """A forward operator with one output, that autograd will run backward."""
+    def _op(self, name: str, shapes: tuple[Shape, ...], types: Types = (), weighs: bool = False) -> None:
+        """A forward operator with one output, that autograd will run backward. weighs: its first input is a weight."""
         p, sequence = self._p, self._p.next_sequence()
-        all_types = types or (BF16,) * len(shapes)
-        slot = p.run(name, shapes, all_types, sequence)
-        size = 2 * shapes[0][0] * shapes[0][1] if weights else 0
-        kept.append(_Kept(name, sequence, shapes, slot, size))
+        slot = p.run(name, shapes, types or (BF16,) * len(shapes), sequence)
+        size = 2 * shapes[0][0] * shapes[0][1] if weighs else 0
+        self._keep(_Kept(name, sequence, shapes, slot, size))
 
-    def _linear(self, kept: list[_Kept], x: Shape, weight: Shape, reduce: bool = False) -> None:
+    def _keep(self, kept: _Kept) -> None:
+        """For the backward pass of the newest micro batch."""
+        self._kept[-1].append(kept)
+
+    def _linear(self, x: Shape, weight: Shape, reduce: bool = False) -> None:
         p = self._p
         number = self._number["Linear"] = self._number.get("Linear", -1) + 1
         with p.frame(f"nn.Module: Linear_{number}", number), p.op("aten::linear", [x, weight], [BF16, BF16]):
             sequence = p.next_sequence()
             slot = p.run("aten::matmul", (x, weight), (self._products,) * 2, sequence)
         whole = self._activation if reduce and self._layout.tp > 1 else 0
-        kept.append(_Kept("aten::matmul", sequence, (x, weight), slot, 2 * weight[0] * weight[1], whole))
+        self._keep(_Kept("aten::matmul", sequence, (x, weight), slot, 2 * weight[0] * weight[1], whole))
 
-    def _dropout(self, kept: list[_Kept]) -> None:
+    def _dropout(self) -> None:
         if self._shape.dropout:
             with self._p.op("aten::dropout", [self._tokens], [BF16]):
-                self._op(kept, "aten::_fused_dropout", (self._tokens,))
+                self._op("aten::_fused_dropout", (self._tokens,))
 
     def _sum_tensor(self) -> None:
         """Add up the parts of the tensor parallel ranks."""

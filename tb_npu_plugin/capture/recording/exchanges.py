@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from tb_npu_plugin.capture.backend import Settings
 from tb_npu_plugin.capture.device.records import Kind, Recording, Signature
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
-from tb_npu_plugin.capture.simulation.batch import PLANES, Item, batch
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import LOGGED, Exchange, Transfer, planes, schedule
+from tb_npu_plugin.capture.simulation.planes import BATCH_PLANES, RECEIVED, Planes
 from tb_npu_plugin.capture.simulation.records import BATCH, P2P_TYPES, RECEIVE, SEND, Group
 from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.capture.simulation.work import TYPES
@@ -48,7 +49,7 @@ class Exchanges:
             found = self._of(log.signatures[number])
             if found is not None:
                 type_, group = found
-                count = PLANES if type_ == BATCH else planes(type_, group.ranks, self._topology)
+                count = BATCH_PLANES if type_ == BATCH else planes(type_, group.ranks, self._topology)
                 self.groups[group.name] = replace(group, planes=max(group.planes, count))
 
     def _add(self, name: str, role: str, ranks: tuple[int, ...], rank: int) -> None:
@@ -93,11 +94,11 @@ class Exchanges:
         later = {group.ranks[peer]: by for peer, by in self._later.get(number, {}).items() if peer < len(group.ranks)}
         arrivals = arrivals_of(exchange, member, host.arrival, later)
         if items:
-            end, tasks = batch(items, exchange, arrivals, self._topology, member)
+            end, tasks = _batch(items, exchange, arrivals, self._topology, member)
         else:
             ends, tasks = schedule(exchange, arrivals, self._topology, member)
             end = ends[member]
-        host.communicated(count, transfer, exchange, group, end, tasks)
+        host.communicated(count, transfer, exchange, end, tasks)
         host.done["collective", number] = end
 
     def _exchange(self, transfer: Transfer, group: Group) -> tuple[Exchange, int]:
@@ -113,7 +114,7 @@ class Exchanges:
         return Exchange(type_, transfer.size, members, seed), number
 
 
-def _transfer(signature: Signature, type_: str, group: Group) -> tuple[Transfer, list[Item]]:
+def _transfer(signature: Signature, type_: str, group: Group) -> tuple[Transfer, list[_Item]]:
     """What a collective moves, and the items of a batch."""
     tensors, inputs = (*signature.inputs, *signature.outputs), len(signature.inputs)
     element = tensors[0].dtype if tensors and signature.name != "hccl::barrier" else "float"
@@ -127,7 +128,7 @@ def _transfer(signature: Signature, type_: str, group: Group) -> tuple[Transfer,
     }.get(signature.name, max(sent, received))
     peers: Any = signature.arguments[2]  # of a batch: of what it sends, then of what it receives
     is_batch = type_ == BATCH
-    items = [Item(at < inputs, peer, moved) for at, (peer, moved) in enumerate(zip(peers, sizes))] if is_batch else []
+    items = [_Item(at < inputs, peer, moved) for at, (peer, moved) in enumerate(zip(peers, sizes))] if is_batch else []
     return Transfer(group.name, type_, max(item, size), item, DATA_TYPES.get(data_type, data_type)), items
 
 
@@ -139,3 +140,30 @@ def arrivals_of(exchange: Exchange, member: int, own: int, later: dict[int, int]
         own + later.get(rank, skew - skews[member]) if place != member else own
         for place, (rank, skew) in enumerate(zip(exchange.members, skews))
     )
+
+
+class _Item(NamedTuple):
+    """One send or receive. peer: counted in the group; size: bytes."""
+
+    sends: bool
+    peer: int
+    size: int
+
+
+def _batch(
+    items: Sequence[_Item], exchange: Exchange, arrivals: tuple[int, ...], topology: Topology, member: int
+) -> tuple[int, Planes]:
+    """When an operator of sends and receives is done on this member, and its tasks: sends on one plane, receives on the other, one
+    after the other."""
+    now = [arrivals[member]] * BATCH_PLANES
+    tasks: list[Planes] = []
+    for number, item in enumerate(items):
+        plane = 0 if item.sends else RECEIVED
+        two = (member, item.peer) if item.sends else (item.peer, member)
+        own = two.index(member)
+        times = tuple(now[plane] if one == member else arrivals[one] for one in two)
+        members = tuple(exchange.members[one] for one in two)
+        ends, found = schedule(Exchange(SEND, item.size, members, f"{exchange.seed}/{number}"), times, topology, own)
+        tasks.append(found.renamed(two, plane))
+        now[plane] = ends[own]
+    return max(now), Planes.joined(tasks)

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from msgspec import Raw, Struct, field
 
-from tb_npu_plugin.capture.simulation.records import OpInfo, outer_first
+from tb_npu_plugin.capture.simulation.records import OpInfo, PyCall, outer_first
 from tb_npu_plugin.errors import BadFile
 
 _PIECE, _TAIL = 4 << 20, 8192
@@ -35,18 +35,6 @@ class Call(NamedTuple):
     info: OpInfo
     sequence: int = -1
     forward: int = 0
-
-
-class Function(NamedTuple):
-    """A Python function or module call."""
-
-    start: int
-    end: int
-    tid: int
-    name: str
-    id: int
-    parent: int
-    module: Optional[int]
 
 
 class _Args(Struct, frozen=True, gc=False):
@@ -82,7 +70,7 @@ class HostLane:
     def __init__(self, path: Path, progress: Callable[[int], None]) -> None:
         """progress: takes the bytes read so far. BadFile if it is not such a trace."""
         self.calls: list[Call] = []
-        self.functions: list[Function] = []
+        self.functions: list[PyCall] = []
         self.lost = base = 0
         self._infos: dict[tuple[str, bytes, bytes], OpInfo] = {}
         for piece, done in _pieces(path):
@@ -123,7 +111,7 @@ class HostLane:
                     self.calls.append(Call(start, start + dur, event.tid, info, args.sequence, args.forward))
             elif category == "python_function":
                 name, parent = sys.intern(event.name), args.parent or 0
-                self.functions.append(Function(start, start + dur, event.tid, name, args.id, parent, args.module))
+                self.functions.append(PyCall(name, event.tid, start, start + dur, args.id, parent, args.module))
 
     def _info(self, name: str, args: _Args) -> OpInfo:
         """The operator. shapes, types: as torch_npu prints them, tensors of a list one by one."""
@@ -167,7 +155,7 @@ def _pieces(path: Path) -> Iterator[tuple[bytes, int]]:
     yield rest[: rest.rfind(_END)] if _END in rest else rest, done
 
 
-def stacks_of(calls: Sequence[Call], functions: Sequence[Function]) -> list[tuple[str, ...]]:
+def stacks_of(calls: Sequence[Call], functions: Sequence[PyCall]) -> list[tuple[str, ...]]:
     """Python functions that are open around each call on its thread, innermost first. Both by start, outer ones first."""
     out: list[tuple[str, ...]] = []
     threads: dict[int, list[tuple[int, tuple[str, ...]]]] = {}  # ends, with the stack there

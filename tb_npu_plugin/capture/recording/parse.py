@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Callable
 
+from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.backend import RAW_FOLDER, Progress, Settings
 from tb_npu_plugin.capture.device.records import NOTHING, Recording, load
 from tb_npu_plugin.capture.recording.host_lane import HostLane
 from tb_npu_plugin.capture.recording.operations import describe
 from tb_npu_plugin.capture.recording.raw_data import DEVICE, TRACE, read
 from tb_npu_plugin.capture.recording.replay import Replay
-from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
+from tb_npu_plugin.capture.simulation.chips import chosen_chip
 from tb_npu_plugin.capture.writers.dialect import LEVELS, NEW, Options
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.framework import Files
-from tb_npu_plugin.capture.writers.result import TORCH
-from tb_npu_plugin.capture.writers.torch_record import COMMUNICATION
+from tb_npu_plugin.capture.writers.result import COMMUNICATION, TORCH
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, PROFILER_METADATA, SIMULATED
-
-CHIP_VARIABLE = "TB_NPU_CHIP"
 
 
 def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callable[[Progress], None]) -> None:
     """A Parse (capture/backend.py). TB_NPU_CHIP chooses the chip."""
     data = read(folder)
-    name = os.environ.get(CHIP_VARIABLE) or DEFAULT_CHIP
-    if name not in CHIPS:
-        raise BadFile(f"{CHIP_VARIABLE}: unknown chip {name!r}", f"Chips are: {', '.join(CHIPS)}.")
+    chip = chosen_chip()
     trace = folder / RAW_FOLDER / TRACE
     total = 2 * trace.stat().st_size  # reading is about half of the work
     with gc_paused():
         lane = HostLane(trace, lambda done: progress(Progress(done, total, "reading")))
         log = _device_log(folder)
-        replay = Replay(data, lane, log, CHIPS[name])
+        replay = Replay(data, lane, log, chip)
         metadata = {**_user_metadata(folder), SIMULATED: describe(log)}
         options = _options(data.settings, tuple(export_types), metadata)
         files = Files(Output(out, replay.process, options, NEW, data.settings.rank is not None), TORCH)
@@ -64,11 +58,12 @@ def _device_log(folder: Path) -> Recording:
 
 def _user_metadata(folder: Path) -> dict[str, Any]:
     """What the script added, for the database; {} where the process ended before it could be written."""
-    try:
-        found = json.loads((folder / PROFILER_METADATA.name).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return {key: value for key, value in found.items() if key != GROUPS} if isinstance(found, dict) else {}
+    found = side_files.read_object(folder / PROFILER_METADATA.name)
+    return {key: value for key, value in found.items() if key != GROUPS}
+
+
+#: Settings that Options have under the same names.
+_SAME = ("l2_cache", "cpu", "npu", "gc_threshold", "sys_io", "sys_interconnection")
 
 
 def _options(settings: Settings, export: tuple[str, ...], metadata: Mapping[str, Any]) -> Options:
@@ -79,13 +74,8 @@ def _options(settings: Settings, export: tuple[str, ...], metadata: Mapping[str,
         shapes=host.record_shapes,
         memory=host.profile_memory,
         stack=host.with_stack or host.with_modules,
-        l2_cache=settings.l2_cache,
-        cpu=settings.cpu,
-        npu=settings.npu,
         export=export,
-        gc_threshold=settings.gc_threshold,
-        sys_io=settings.sys_io,
-        sys_interconnection=settings.sys_interconnection,
+        **{name: getattr(settings, name) for name in _SAME},
         built_in_marks=(COMMUNICATION,) if settings.records_domain(COMMUNICATION) else (),
         metadata={**metadata, ENVIRONMENT: dict(settings.environment)},
     )

@@ -13,6 +13,7 @@ from tb_npu_plugin.capture.simulation.device import STREAM
 from tb_npu_plugin.capture.simulation.host import Host, RankSetup
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.records import HostOp, Ints, OpInfo
+from tb_npu_plugin.capture.writers.overlap import Intervals, merge
 
 #: ns of the call that lets a stream wait (assumed).
 _STREAM_CALL = 2_000
@@ -23,14 +24,10 @@ _OTHER_STREAMS = 30
 
 
 class HostClock:
-    """Host time without the computation of stand-in kernels: stands still while the CPU computes in place of the device. begins, ends: of what it computed, by begin, ns."""
+    """Host time without the computation of stand-in kernels: stands still while the CPU computes in place of the device. computed: (begin, end) in ns."""
 
-    def __init__(self, begins: Ints, ends: Ints) -> None:
-        ends = np.maximum.accumulate(ends)
-        is_first = np.ones(len(begins), dtype=bool)  # of those that overlap
-        is_first[1:] = begins[1:] > ends[:-1]
-        self._begins: Ints = begins[is_first]
-        self._ends: Ints = ends[np.append(is_first[1:], True)[: len(begins)]]
+    def __init__(self, computed: Intervals) -> None:
+        self._begins, self._ends = merge(computed).T
         self._removed: Ints = np.concatenate([[0], np.cumsum(self._ends - self._begins)])
 
     def __call__(self, times: Any) -> Any:

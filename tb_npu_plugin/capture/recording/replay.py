@@ -17,26 +17,16 @@ import numpy as np
 
 from tb_npu_plugin.capture.device.records import BACKWARD, Copy, Kind, Record, Recording, Signature
 from tb_npu_plugin.capture.recording.exchanges import Exchanges
-from tb_npu_plugin.capture.recording.host_lane import Call, Function, HostLane, stacks_of
+from tb_npu_plugin.capture.recording.host_lane import Call, HostLane, stacks_of
 from tb_npu_plugin.capture.recording.marks import Marks, StreamMoment
 from tb_npu_plugin.capture.recording.operations import launches_of
 from tb_npu_plugin.capture.recording.raw_data import HostData
 from tb_npu_plugin.capture.recording.recorded_host import HostClock, RecordedHost
+from tb_npu_plugin.capture.simulation import records
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.memory import CachingAllocator, Held
-from tb_npu_plugin.capture.simulation.records import (
-    GcPause,
-    HostOp,
-    Ints,
-    OpInfo,
-    Process,
-    PyCall,
-    Segment,
-    Step,
-    outer_first,
-)
 from tb_npu_plugin.capture.simulation.segment_builder import STEP_MARK
 
 #: ns of host time that the last launch takes at most beyond what was recorded.
@@ -59,8 +49,7 @@ class Replay:
         settings = data.settings
         self._data, self._npu, self._log = data, settings.npu, log
         computed = log.of(*_COMPUTED)
-        computed = computed[np.argsort(computed["begin"], kind="stable")]
-        self._host_time = HostClock(computed["begin"], computed["end"])
+        self._host_time = HostClock(np.column_stack([computed["begin"], computed["end"]]))
         self._exchanges = Exchanges(settings, chip, log)
         recorded = {data.tid} | {tid for tid, _, _ in data.threads}
         self._rows = log.records
@@ -68,17 +57,17 @@ class Replay:
         autograd |= set(np.unique(self._rows["thread"][(self._rows["flags"] & BACKWARD) > 0]).tolist()) - recorded
         self._autograd = autograd
         self._marks = Marks(data, self._npu, STEP_MARK)
-        self._calls = outer_first(
+        self._calls = records.outer_first(
             call for call in (*lane.calls, *self._marks.calls) if self._is_shown(call.tid, call.start)
         )
-        self._functions = outer_first(item for item in lane.functions if self._is_shown(item.tid, item.start))
+        self._functions = records.outer_first(item for item in lane.functions if self._is_shown(item.tid, item.start))
         self._stacks = stacks_of(self._calls, self._functions) if settings.host.with_stack else []
         tids = sorted({data.tid, *(call.tid for call in self._calls)})
         dequeue = max([*tids, *autograd]) + 1
         #: Threads of the host; what others did counts for the main one.
         self._tids = {*tids, dequeue, *sorted(autograd)[:1]}
         launching = [dequeue] if settings.npu and settings.task_queue else []
-        self.process = Process(
+        self.process = records.Process(
             data.pid,
             data.device,
             settings.rank or 0,
@@ -109,9 +98,9 @@ class Replay:
         self._gc_from = 0
         #: State of the current segment: its mark, operators that are open by number of their call, Python functions by
         #: number, and marks that streams have passed.
-        self._step: HostOp | None = None
-        self._open: dict[int, HostOp] = {}
-        self._python: dict[int, PyCall] = {}
+        self._step: records.HostOp | None = None
+        self._open: dict[int, records.HostOp] = {}
+        self._python: dict[int, records.PyCall] = {}
         self._moments: list[StreamMoment] = []
 
     def _is_shown(self, tid: int, at: int) -> bool:
@@ -120,7 +109,7 @@ class Replay:
             return True
         return any(tid == other and since <= at < until for other, since, until in self._data.threads)
 
-    def segments(self) -> Iterator[Segment]:
+    def segments(self) -> Iterator[records.Segment]:
         """One per step, each to the end of its mark and the last one to the end; one for all without steps."""
         steps: list[Any] = sorted(
             (call for call in self._calls if call.info.name.startswith(STEP_MARK)), key=lambda call: call.start
@@ -129,25 +118,22 @@ class Replay:
         for step, until, events in zip(steps or [None], bounds, self._events(bounds)):
             yield self._segment(step, until, events)
 
-    def _events(self, bounds: list[int]) -> list[Ints]:
+    def _events(self, bounds: list[int]) -> list[records.Ints]:
         """What happens in each segment, in order: rows of time, kind (CALL_BEGINS, ...), and number among the calls, functions or records.
 
         What begins before a bound ends in the same segment.
         """
         limits = np.array(bounds, dtype=np.int64)
 
-        def rows(begins: Ints, at: Ints, rank: int, tie: Ints, kind: int) -> Ints:
+        def rows(begins: records.Ints, at: records.Ints, rank: int, tie: records.Ints, kind: int) -> records.Ints:
             segment = np.searchsorted(limits, begins, "right")
             return np.column_stack(np.broadcast_arrays(segment, at, rank, tie, kind, np.arange(len(at))))
 
         entries = self._rows["entry"]
         found = [rows(entries, entries, 2, np.arange(len(entries)), RECORD)]
-        both: list[tuple[int, Sequence[Call | Function]]] = [
-            (CALL_BEGINS, self._calls),
-            (FUNCTION_BEGINS, self._functions),
-        ]
+        both: tuple[tuple[int, Sequence[Any]], ...] = (CALL_BEGINS, self._calls), (FUNCTION_BEGINS, self._functions)
         for kind, spans in both:
-            starts, ends = (np.fromiter((span[place] for span in spans), np.int64, len(spans)) for place in (0, 1))
+            starts, ends = records.arrays(spans, "start", "end")
             ends = np.maximum(ends, starts + 1)
             # what ends makes room for what begins; the outer of two begins first and ends last
             found += [rows(starts, starts, 1, -ends, kind), rows(starts, ends, 0, -starts, kind + 1)]
@@ -156,26 +142,25 @@ class Replay:
         table = table[np.lexsort((number, tie, rank, at, segment))]
         return [one[:, [1, 4, 5]] for one in np.split(table, np.searchsorted(table[:, 0], np.arange(1, len(bounds))))]
 
-    def _segment(self, step: Call | None, until: int, events: Ints) -> Segment:
+    def _segment(self, step: Call | None, until: int, events: records.Ints) -> records.Segment:
         """The segment of a step, with what begins before `until` (recorded time)."""
         host, data = self._host, self._data
         ats, kinds, numbers = events.T
         times: list[int] = self._host_time(ats).tolist()
-        records = map(Record._make, self._rows[numbers[kinds == RECORD]].tolist())
+        logged = map(Record._make, self._rows[numbers[kinds == RECORD]].tolist())
         limits = [*times[1:], times[-1] + _ROOM] if times else []
         self._step, self._python, self._moments = None, {}, []
         host.clock.begin(times[0] if times else int(self._host_time(data.start)))
         for now, limit, kind, number in zip(times, limits, kinds.tolist(), numbers.tolist()):
             host.clock.move_to(now, limit)
             if kind == RECORD:
-                self._replay(next(records))
+                self._replay(next(logged))
             elif kind == CALL_BEGINS:
                 self._begin_call(number, step)
             elif kind == CALL_ENDS:
                 self._end_call(number, step)
             elif kind == FUNCTION_BEGINS:
-                item = self._functions[number]
-                self._python[number] = PyCall(item.name, item.tid, host.now, 0, item.id, item.parent, item.module)
+                self._python[number] = replace(self._functions[number], start=host.now)
             else:
                 self._python[number].end = host.now
         if step is None:
@@ -184,7 +169,7 @@ class Replay:
         segment.memory, segment.totals = host.memory.take()
         if step is not None and self._step is not None:
             number = int(step.info.name[len(STEP_MARK) :])
-            segment.step = Step(number, self._step.start, self._step.end)
+            segment.step = records.Step(number, self._step.start, self._step.end)
         segment.until = _END if until == _END else self._shown(until)
         self.process.end = max(self.process.end, self._shown(data.end or data.start), host.device.busy_until())
         self._add_host_events(until, segment)
@@ -213,12 +198,12 @@ class Replay:
         """From recorded time to the time that results show, in the last segment."""
         return self._host.clock.shown(int(self._host_time(at)))
 
-    def _add_host_events(self, until: int, segment: Segment) -> None:
+    def _add_host_events(self, until: int, segment: records.Segment) -> None:
         """Add what is on the host beside operators: Python, collections, marks."""
         with_stack = self._data.settings.host.with_stack
         segment.python = [call for call in self._python.values() if with_stack or call.module is not None]
         segment.gc = [
-            GcPause(tid, self._shown(start), self._shown(end))
+            records.GcPause(tid, self._shown(start), self._shown(end))
             for start, end, tid in self._data.collections
             if self._gc_from <= start < until
         ]
@@ -226,7 +211,7 @@ class Replay:
         segment.tasks += self._marks.tasks(self._moments)
         self._marks.take(until, self._shown, segment)
 
-    def _info(self, number: int) -> OpInfo:
+    def _info(self, number: int) -> records.OpInfo:
         info, stack = self._calls[number].info, self._stacks[number] if self._stacks else ()
         return self._with_stack(info, stack) if stack else info
 
@@ -250,7 +235,7 @@ class Replay:
                 self._launch(record, signature)
             else:  # PyTorch's profiler has no operator here
                 name = signature.name.partition(".")[0] if signature is not None else "npu"
-                op = host.begin_operator(OpInfo(name), tid)
+                op = host.begin_operator(records.OpInfo(name), tid)
                 self._launch(record, signature)
                 host.end_operator(op)
 

@@ -5,12 +5,13 @@ A cell of the table is a number, its unit if it has one, and the key of its sour
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from pathlib import Path
 
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
+from tb_npu_plugin.errors import BadFile
 
 GB, GIB = 10**9, 1 << 30
 _UNITS = {"GB": GB, "MiB": 1 << 20, "GiB": GIB}
@@ -76,7 +77,8 @@ class Chip:
 
 
 def _read_chips() -> dict[str, Chip]:
-    soc, split, *figures = read_table(Path(__file__).with_name("chips.csv"))
+    table = read_table(__file__, "chips.csv", dict[str, str])
+    soc, split = table.pop("soc"), table.pop("split")
 
     def number(figure: str, *unit_and_source: str) -> int:
         return int(Decimal(figure) * _UNITS.get(unit_and_source[0], 1))
@@ -86,8 +88,8 @@ def _read_chips() -> dict[str, Chip]:
             name,
             soc[name],
             split[name] == "yes",
-            **{row["figure"]: number(*row[name].split()) for row in figures},
-            sources={row["figure"]: row[name].split()[-1] for row in figures},
+            **{figure: number(*row[name].split()) for figure, row in table.items()},
+            sources={figure: row[name].split()[-1] for figure, row in table.items()},
         )
         for name in list(soc)[1:]
     }
@@ -95,3 +97,13 @@ def _read_chips() -> dict[str, Chip]:
 
 CHIPS = _read_chips()
 DEFAULT_CHIP = "910B2"
+#: Names the chip of the simulated device.
+CHIP_VARIABLE = "TB_NPU_CHIP"
+
+
+def chosen_chip() -> Chip:
+    """That of TB_NPU_CHIP. Raises BadFile for an unknown one."""
+    name = os.environ.get(CHIP_VARIABLE) or DEFAULT_CHIP
+    if name not in CHIPS:
+        raise BadFile(f"{CHIP_VARIABLE}: unknown chip {name!r}", f"Chips are: {', '.join(CHIPS)}.")
+    return CHIPS[name]

@@ -8,9 +8,11 @@ recorded by itself, in any order and in any process: the same seed gives the sam
 from __future__ import annotations
 
 from array import array
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
 
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, planes, schedule
@@ -65,7 +67,7 @@ class Cluster:
     task_queue: int = 1
     named_groups: bool = False
 
-    @property
+    @cached_property
     def topology(self) -> Topology:
         """Links between the ranks."""
         return Topology(self.chip, self.faults.slow_links)
@@ -114,50 +116,37 @@ class Cluster:
     def times(self, progress: Callable[[float], None] = lambda share: None) -> tuple[Timetable, list[Truth]]:
         """Arrivals at all communications, and the truth of each rank. progress: share of the ranks that are done."""
         runs = [_Run(self, rank) for rank in range(self.layout.world)]
-        topology, table = self.topology, Timetable()
-        waiting: dict[tuple[str, int], dict[int, Transfer]] = {}
+        table, waiting = Timetable(), dict[str, dict[_Run, tuple[Transfer, Exchange]]]()
         ready, done = deque(runs), 0
-        transfers = [run.transfers() for run in runs]
         while ready:
             run = ready.popleft()
-            transfer = next(transfers[run.rank], None)
+            transfer = next(run.transfers, None)
             if transfer is None:
                 done += 1
                 progress(done / len(runs))
                 continue
-            communicator = run.communicators[transfer.group]
-            key = run.key(communicator)
-            there = waiting.setdefault(key, {})
-            there[run.rank] = transfer
-            if len(there) == len(communicator.ranks):
-                ready += self._resolve(key, communicator, waiting.pop(key), runs, topology, table)
+            exchange = run.exchange(transfer)
+            there = waiting.setdefault(exchange.seed, {})
+            there[run] = transfer, exchange
+            if len(there) == len(exchange.members):
+                members = self._meet(waiting.pop(exchange.seed))
+                arrivals = table.setdefault(run.communicators[transfer.group].key, array("q"))
+                arrivals.extend(member.host.arrival for member in members)
+                ready += members
         if waiting:
             raise RuntimeError(f"ranks wait for ever at {sorted(waiting)[:3]}: the programs do not fit each other")
         return table, [run.truth for run in runs]
 
-    def _resolve(
-        self,
-        key: tuple[str, int],
-        communicator: Communicator,
-        there: Mapping[int, Transfer],
-        runs: list[_Run],
-        topology: Topology,
-        table: Timetable,
-    ) -> list[_Run]:
-        """All members have arrived: note when, and resume them with the time at which each is done."""
-        kinds = {transfer.type for transfer in there.values()}
-        senders = [rank for rank, transfer in there.items() if transfer.type == SEND]
-        if kinds != {RECEIVE, SEND} and (len(kinds) > 1 or senders or RECEIVE in kinds):
-            raise RuntimeError(f"ranks {communicator.ranks} do not fit each other: {sorted(kinds)}")
-        exchange = _exchange(key, communicator, next(iter(there.values())), senders[0] if senders else None)
-        members = [runs[rank] for rank in exchange.members]
+    def _meet(self, there: dict[_Run, tuple[Transfer, Exchange]]) -> list[_Run]:
+        """All members have arrived at an operator: tell each when it is done. Returns them in their order in the exchange."""
+        exchange, *others = {exchange for _, exchange in there.values()}
+        if others:
+            raise RuntimeError(f"ranks do not fit each other: {[exchange, *others]}")
+        members = sorted(there, key=lambda run: exchange.members.index(run.rank))
         arrivals = tuple(run.host.arrival for run in members)
-        table.setdefault(communicator.key, array("q")).extend(arrivals)
-        ends, _ = schedule(exchange, arrivals, topology)
-        last = max(arrivals)
-        for run, at, end in zip(members, arrivals, ends):
-            run.host.figures["waited"] += last - at
-            run.communicated(key, there[run.rank], exchange, end, NO_PLANES)
+        ends, _ = schedule(exchange, arrivals, self.topology)
+        for run, end in zip(members, ends):
+            run.communicated(there[run][0], exchange, max(arrivals), end, NO_PLANES)
         return members
 
     def record(self, rank: int, table: Timetable, runtime: bool = False) -> tuple[Process, Iterator[Segment], Truth]:
@@ -167,14 +156,6 @@ class Cluster:
         return run.host.process, run.segments(), run.truth
 
 
-def _exchange(key: tuple[str, int], communicator: Communicator, transfer: Transfer, sender: int | None) -> Exchange:
-    """The operator as all members see it. Of two ranks the sender comes first."""
-    members, type_ = communicator.ranks, transfer.type
-    if sender is not None:
-        members, type_ = tuple(sorted(members, key=lambda rank: rank != sender)), SEND
-    return Exchange(type_, transfer.size, members, f"{key[0]}/{key[1]}", transfer.trouble)
-
-
 class _Run:
     """One rank that runs. table: arrivals of all members, to record this one; runtime: with the calls of level 2."""
 
@@ -182,7 +163,7 @@ class _Run:
         layout, faults = cluster.layout, cluster.faults
         self.rank, self._cluster, self._stage, self._table = rank, cluster, layout.stage(rank), table
         self.communicators = layout.communicators(rank)
-        self._counts: dict[str, int] = {}
+        self._counts = Counter[str]()
         process = cluster.process(rank)
         held, program = cluster.workload.held(self._stage), cluster.workload.program(self._stage, 0)
         in_pieces = (held + program.peak()) // 2 if faults.fragmentation else 0  # half of what the rank needs
@@ -199,23 +180,30 @@ class _Run:
             preempted=faults.preempted.get(rank, 0),
         )
         self.host = TrainingHost(setup, faults)
-        self._groups = dict[str, Group]()
+        groups = dict[str, Group]()
         used = {self.communicators[role].key for role in program.roles()}
         for role, one in self.communicators.items():
-            if one.key not in self._groups:
+            if one.key not in groups:
                 rows = 1 if role.startswith("pp") else planes("hcom_allReduce_", one.ranks, cluster.topology)
                 name, own = cluster.communicator_name(one), one.ranks.index(self.rank)
                 identity = name if cluster.named_groups else group_hash(name)
                 rows = rows if one.key in used else 0
-                self._groups[one.key] = Group(len(self._groups), identity, one.ranks, own, rows, name, one.role)
-        self.host.join({role: self._groups[one.key] for role, one in self.communicators.items()})
+                groups[one.key] = Group(len(groups), identity, one.ranks, own, rows, name, one.role)
+        self.host.join({role: groups[one.key] for role, one in self.communicators.items()})
         if not faults.dynamic:  # operators were compiled before the capture
             self.host.device.compiled |= {launch.kernel for launch in program.launches() if launch.compiled}
         self.truth = Truth()
+        #: What it communicates in all steps, while it runs.
+        self.transfers = chain.from_iterable(map(self._step, range(cluster.steps)))
 
-    def key(self, communicator: Communicator) -> tuple[str, int]:
-        """Identity of this operator: its group, and how many the group had before."""
-        return communicator.key, self._counts.get(communicator.key, 0)
+    def exchange(self, transfer: Transfer) -> Exchange:
+        """The operator as all members see it. Of two ranks the sender comes first."""
+        communicator, type_ = self.communicators[transfer.group], transfer.type
+        members, seed = communicator.ranks, f"{communicator.key}/{self._counts[communicator.key]}"
+        if type_ in (SEND, RECEIVE):
+            members = tuple(sorted(members, key=lambda rank: (rank == self.rank) != (type_ == SEND)))
+            type_ = SEND
+        return Exchange(type_, transfer.size, members, seed, transfer.trouble)
 
     def _step(self, step: int) -> Iterator[Transfer]:
         cluster = self._cluster
@@ -224,39 +212,31 @@ class _Run:
         for name, figures in vars(self.truth).items():
             figures.append(self.host.figures[name])
 
-    def transfers(self) -> Iterator[Transfer]:
-        for step in range(self._cluster.steps):
-            yield from self._step(step)
-
     def segments(self) -> Iterator[Segment]:
         """Run all steps with the known arrivals; the records of each."""
-        topology, host = self._cluster.topology, self.host
+        host = self.host
         for step in range(self._cluster.steps):
             for transfer in self._step(step):
-                self._communicate(transfer, topology)
+                self._communicate(transfer)
             host.process.end = host.stopped()
             segment = host.take()
             if step == self._cluster.steps - 1:
                 segment.until = 1 << 63
             yield segment
 
-    def _communicate(self, transfer: Transfer, topology: Topology) -> None:
-        communicator = self.communicators[transfer.group]
-        key, ranks, sender = self.key(communicator), communicator.ranks, None
-        if transfer.type in (SEND, RECEIVE):
-            sender = next(other for other in ranks if (other == self.rank) == (transfer.type == SEND))
-        exchange = _exchange(key, communicator, transfer, sender)
+    def _communicate(self, transfer: Transfer) -> None:
+        """Communicate with the known arrivals."""
         assert self._table is not None
-        arrivals = tuple(self._table[communicator.key][key[1] * len(ranks) : (key[1] + 1) * len(ranks)])
-        member = exchange.members.index(self.rank)
+        key, exchange = self.communicators[transfer.group].key, self.exchange(transfer)
+        first, member = self._counts[key] * len(exchange.members), exchange.members.index(self.rank)
+        arrivals = tuple(self._table[key][first : first + len(exchange.members)])
         assert arrivals[member] == self.host.arrival, "the recorded run is not the one whose times are known"
-        self.host.figures["waited"] += max(arrivals) - self.host.arrival
-        ends, tasks = schedule(exchange, arrivals, topology, member)
-        self.communicated(key, transfer, exchange, ends[member], tasks)
+        ends, tasks = schedule(exchange, arrivals, self._cluster.topology, member)
+        self.communicated(transfer, exchange, max(arrivals), ends[member], tasks)
 
-    def communicated(
-        self, key: tuple[str, int], transfer: Transfer, exchange: Exchange, end: int, tasks: Planes
-    ) -> None:
-        group, number = self._groups[key[0]], key[1]
-        self._counts[key[0]] = number + 1
-        self.host.communicated(number, transfer, exchange, group, end, tasks)
+    def communicated(self, transfer: Transfer, exchange: Exchange, last: int, end: int, tasks: Planes) -> None:
+        """The communication where it has stopped is done at `end`. last: when the last member arrived."""
+        key = self.communicators[transfer.group].key
+        self.host.figures["waited"] += last - self.host.arrival
+        self.host.communicated(self._counts[key], transfer, exchange, end, tasks)
+        self._counts[key] += 1

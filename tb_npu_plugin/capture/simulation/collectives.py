@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -28,19 +27,30 @@ from tb_npu_plugin.capture.simulation.topology import Topology
 _Ints = NDArray[np.int64]
 _Places = tuple[int, ...]
 
-_TABLE = {row["type"]: row for row in read_table(Path(__file__).with_name("collectives.csv"))}
+
+@dataclass(frozen=True)
+class _Type:
+    """A type of communication: a row of collectives.csv. phases: "reduce" or "move" each; counts_share: its count is that of one
+    member's share (so its call of HCCL takes it, and HCCL reports it); logged, mindspore: its names there."""
+
+    call: str
+    phases: str = ""
+    counts_share: bool = False
+    logged: str = ""
+    mindspore: str = ""
+
+
+_TYPES = read_table(__file__, "collectives.csv", _Type)
 #: Collective -> its phases: does a phase reduce?
 PHASES = {
-    type_: tuple(phase == "reduce" for phase in row["phases"].split()) for type_, row in _TABLE.items() if row["phases"]
+    name: tuple(phase == "reduce" for phase in type_.phases.split()) for name, type_ in _TYPES.items() if type_.phases
 }
 #: Name that torch_npu gives what launches a collective: HcclAllreduce in the public sample, all in ProcessGroupHCCL.cpp.
-CALLS = {type_: row["call"] for type_, row in _TABLE.items()}
+CALLS = {name: type_.call for name, type_ in _TYPES.items()}
 #: Name in the log of the device (native/hccl.cpp) -> its type; a barrier is the all-reduce of one float.
-LOGGED = {name: type_ for type_, row in _TABLE.items() for name in row["logged"].split()}
+LOGGED = {logged: name for name, type_ in _TYPES.items() for logged in type_.logged.split()}
 #: Type of an operator of MindSpore that communicates -> its type.
-COLLECTIVES = {row["mindspore"]: type_ for type_, row in _TABLE.items() if row["mindspore"]}
-#: Collectives whose count is that of one member's share: so their calls of HCCL take it, and so HCCL reports it.
-_BY_SHARE = frozenset(type_ for type_, row in _TABLE.items() if row["counts_share"] == "yes")
+COLLECTIVES = {type_.mindspore: name for name, type_ in _TYPES.items() if type_.mindspore}
 #: Bytes of which the shares of an all-reduce are multiples: of HCCL's HCCL_MIN_SLICE_ALIGN_910B on the mesh (so in the
 #: public sample), and HCCL_MIN_SLICE_ALIGN on the ring. The last members get what is left. What gives no member more
 #: than such a unit moves whole, in one phase (assumed: HCCL has such algorithms for few bytes).
@@ -140,7 +150,7 @@ def _levels(type_: str, members: tuple[int, ...], topology: Topology) -> tuple[l
 
 def count_of(type_: str, elements: int, members: int) -> int:
     """Count of an operator that moves so many elements in all."""
-    return elements // members if type_ in _BY_SHARE else elements
+    return elements // members if _TYPES[type_].counts_share else elements
 
 
 def planes(type_: str, members: tuple[int, ...], topology: Topology) -> int:

@@ -6,10 +6,8 @@ A new fault: a row of faults.csv, a field of Faults, and what it does where the 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple, Optional, Union, cast
 
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
@@ -83,7 +81,7 @@ class Fault:
     field           of Faults
     strikes         the "run", or a "rank" or "link", which is named first
     default_rank    the rank that is struck where none is named
-    unit, default   of its figure, how bad it is; unit None: it has no figure
+    unit, default   of its figure, how bad it is; without a unit it has no figure
     reported_as     key of the figure in truth.json
     only_decoders   other models do not have it
     usage, help     what may follow the word, what the fault does
@@ -91,22 +89,23 @@ class Fault:
 
     field: str
     strikes: str
-    default_rank: Optional[int]
-    unit: Optional[Unit]
-    default: float
-    reported_as: str
-    only_decoders: bool
-    usage: str
     help: str
+    default_rank: Optional[int] = None
+    unit: str = ""
+    default: Union[int, float] = 0
+    reported_as: str = ""
+    only_decoders: bool = False
+    usage: str = ""
 
     def put(self, faults: Faults, word: str, rest: Sequence[str], ranks: int) -> None:
         """Set the field. Raises ValueError for a wrong form, BadRequest for an unknown rank, a figure out of range or a fault
         that is given twice."""
         struck, figures = ("", rest) if self.strikes == "run" else (rest[0] if rest else "", rest[1:])
-        if len(figures) > (0 if self.unit is None else 1):
+        if len(figures) > (1 if self.unit else 0):
             raise ValueError
         value: float = True
-        if (unit := self.unit) is not None:
+        if self.unit:
+            unit = _UNITS[self.unit]
             number = float(figures[0]) if figures else self.default
             if not unit.low <= number <= unit.high:  # nor is NaN
                 hint = f"It is from {unit.low:g} to {unit.high:g}."
@@ -130,7 +129,7 @@ class Fault:
 
     def as_json(self, value: Any) -> Json:
         """What `put` has set."""
-        if self.unit is None:
+        if not self.unit:
             return {}
         if self.strikes == "run":
             return {self.reported_as: value}
@@ -139,20 +138,7 @@ class Fault:
 
 
 #: By the word of the command line.
-FAULTS = {
-    row["word"]: Fault(
-        row["field"],
-        row["strikes"],
-        int(row["default_rank"]) if row["default_rank"] else None,
-        _UNITS.get(row["unit"]),
-        json.loads(row["default"] or "0"),
-        row["reported_as"],
-        row["only_decoders"] == "yes",
-        row["usage"],
-        row["help"],
-    )
-    for row in read_table(Path(__file__).with_name("faults.csv"))
-}
+FAULTS = read_table(__file__, "faults.csv", Fault)
 
 
 def usages() -> list[str]:

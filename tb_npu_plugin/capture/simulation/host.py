@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from tb_npu_plugin.capture.simulation.batch import RECEIVED
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import PHASES, Exchange, Transfer, count_of, in_group
 from tb_npu_plugin.capture.simulation.device import LEVEL_2, STREAM, WORKSPACE_SIZE, Device, stream_of
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.memory import CachingAllocator, Memory
-from tb_npu_plugin.capture.simulation.planes import Planes
+from tb_npu_plugin.capture.simulation.planes import RECEIVED, Planes
 from tb_npu_plugin.capture.simulation.records import BATCH, CommOp, Group, Process, Segment
 from tb_npu_plugin.capture.simulation.segment_builder import SegmentBuilder
 from tb_npu_plugin.schema.communicators import group_hash
@@ -95,7 +94,7 @@ class Host:
         """Take part in these groups, by the name in Transfer.group; one may have several names."""
         self.process.groups = list(dict.fromkeys(groups.values()))
         self.device.meters.communicators = len(self.process.groups)
-        self._groups = {name: group.index for name, group in groups.items()}
+        self._groups = groups
 
     @property
     def now(self) -> int:
@@ -153,13 +152,10 @@ class Host:
             self.memory.use_workspace(stream, launch.workspace, launched.sized, launched.prepared)
         figures = self.figures
         figures["computing"] += launched.dur
-        if launched.slowed:
-            figures["slowed"] += launched.slowed
-        if launch.kernel.core == "AI_CPU":
-            figures["ai_cpu"] += launched.dur
-        if launched.compiling:
-            figures["compiles"] += 1
-            figures["compile"] += launched.compiling
+        figures["slowed"] += launched.slowed
+        figures["ai_cpu"] += launched.dur if launch.kernel.core == "AI_CPU" else 0
+        figures["compiles"] += launched.compiling > 0
+        figures["compile"] += launched.compiling
 
     def copy(self, size: int, to_host: bool, parts: int) -> None:
         """Launch a copy between host and device."""
@@ -171,16 +167,15 @@ class Host:
     def communicate(self, transfer: Transfer) -> None:
         """Launch a communication operator. When it is done is known later."""
         start = self._enqueue()
-        begin, end, self.arrival = self.device.communicate(start, self._groups[transfer.group])
+        begin, end, self.arrival = self.device.communicate(start, self._groups[transfer.group].index)
         self._resume(start)
         self._acl = begin + (end - begin) // 20 * 10
         self.records.communicate(transfer.type, start, self.now, begin, end)
 
-    def communicated(
-        self, number: int, transfer: Transfer, exchange: Exchange, group: Group, end: int, tasks: Planes
-    ) -> None:
+    def communicated(self, number: int, transfer: Transfer, exchange: Exchange, end: int, tasks: Planes) -> None:
         """The communication where this rank has stopped is done at `end`. number: how many the group had before it (sends:
         counted for each direction); tasks: name ranks by their place in the exchange."""
+        group = self._groups[transfer.group]
         self.device.communicating[group.index] = end
         if not self._setup.keep:
             return
@@ -208,7 +203,7 @@ class Host:
 
     def wait(self, group: str) -> None:
         """Let the stream wait for the communication of a group."""
-        self._wait(self.device.communicating[self._groups[group]])
+        self._wait(self.device.communicating[self._groups[group].index])
 
     def _wait(self, done: int) -> None:
         waited = self.device.wait(done, self.stream)

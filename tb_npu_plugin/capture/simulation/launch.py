@@ -4,7 +4,7 @@ busiest of matrix unit, vector unit and memory.
 The L2 cache: a kernel finds its first input there, which the kernel in front of it has just written, and leaves its output
 there, up to half of the cache each. Such bytes move at the rate of the cache and are no traffic of
 the main memory; all others come from there and go there. What is left in the cache is written back when it has to go:
-see meters.py.
+see Meters (device.py).
 
 The table speeds.csv says how close to the peak of the chip kernels of a type come, and where the figures are from:
 
@@ -27,8 +27,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from pathlib import Path
-from typing import NamedTuple
 
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
@@ -43,9 +41,9 @@ class Rule:
     tables and parameters); filled: its first tensor is only written."""
 
     kind: str
-    api: str
-    l0: str
-    type: str
+    api: str = ""
+    l0: str = ""
+    type: str = ""
     core: str = "AI_VECTOR_CORE"
     passes: float = 1.0
     fresh: bool = True
@@ -57,14 +55,10 @@ def vector(api: str, type_: str, passes: float = 1.0, l0: str = "") -> Rule:
     return Rule("elementwise", api, l0 or f"{type_}AiCore", type_, passes=passes)
 
 
-_ROWS = read_table(Path(__file__).with_name("operators.csv"))
+_OPERATORS = read_table(__file__, "operators.csv", Rule)
 #: Operators of PyTorch -> those with the same kernels.
-SAME = {row["operator"]: row["api"] for row in _ROWS if row["kind"] == "same"}
-RULES = {
-    op: Rule(kind, api, l0, type_, core, float(passes or 0), fresh == "yes", filled == "yes")
-    for op, kind, api, l0, type_, core, passes, fresh, filled in map(dict.values, _ROWS)
-    if kind != "same"
-}
+SAME = {op: rule.api for op, rule in _OPERATORS.items() if rule.kind == "same"}
+RULES = {op: rule for op, rule in _OPERATORS.items() if rule.kind != "same"}
 #: Begin of the names of operators of lists of tensors, and vector operations per element where they are not two.
 EACH = "aten::_foreach_"
 _EACH_PASSES = {"mul": 1, "addcmul": 3, "addcdiv": 3}
@@ -98,7 +92,8 @@ def rule_of(op: str) -> Rule | None:
     return vector(f"aclnn{title}", title)
 
 
-class Speed(NamedTuple):
+@dataclass(frozen=True)
+class Speed:
     """How fast kernels are. start: ns of a kernel of many blocks that moves and computes nothing; one: of a kernel of one
     block; read, write: share of the peak of memory and cache; cube: share of the peak of the matrix units."""
 
@@ -110,11 +105,7 @@ class Speed(NamedTuple):
 
 
 #: By type of kernel; "*": kernels of the vector units that the table does not name.
-SPEEDS = {
-    type_: Speed(int(row["start"]), int(row["one"]), *(float(row[share]) for share in ("read", "write", "cube")))
-    for row in read_table(Path(__file__).with_name("speeds.csv"))
-    for type_ in row["types"].split()
-}
+SPEEDS = {type_: speed for types, speed in read_table(__file__, "speeds.csv", Speed).items() for type_ in types.split()}
 #: Share of the peak that vector units reach.
 VECTOR_SHARE = 0.5
 #: ns of an AI CPU kernel, and what each byte adds: scalar code on a few small cores.
@@ -151,7 +142,7 @@ def copy_ns(chip: Chip, size: int) -> int:
 
 
 #: Cores of kernels: task type of the trace, core on chips whose cube and vector units are one, and task type of the host side.
-CORES = {row["core"]: row for row in read_table(Path(__file__).with_name("cores.csv"))}
+CORES = read_table(__file__, "cores.csv", dict[str, str])
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ _CONSTANT = {"Notify_Record": 1, "Notify_Wait": 0.02, "Reduce_Inline": 0.6, "Mem
 _BYTES_A_US = 19_300
 #: Patterns of which writers keep what operators share: more than a step has.
 PATTERNS = 1024
+#: Planes of an operator that joins sends and receives (HcclBatchSendRecv), and the plane of what is received.
+BATCH_PLANES, RECEIVED = 2, 1
 
 
 @dataclass(eq=False)

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from pathlib import Path
 from random import Random
 
 from tb_npu_plugin.capture.simulation.collectives import CALLS, Transfer
@@ -28,7 +27,7 @@ from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.memory import Held
 from tb_npu_plugin.capture.simulation.records import OpInfo
 from tb_npu_plugin.capture.simulation.topology import Layout
-from tb_npu_plugin.capture.simulation.work import Shape, Tensor
+from tb_npu_plugin.capture.simulation.work import Shape, Shapes, Tensor, Types
 
 #: ns that the host takes: before an operator, at its begin and end; around a frame.
 _BEFORE_OP, _BEGIN_OP, _END_OP, _FRAME = 1_800, 4_000, 2_500, 1_500
@@ -196,7 +195,7 @@ _OF_THE_DEVICE |= {TrainingHost.use_graph_engine, TrainingHost.map_memory}
 
 
 #: Forward operator -> what its backward operator calls.
-BACKWARD = {row["operator"]: row["backward"] for row in read_table(Path(__file__).with_name("backward.csv"))}
+BACKWARD = {operator: row["backward"] for operator, row in read_table(__file__, "backward.csv", dict[str, str]).items()}
 _SEPARATOR = ";\r\n"
 
 
@@ -211,7 +210,7 @@ class Program:
         self._infos: dict[tuple[str, str, str, tuple[str, ...]], OpInfo] = {}
         self._frames: list[str] = []
 
-    def _info(self, name: str, shapes: Sequence[Shape], types: Sequence[str], stacked: bool) -> OpInfo:
+    def _info(self, name: str, shapes: Shapes, types: Types, stacked: bool) -> OpInfo:
         stack = tuple(reversed(self._frames)) if stacked else ()
         key = (name, _SEPARATOR.join(",".join(map(str, shape)) for shape in shapes), _SEPARATOR.join(types), stack)
         if key not in self._infos:
@@ -231,12 +230,7 @@ class Program:
 
     @contextmanager
     def op(
-        self,
-        name: str,
-        shapes: Sequence[Shape] = (),
-        types: Sequence[str] = (),
-        sequence: int = -1,
-        backward: bool = False,
+        self, name: str, shapes: Shapes = (), types: Types = (), sequence: int = -1, backward: bool = False
     ) -> Iterator[None]:
         """An operator call around what runs inside. sequence: what links it with its other direction."""
         info = self._info(name, shapes, types, not backward)
@@ -245,13 +239,7 @@ class Program:
         self.instructions.append(partial(TrainingHost.leave))
 
     def run(
-        self,
-        name: str,
-        shapes: Sequence[Shape],
-        types: Sequence[str],
-        sequence: int = -1,
-        backward: bool = False,
-        output: bool = True,
+        self, name: str, shapes: Shapes, types: Types, sequence: int = -1, backward: bool = False, output: bool = True
     ) -> int:
         """An operator with its kernels; gives the slot of its output, -1 without one: in place, or not `output`."""
         slot = -1
@@ -316,7 +304,7 @@ class Program:
         """Let the host work."""
         self.instructions.append(partial(TrainingHost.spend, ns=ns))
 
-    def run_on_other_thread(self, name: str, shapes: Sequence[Shape], types: Sequence[str], ns: int) -> None:
+    def run_on_other_thread(self, name: str, shapes: Shapes, types: Types, ns: int) -> None:
         """Let another thread run an operator of `ns` inside the open one."""
         info = self._info(name, shapes, types, False)
         self.instructions.append(partial(TrainingHost.run_on_other_thread, info=info, ns=ns))

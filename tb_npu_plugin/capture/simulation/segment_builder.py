@@ -7,7 +7,6 @@ from collections import defaultdict
 from tb_npu_plugin.capture.simulation import device, records
 from tb_npu_plugin.capture.simulation.collectives import CALLS
 from tb_npu_plugin.capture.simulation.launch import Launch
-from tb_npu_plugin.capture.simulation.meters import Meters
 
 #: Tasks of a stream are numbered from here on, in batches of 2**16.
 FIRST_TASK, _TASK_BITS = 300, 16
@@ -26,7 +25,9 @@ class SegmentBuilder:
     connection  number of the last CANN call
     """
 
-    def __init__(self, process: records.Process, meters: Meters, keep: bool, queues: bool, runtime: bool) -> None:
+    def __init__(
+        self, process: records.Process, meters: device.Meters, keep: bool, queues: bool, runtime: bool
+    ) -> None:
         self._process, self._meters, self._keep, self._queues, self._runtime = process, meters, keep, queues, runtime
         self._segment = records.Segment()
         self.open: list[records.HostOp] = []
@@ -139,23 +140,14 @@ class SegmentBuilder:
         connection, mode = self.connection, "ACL_OP" if launch.is_graph else "ACL_NN"
         self.call("acl", launch.api, "0", mode, tid, times.prepared, times.end)
         self._queue(launch.queued, start, end, begin, times.end)
-        self._task(kernel, times.start, times.dur, stream, connection, node + device.ACL, tid)
+        launched = connection, node + device.ACL, tid, self.open[-1]
+        self._add_task(records.Task(kernel, times.start, times.dur, stream, 0, *launched))
 
-    def _task(
-        self,
-        kernel: records.Kernel,
-        start: int,
-        dur: int,
-        stream: int,
-        connection: int,
-        acl: int,
-        tid: int,
-        size: int = 0,
-    ) -> None:
-        number, batch = self.next_task(stream)
-        task = records.Task(kernel, start, dur, stream, number, connection, acl, tid, self.open[-1], size, batch)
+    def _add_task(self, task: records.Task) -> None:
+        """Add a task as the next one of its stream."""
+        task.task, task.batch = self.next_task(task.stream)
         self._segment.tasks.append(task)
-        if kernel.computes:
+        if task.kernel.computes:
             self._meters.count(task)
 
     def copy(self, to_host: bool, size: int, start: int, end: int, times: device.Copied) -> None:
@@ -165,10 +157,9 @@ class SegmentBuilder:
             tid = self.launching_tid
             self.call("acl", "aclrtMemcpyAsync", "0", "ACL_RTS", tid, times.begin, times.end)
             self._queue(name, start, end, times.begin, times.end)
+            launched = self.connection, times.begin, tid, self.open[-1]
             for at in times.starts:
-                self._task(
-                    device.COPIES[to_host], at, times.dur, device.STREAM, self.connection, times.begin, tid, size
-                )
+                self._add_task(records.Task(device.COPIES[to_host], at, times.dur, device.STREAM, 0, *launched, size))
 
     def communicate(self, type_: str, start: int, end: int, begin: int, done: int) -> None:
         """Add the calls, from `begin` to `done`, of a communication operator that was enqueued from `start` to `end`."""
@@ -194,6 +185,4 @@ class SegmentBuilder:
     def wait(self, start: int, end: int, stream: int) -> None:
         """Add the wait of a stream."""
         if self._keep:
-            number, batch = self.next_task(stream)
-            task = records.Task(device.EVENT_WAIT, start, end - start, stream, number, self.connection, batch=batch)
-            self._segment.tasks.append(task)
+            self._add_task(records.Task(device.EVENT_WAIT, start, end - start, stream, 0, self.connection))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt, prod
-from pathlib import Path
 from typing import NamedTuple
 
 from tb_npu_plugin.capture.simulation.chips import Chip
@@ -12,9 +12,12 @@ from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.schema.kernel_meaning import own_meaning_of
 
 Shape = tuple[int, ...]
-ELEMENT_TYPES = read_table(Path(__file__).with_name("element_types.csv"))
+#: Of the tensors of an operator.
+Shapes = Sequence[Shape]
+Types = Sequence[str]
+ELEMENT_TYPES = read_table(__file__, "element_types.csv", dict[str, str])
 #: C++ names of element types as PyTorch records them -> (CANN name, bytes).
-TYPES = {row["pytorch"]: (row["cann"], int(row["bytes"])) for row in ELEMENT_TYPES}
+TYPES = {name: (row["cann"], int(row["bytes"])) for name, row in ELEMENT_TYPES.items()}
 
 
 class Tensor(NamedTuple):

@@ -13,26 +13,15 @@ from typing import Callable, TypeVar, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.capture.simulation.records import (
-    RECEIVE,
-    CommOp,
-    HostOp,
-    Kernel,
-    OpInfo,
-    Segment,
-    Task,
-    by_start,
-    columns,
-)
-from tb_npu_plugin.capture.writers.files import END, ByTime, Output, Writer
+from tb_npu_plugin.capture.simulation import records
+from tb_npu_plugin.capture.writers.files import END, ByTime, Output, Writer, cell, shapes_cell, time_text, us_text
 from tb_npu_plugin.capture.writers.metrics import Figures
 from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, StepFinder
-from tb_npu_plugin.capture.writers.text import cell, shapes_cell, time_text, us_text
 from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.trace import STEP_MARK
 
-Launch = Union[Task, CommOp]
+Launch = Union[records.Task, records.CommOp]
 _LEVEL_0 = ("step", "device_id", "name", "type", "core", "start_ns", "dur_ns", "wait_ns", "block_dim")
 _IDS = ("model_id", "task_id", "stream_id")
 _MODEL = "4294967295"  # single-operator mode
@@ -78,11 +67,11 @@ class Kernels(Writer):
         self._lead = output.lead(schema.KERNELS) + (f"{_MODEL}," if self._with_ids else "")
         self._file = output.csv(schema.KERNELS, self._keys, self._names)
         self._texts = cache(self._make_texts)
-        self._launches = ByTime[Launch](by_start)
+        self._launches = ByTime[Launch](records.by_start)
         self._previous: int | None = None
         self._durs = defaultdict[tuple[str, str], _Durations](_Durations)
 
-    def add(self, segment: Segment) -> None:
+    def add(self, segment: records.Segment) -> None:
         kernels = [task for task in segment.tasks if task.kernel.core]
         self._write(self._launches.take([*kernels, *segment.comm], segment.until))
 
@@ -98,7 +87,7 @@ class Kernels(Writer):
             file.add(self._output.lines(schema.OP_STATISTIC, [list(map(str, row))]))
 
     def _write(self, ready: list[Launch]) -> None:
-        tasks = [launch for launch in ready if isinstance(launch, Task)]
+        tasks = [launch for launch in ready if isinstance(launch, records.Task)]
         figures = iter(self._figures.texts([task.kernel for task in tasks], [task.dur for task in tasks]))
         lines, previous, fixed = [], self._previous, self._output.dialect.fixed_decimals
         with_step, step_at, dur_text = self._keys[0] == "step", self._step_at, self._output.dur
@@ -109,7 +98,7 @@ class Kernels(Writer):
             wait_text = f"{wait / 1000:.6f}" if fixed and previous is not None else us_text(wait)
             previous = start + dur
             times = f"{start // 1000}.{start % 1000:03d}\t,{dur_text(dur)},{wait_text}"
-            if isinstance(launch, Task):
+            if isinstance(launch, records.Task):
                 line = self._compute(launch, times, next(figures))
             else:
                 line = self._communication(launch, times)
@@ -122,17 +111,17 @@ class Kernels(Writer):
         for task in tasks:
             self._durs[task.kernel.type, task.kernel.core].add(task.dur)
 
-    def _shown(self, task: Task) -> Kernel:
+    def _shown(self, task: records.Task) -> records.Kernel:
         """The kernel under the name that the file gives it."""
         return task.kernel
 
-    def _compute(self, task: Task, times: str, figures: str) -> str:
+    def _compute(self, task: records.Task, times: str, figures: str) -> str:
         front, back = self._texts(self._shown(task))
         ids = f"{task.task},{task.stream}," if self._with_ids else ""
         line = f"{self._lead}{ids}{front},{times},{back}"
         return f"{line},{figures}" if self._names else line
 
-    def _make_texts(self, kernel: Kernel) -> tuple[str, str]:
+    def _make_texts(self, kernel: records.Kernel) -> tuple[str, str]:
         """The cells before the times and those after them, each joined by commas."""
         if not self._detailed:
             return f"{cell(kernel.name)},N/A,N/A", "0"
@@ -143,7 +132,7 @@ class Kernels(Writer):
         back += [shapes_cell(kernel.outputs), kernel.output_types or "N/A", kernel.output_formats or "N/A"]
         return front, ",".join([*back, "0" if kernel.core.startswith("MIX") else "N/A"])
 
-    def _communication(self, op: CommOp, times: str) -> str:
+    def _communication(self, op: records.CommOp, times: str) -> str:
         ids = "N/A,N/A," if self._with_ids else ""
         state = ",N/A" if self._detailed and self._with_state else ""
         rest = len(self._keys) - self._keys.index("block_dim") - 1 + len(self._names)
@@ -159,28 +148,28 @@ class TaskFile(Writer):
         self,
         output: Output,
         file: ResultFile,
-        line: Callable[[Task], str],
-        is_listed: Callable[[Task], bool] = lambda task: True,
+        line: Callable[[records.Task], str],
+        is_listed: Callable[[records.Task], bool] = lambda task: True,
         skip: int = 0,
     ) -> None:
         self._line, self._is_listed, self._skip = line, is_listed, skip
         self._lead, self._file = output.lead(file), output.csv(file)
-        self._tasks = ByTime[Task](by_start)
+        self._tasks = ByTime[records.Task](records.by_start)
 
-    def add(self, segment: Segment) -> None:
+    def add(self, segment: records.Segment) -> None:
         ready = self._tasks.take(filter(self._is_listed, segment.tasks), segment.until)
         shown, self._skip = ready[self._skip :], max(0, self._skip - len(ready))
         self._file.add([f"{self._lead}{line}" for line in map(self._line, shown) if line])
 
     def close(self) -> None:
-        self.add(Segment(until=END))
+        self.add(records.Segment(until=END))
 
 
 def data_preprocess(output: Output) -> TaskFile:
     """data_preprocess.csv: kernels of the AI CPU."""
     unit = 1_000_000 if output.dialect.spelling.get("compute_ns") else 1000  # the header says ms or us
 
-    def line(task: Task) -> str:
+    def line(task: records.Task) -> str:
         parts = (task.dur - 9_000, 1_250, task.dur - 4_000, 4_000, task.dur)
         figures = ",".join(str(ns / unit) for ns in parts)
         return f"{time_text(task.start)},{cell(task.kernel.type)},{figures},{task.stream},{task.task}"
@@ -191,7 +180,7 @@ def data_preprocess(output: Output) -> TaskFile:
 def l2_cache(output: Output) -> TaskFile:
     """l2_cache.csv: the kernels of AI cores, without the first kernel of the run."""
 
-    def line(task: Task) -> str:
+    def line(task: records.Task) -> str:
         kernel, work = task.kernel, task.kernel.work
         if not ("CORE" in kernel.core or kernel.core.startswith("MIX")):
             return ""
@@ -206,7 +195,7 @@ def l2_cache(output: Output) -> TaskFile:
 def task_time(output: Output) -> TaskFile:
     """task_time.csv: every device task."""
 
-    def line(task: Task) -> str:
+    def line(task: records.Task) -> str:
         kernel = task.kernel
         name, kind = "N/A", kernel.core or kernel.type or kernel.name
         if kernel.computes and kernel.core != "DSA_SQE":  # the generator of random numbers runs no kernel
@@ -225,7 +214,7 @@ class Operators(Writer):
         self._file = output.csv(schema.OPERATORS)
         self._text = cache(self._make_text)
 
-    def add(self, segment: Segment) -> None:
+    def add(self, segment: records.Segment) -> None:
         seen = set()
         for task in segment.tasks:  # of two copies of one call the first counts
             if task.op is not None and task.connection not in seen:
@@ -234,10 +223,10 @@ class Operators(Writer):
                 task.op.on_aicore += task.dur if task.kernel.hardware == "AI_CORE" else 0
         for launch in segment.comm:
             launch.op.device += launch.dur
-        ops = sorted(segment.ops, key=by_start)
+        ops = sorted(segment.ops, key=records.by_start)
         self._file.add(self._lines(ops, _parents(ops)))
 
-    def _lines(self, ops: list[HostOp], parents: list[int]) -> list[str]:
+    def _lines(self, ops: list[records.HostOp], parents: list[int]) -> list[str]:
         selfs = [op.end - op.start for op in ops]
         totals = [op.device for op in ops]
         on_aicore = [op.on_aicore for op in ops]
@@ -261,7 +250,7 @@ class Operators(Writer):
                 lines.append(f"{text},{us_text(selfs[number])},{us_text(op.end - op.start)},{device}")
         return lines
 
-    def _make_text(self, info: OpInfo) -> str:
+    def _make_text(self, info: records.OpInfo) -> str:
         """Name, shapes and stack; nothing for a step mark, which gets no row."""
         if info.name.startswith(STEP_MARK):
             return ""
@@ -270,7 +259,7 @@ class Operators(Writer):
         return f"{cell(info.name)},{shapes},{stack}"
 
 
-def _parents(ops: list[HostOp]) -> list[int]:
+def _parents(ops: list[records.HostOp]) -> list[int]:
     """Position of the parent of each operator, -1 without one."""
     out, open_ = [], [-1]
     for number, op in enumerate(ops):
@@ -288,7 +277,7 @@ class Apis(Writer):
         self._output = output
         self._calls = defaultdict[tuple[str, str], _Durations](_Durations)
 
-    def add(self, segment: Segment) -> None:
+    def add(self, segment: records.Segment) -> None:
         with_runtime = self._output.options.level >= 2
         for call in segment.cann:
             if call.level != "runtime" or with_runtime:
@@ -333,11 +322,11 @@ class StepSums(Writer):
         self._bubbles: dict[int | None, tuple[int, float]] = defaultdict(lambda: (0, 0))  # ns, us
         self._first_op: int | None = None
 
-    def add(self, segment: Segment) -> None:
+    def add(self, segment: records.Segment) -> None:
         if self._first_op is None and segment.ops:
-            self._first_op = columns(segment.ops, "start")[0][0]
+            self._first_op = records.columns(segment.ops, "start")[0][0]
         for op in segment.comm:
-            found = self._step(op.start, self._receive_step) if op.type == RECEIVE else None
+            found = self._step(op.start, self._receive_step) if op.type == records.RECEIVE else None
             if found is not None:
                 ns, us = self._bubbles[found[0]]
                 self._bubbles[found[0]] = ns + op.dur, us + op.dur / 1000

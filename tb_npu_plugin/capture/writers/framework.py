@@ -7,17 +7,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tb_npu_plugin.capture.simulation.links import LinkMeters
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers.communication import Communication, Rules
 from tb_npu_plugin.capture.writers.details_csv import Apis, data_preprocess, l2_cache, task_time
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
-from tb_npu_plugin.capture.writers.links import link_writers
+from tb_npu_plugin.capture.writers.links import LinkMeters, link_writers
 from tb_npu_plugin.capture.writers.memory_csv import Modules
 from tb_npu_plugin.capture.writers.overlap import Windows
-from tb_npu_plugin.schema import mindspore, torch_npu_csv, torch_npu_db, torch_npu_json, torch_npu_memory_csv
-from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
+from tb_npu_plugin.schema import mindspore, torch_npu_db
+from tb_npu_plugin.schema import torch_npu_csv as tables
+from tb_npu_plugin.schema import torch_npu_json as documents
+from tb_npu_plugin.schema import torch_npu_memory_csv as memory
+from tb_npu_plugin.schema.core import ResultFile
 
 #: Makes the writer of one file.
 MakesWriter = Callable[[Output], Writer]
@@ -74,7 +76,7 @@ class Framework:
         process, options, folder = output.process, output.options, output.folder.parent
         text = self.info(process, options, output.dialect)
         (folder / f"profiler_info_{process.rank}.json").write_text(text, encoding="utf-8")
-        (folder / PROFILER_METADATA.name).write_text(self.metadata(process, options), encoding="utf-8")
+        (folder / documents.PROFILER_METADATA.name).write_text(self.metadata(process, options), encoding="utf-8")
 
 
 class Files:
@@ -106,34 +108,26 @@ class Files:
             file.close()
 
 
-#: Kind -> patterns of its files.
-KINDS = {
-    "trace": (torch_npu_json.TRACE_VIEW.name,),
-    "communication": (
-        torch_npu_json.COMMUNICATION.name,
-        torch_npu_json.COMMUNICATION_MATRIX.name,
-        mindspore.COMMUNICATION_DB,
-    ),
-    "kernels": (torch_npu_csv.KERNELS.name,),
-    "steps": (torch_npu_csv.STEP_TRACE.name,),
-    "operators": (torch_npu_csv.OPERATORS.name,),
-    "statistics": (torch_npu_csv.OP_STATISTIC.name, torch_npu_csv.API_STATISTIC.name),
-    "tasks": (torch_npu_csv.TASK_TIME.name,),
-    "memory": (
-        torch_npu_memory_csv.OP_MEMORY.name,
-        torch_npu_memory_csv.MEMORY_RECORD.name,
-        torch_npu_memory_csv.MODULE_MEMORY.name,
-    ),
+#: Kind -> its files, or patterns of their names.
+KINDS: dict[str, tuple[ResultFile | str, ...]] = {
+    "trace": (documents.TRACE_VIEW,),
+    "communication": (documents.COMMUNICATION, documents.COMMUNICATION_MATRIX, mindspore.COMMUNICATION_DB),
+    "kernels": (tables.KERNELS,),
+    "steps": (tables.STEP_TRACE,),
+    "operators": (tables.OPERATORS,),
+    "statistics": (tables.OP_STATISTIC, tables.API_STATISTIC),
+    "tasks": (tables.TASK_TIME,),
+    "memory": (memory.OP_MEMORY, memory.MEMORY_RECORD, memory.MODULE_MEMORY),
     "database": (f"{torch_npu_db.PROFILER_DB}*.db", f"{mindspore.PROFILER_DB}*.db"),
     "analysis": (torch_npu_db.ANALYSIS_DB,),
     "info": ("profiler_info_*.json",),
-    "metadata": (torch_npu_json.PROFILER_METADATA.name,),
+    "metadata": (documents.PROFILER_METADATA,),
 }
 
 
 def remove(folder: Path, kinds: Iterable[str]) -> None:
     """Remove the files of these kinds from a result folder."""
     for kind in kinds:
-        for pattern in KINDS[kind]:
-            for path in folder.rglob(pattern):
+        for file in KINDS[kind]:
+            for path in folder.rglob(file if isinstance(file, str) else file.name):
                 path.unlink()

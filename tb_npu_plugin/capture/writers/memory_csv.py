@@ -6,8 +6,7 @@ from operator import attrgetter
 from typing import Optional
 
 from tb_npu_plugin.capture.simulation.records import WORKSPACE, Allocation, Segment, Totals
-from tb_npu_plugin.capture.writers.files import END, ByTime, Output, Writer
-from tb_npu_plugin.capture.writers.text import cell, mb_text, time_text, us_text
+from tb_npu_plugin.capture.writers.files import END, ByTime, Output, Writer, cell, mb_text, time_text, us_text
 from tb_npu_plugin.schema import torch_npu_memory_csv as schema
 
 #: Address of the stream, as old releases write it.

@@ -66,13 +66,11 @@ class HostTables(Writer):
         self._database.add("PYTORCH_API", ops)
         self._database.add("PYTORCH_API", self._queue(segment, queued))
         if self._output.options.stack:
-            self._database.add(
-                "PYTORCH_API",
-                [
-                    (call.start, call.end, self._pid | call.tid, NULL, self._torch[call.name], *_NO_OPERATOR, _TRACE)
-                    for call in segment.python
-                ],
-            )
+            calls = [
+                (call.start, call.end, self._pid | call.tid, NULL, self._torch[call.name], *_NO_OPERATOR, _TRACE)
+                for call in segment.python
+            ]
+            self._database.add("PYTORCH_API", calls)
 
     def _queue(self, segment: records.Segment, links: Sequence[int]) -> list[Row]:
         """Rows of PYTORCH_API: of each element the enqueue, then the dequeue."""
@@ -250,14 +248,12 @@ class DeviceTables(Writer):
 
     def _cann(self, calls: Sequence[records.CannCall]) -> None:
         text, pid, with_runtime = self._text, self._pid << 32, self._output.options.level >= 2
-        self._database.add(
-            "CANN_API",
-            [
-                (call.start, call.end, _LEVELS[call.level], pid | call.tid, call.connection, text[call.name])
-                for call in calls
-                if with_runtime or call.level != "runtime"
-            ],
-        )
+        rows = [
+            (call.start, call.end, _LEVELS[call.level], pid | call.tid, call.connection, text[call.name])
+            for call in calls
+            if with_runtime or call.level != "runtime"
+        ]
+        self._database.add("CANN_API", rows)
 
     def _compute(self, tasks: Sequence[records.Task]) -> None:
         kernels, pid, device = [task.kernel for task in tasks], self._pid, self._device
@@ -269,13 +265,11 @@ class DeviceTables(Writer):
         found = [self._kernels[kernel] for kernel in kernels]
         ids = range(self._tasks, self._tasks + len(tasks))
         self._tasks = ids.stop
-        self._database.add(
-            "TASK",
-            [
-                (task.start, task.end, device, task.connection, id_, pid, *kind, task.stream, task.task, _NO_ID)
-                for task, id_, (kind, _) in zip(tasks, ids, found)
-            ],
-        )
+        rows = [
+            (task.start, task.end, device, task.connection, id_, pid, *kind, task.stream, task.task, _NO_ID)
+            for task, id_, (kind, _) in zip(tasks, ids, found)
+        ]
+        self._database.add("TASK", rows)
         infos = [(info[0], id_, *info[1:]) for id_, (_, info) in zip(ids, found) if info is not None]
         self._database.add("COMPUTE_TASK_INFO", infos)
         if self._pmu:  # figures of the kernels whose core has counters; times are ns here

@@ -12,10 +12,9 @@ from typing import Any, TypeVar, Union
 from tb_npu_plugin.capture.simulation.device import COPIES
 from tb_npu_plugin.capture.simulation.planes import PATTERNS, Pattern
 from tb_npu_plugin.capture.simulation.records import MSTX, CommOp, Group, Segment, Task
-from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.files import Output, us_text
 from tb_npu_plugin.capture.writers.links import counters, port_speed
 from tb_npu_plugin.capture.writers.overlap import OverlapRows
-from tb_npu_plugin.capture.writers.text import us_text
 from tb_npu_plugin.schema import trace_events
 from tb_npu_plugin.schema.trace_events import CALL_KEYS, CALL_PREFIX, OPERATION_KEYS, STEP_KEYS, TASK_KEYS, args_of
 

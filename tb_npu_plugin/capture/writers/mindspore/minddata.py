@@ -13,9 +13,8 @@ from typing import Any
 
 from tb_npu_plugin.capture.simulation import data_pipeline as pipe
 from tb_npu_plugin.capture.simulation.records import Segment
-from tb_npu_plugin.capture.writers.files import Output, Writer
+from tb_npu_plugin.capture.writers.files import Output, Writer, cell
 from tb_npu_plugin.capture.writers.mindspore.record import GET_NEXT
-from tb_npu_plugin.capture.writers.text import cell
 from tb_npu_plugin.schema import minddata as schema
 from tb_npu_plugin.schema.core import ResultFile
 

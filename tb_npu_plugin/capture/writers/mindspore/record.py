@@ -11,19 +11,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import replace
 from functools import cache
-from operator import attrgetter
 from typing import TypeVar, Union
 
-from tb_npu_plugin.capture.simulation.records import (
-    CommOp,
-    HostOp,
-    OpInfo,
-    Process,
-    PyCall,
-    Queued,
-    Segment,
-    Task,
-)
+from tb_npu_plugin.capture.simulation import records
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.schema.mindspore import EVENT_SEPARATOR, MINDSPORE, SHAPE_SEPARATOR
 from tb_npu_plugin.schema.trace import STEP_MARK
@@ -33,27 +23,26 @@ RUN_GRAPH, GET_NEXT = "RunGraph", "Dataset::GetNext::DataQueue"
 _LOADER = "enumerate(DataLoader)"
 _MODULE = "nn.Module: "
 _COPIES = {"acl_memcpy_host_to_device": "CopyToDevice", "acl_memcpy_device_to_host": "CopyToHost"}
-_Launch = TypeVar("_Launch", Task, CommOp)
-_BY_START = attrgetter("start")
+_Launch = TypeVar("_Launch", records.Task, records.CommOp)
 
 
 class Recorder:
     """Segments of one process, as MindSpore records them. Infos of equal events are shared."""
 
-    def __init__(self, process: Process, options: Options) -> None:
+    def __init__(self, process: records.Process, options: Options) -> None:
         self._process, self._marks = process, process.marks
-        self._info = cache(OpInfo)
+        self._info = cache(records.OpInfo)
 
-    def __call__(self, segment: Segment) -> Segment:
+    def __call__(self, segment: records.Segment) -> records.Segment:
         """One segment: `ops` are the events of the framework, `queue` links the two of each launch."""
-        queue = sorted(segment.queue, key=_BY_START)
+        queue = sorted(segment.queue, key=records.by_start)
         names = _names(segment, queue, _launched_types(segment, queue))
-        launches: dict[int, HostOp] = {}
+        launches: dict[int, records.HostOp] = {}
         pairs, fronts = [], []
         for item, name in zip(queue, names):
             shapes = SHAPE_SEPARATOR.join(item.op.info.shapes.split(";\r\n"))
-            front = HostOp(self._info(INFER + name, shapes), self._process.pid, item.start, item.end)
-            launch = HostOp(
+            front = records.HostOp(self._info(INFER + name, shapes), self._process.pid, item.start, item.end)
+            launch = records.HostOp(
                 self._info(LAUNCH + name, shapes), self._process.dequeue_tid, item.dequeue_start, item.dequeue_end
             )
             launches[item.dequeue_start] = launch
@@ -69,7 +58,7 @@ class Recorder:
         return replace(
             segment,
             step=segment.step if self._marks else None,
-            ops=sorted(ops, key=lambda op: (op.start, -op.end)),
+            ops=records.outer_first(ops),
             queue=pairs,
             python=[
                 replace(call, name=call.name.replace(_MODULE, "Cell: ").replace("torch/", "mindspore/"))
@@ -86,7 +75,7 @@ class Recorder:
             gc=[],
         )
 
-    def _other_host_ops(self, segment: Segment, pairs: list[Queued]) -> list[HostOp]:
+    def _other_host_ops(self, segment: records.Segment, pairs: list[records.Queued]) -> list[records.HostOp]:
         """Step marks, the data, and the run of the graph around the launches."""
         out = []
         for op in segment.ops:
@@ -96,7 +85,7 @@ class Recorder:
                 out.append(replace(op, info=self._info(GET_NEXT)))
         if pairs:
             first, last = pairs[0].start - 500, max(item.end for item in pairs) + 300
-            out.append(HostOp(self._info(RUN_GRAPH), self._process.pid, first, last))
+            out.append(records.HostOp(self._info(RUN_GRAPH), self._process.pid, first, last))
         return out
 
 
@@ -105,7 +94,7 @@ def scope_of(name: str) -> list[str]:
     return name.split(EVENT_SEPARATOR, 2)[-1].split("/")[:-1]
 
 
-def _launched_types(segment: Segment, queue: list[Queued]) -> list[str]:
+def _launched_types(segment: records.Segment, queue: list[records.Queued]) -> list[str]:
     starts = [item.dequeue_start for item in queue]
     types = [_COPIES.get(item.name, item.name) for item in queue]
     for task in segment.tasks:
@@ -117,11 +106,11 @@ def _launched_types(segment: Segment, queue: list[Queued]) -> list[str]:
     return types
 
 
-def _names(segment: Segment, queue: list[Queued], types: list[str]) -> list[str]:
+def _names(segment: records.Segment, queue: list[records.Queued], types: list[str]) -> list[str]:
     """Name of the graph's node of each element: the same in each step."""
-    spans: list[Union[PyCall, HostOp]] = [call for call in segment.python if call.module is not None]
-    spans = sorted([*spans, *segment.ops], key=lambda span: (span.start, -span.end))
-    stack: list[Union[PyCall, HostOp]] = []
+    spans: list[Union[records.PyCall, records.HostOp]] = [call for call in segment.python if call.module is not None]
+    spans = records.outer_first([*spans, *segment.ops])
+    stack: list[Union[records.PyCall, records.HostOp]] = []
     forward: dict[int, str] = {}
     out, position = [], 0
     for number, (item, type_) in enumerate(zip(queue, types)):
@@ -129,26 +118,26 @@ def _names(segment: Segment, queue: list[Queued], types: list[str]) -> list[str]
             span = spans[position]
             stack = [open_ for open_ in stack if open_.end >= span.end]
             stack.append(span)
-            if isinstance(span, HostOp) and span.sequence >= 0 and not span.forward_tid:
+            if isinstance(span, records.HostOp) and span.sequence >= 0 and not span.forward_tid:
                 forward[span.sequence] = _path(stack)
             position += 1
         stack = [open_ for open_ in stack if open_.end >= item.end]
-        back = [op.sequence for op in stack if isinstance(op, HostOp) and op.forward_tid and op.sequence >= 0]
+        back = [op.sequence for op in stack if isinstance(op, records.HostOp) and op.forward_tid and op.sequence >= 0]
         scope = f"Gradients/{forward.get(back[0], 'Default')}" if back else _path(stack)
         out.append(f"{scope}/{type_}-op{number}")
     return out
 
 
-def _path(stack: list[Union[PyCall, HostOp]]) -> str:
+def _path(stack: list[Union[records.PyCall, records.HostOp]]) -> str:
     parts = ["Default"]
     for call in stack:
-        if isinstance(call, PyCall):
+        if isinstance(call, records.PyCall):
             title, _, number = call.name.replace(_MODULE, "").rpartition("_")
             parts.append(f"{number}-{title}")
     return "/".join(parts)
 
 
-def _relink(launch: _Launch, starts: list[int], launches: dict[int, HostOp]) -> _Launch:
+def _relink(launch: _Launch, starts: list[int], launches: dict[int, records.HostOp]) -> _Launch:
     """The same, launched by the event in which it passed through CANN."""
     if launch.acl is None:
         return launch

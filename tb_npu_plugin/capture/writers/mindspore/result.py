@@ -14,14 +14,13 @@ from tb_npu_plugin.capture.writers import memory_csv
 from tb_npu_plugin.capture.writers.communication import CommunicationDatabase, Rules
 from tb_npu_plugin.capture.writers.details_csv import Kernels, figures_of
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
-from tb_npu_plugin.capture.writers.files import Output, Writer
+from tb_npu_plugin.capture.writers.files import Output, Parts, Writer, cell, decimals, mb_text, time_text
 from tb_npu_plugin.capture.writers.framework import Framework
 from tb_npu_plugin.capture.writers.memory_csv import APP, Cells
 from tb_npu_plugin.capture.writers.mindspore.minddata import MindData
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, Recorder, scope_of
 from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, Windows
 from tb_npu_plugin.capture.writers.result_db import ProfilerDatabase
-from tb_npu_plugin.capture.writers.text import Parts, cell, decimals, mb_text, time_text
 from tb_npu_plugin.capture.writers.trace import CALLS, LINKS, OPS, HostEvents, Trace
 from tb_npu_plugin.capture.writers.trace_device import Clock, DeviceEvents, Timed, process_rows, quote
 from tb_npu_plugin.schema import mindspore as names

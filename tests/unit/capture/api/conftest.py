@@ -13,8 +13,7 @@ from tb_npu_plugin.capture import backend
 from tb_npu_plugin.capture.api import messages, paths
 from tb_npu_plugin.capture.api.dynamic_config import FOLDER_VARIABLE
 from tb_npu_plugin.capture.api.dynamic_profile import DAEMON_VARIABLES
-from tb_npu_plugin.capture.api.enums import AiCMetrics
-from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
+from tb_npu_plugin.capture.api.options import AiCMetrics, _ExperimentalConfig
 from tb_npu_plugin.capture.api.profile import profile
 from tests.unit.capture.api import fake
 

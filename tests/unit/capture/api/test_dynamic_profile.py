@@ -18,7 +18,7 @@ from tb_npu_plugin.capture.api import dynamic_profile as dp
 from tb_npu_plugin.capture.api import parsing
 from tb_npu_plugin.capture.api.dynamic_config import CONFIG_FILE, TEMPLATE, Config
 from tb_npu_plugin.capture.api.dynamic_profile import _NonIntrusiveProfile
-from tb_npu_plugin.capture.api.enums import AiCMetrics
+from tb_npu_plugin.capture.api.options import AiCMetrics
 from tests.unit.capture.api.conftest import Recorded, Said
 from tests.unit.capture.scripts import needs_torch, own_lines, run_script
 

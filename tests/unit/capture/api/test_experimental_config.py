@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.capture.api.enums import AiCMetrics
+from tb_npu_plugin.capture.api.options import AiCMetrics
 from tests.unit.capture.api.conftest import Said, Truthless, quiet
 
 NONE, PIPE = AiCMetrics.AiCoreNone, AiCMetrics.PipeUtilization

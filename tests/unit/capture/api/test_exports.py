@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.capture.api.enums import ProfilerActivity
+from tb_npu_plugin.capture.api.options import ProfilerActivity
 from tb_npu_plugin.capture.api.profile import profile, tensorboard_trace_handler
 from tests.unit.capture.api.conftest import Recorded, Said, make_profile, quiet
 

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.capture.api import mstx
-from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerAction, ProfilerActivity
-from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
+from tb_npu_plugin.capture.api.options import AiCMetrics, ProfilerAction, ProfilerActivity, _ExperimentalConfig
 from tb_npu_plugin.capture.api.profile import profile, schedule
 from tests.unit.capture.api.conftest import Recorded, Said, Truthless, collect_frames, make_profile, quiet
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.capture.api import paths, settings
-from tb_npu_plugin.capture.api.enums import ProfilerActivity
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
+from tb_npu_plugin.capture.api.options import ProfilerActivity
 from tb_npu_plugin.capture.api.parsing import analyse
 from tb_npu_plugin.capture.api.profile import schedule, tensorboard_trace_handler
 from tests.unit.capture.api.conftest import Recorded, Said, collect_frames, make_profile, quiet

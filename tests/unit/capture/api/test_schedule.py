@@ -12,7 +12,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from tb_npu_plugin.capture.api.enums import ProfilerAction
+from tb_npu_plugin.capture.api.options import ProfilerAction
 from tb_npu_plugin.capture.api.profile import profile, schedule
 from tests.unit.capture.api.conftest import Recorded, Said, make_profile
 from tests.unit.capture.api.fake import FakeRecorder

@@ -23,7 +23,7 @@ from tb_npu_plugin.capture import command
 from tb_npu_plugin.capture.command import mock
 from tb_npu_plugin.capture.models import run
 from tb_npu_plugin.capture.models.run import Recipe, Report, write_rank, write_run
-from tb_npu_plugin.capture.simulation.cluster import Cluster, Timetable
+from tb_npu_plugin.capture.simulation.cluster import Cluster
 from tb_npu_plugin.capture.simulation.faults import FAULTS
 from tests.support import cli
 from tests.support.invariants import query
@@ -207,12 +207,8 @@ def test_a_signal_leaves_complete_results_only(
 def test_a_killed_writing_process_leaves_no_partial_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As for lack of memory. What is patched here is so in forked processes, too."""
 
-    def dying(
-        recipe: Recipe, cluster: Cluster, table: Timetable, rank: int, out: Path, report: Callable[[float], None]
-    ) -> None:
-        write_rank(
-            recipe, cluster, table, rank, out, lambda share: os.kill(os.getpid(), signal.SIGKILL) if rank == 5 else None
-        )
+    def dying(whole: run.Run, rank: int, report: Callable[[float], None]) -> None:
+        write_rank(whole, rank, lambda share: os.kill(os.getpid(), signal.SIGKILL) if rank == 5 else None)
 
     monkeypatch.setattr(run, "write_rank", dying)
     others = set(multiprocessing.active_children())  # of other tests

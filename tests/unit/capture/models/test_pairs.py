@@ -13,7 +13,7 @@ from tb_npu_plugin.capture.command import METRICS
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe, write_run
 from tb_npu_plugin.capture.writers.dialect import Options
-from tb_npu_plugin.capture.writers.torch_record import COMMUNICATION, DATALOADER
+from tb_npu_plugin.capture.writers.result import COMMUNICATION, DATALOADER
 from tests.support.invariants import check_all
 from tests.support.pairs import Axes, covering
 from tests.support.views import open_all

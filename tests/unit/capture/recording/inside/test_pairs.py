@@ -19,7 +19,8 @@ import pytest
 
 from tb_npu_plugin.capture import pytorch as profiler
 from tb_npu_plugin.capture.command import METRICS
-from tb_npu_plugin.capture.recording.parse import CHIP_VARIABLE, parse
+from tb_npu_plugin.capture.recording.parse import parse
+from tb_npu_plugin.capture.simulation.chips import CHIP_VARIABLE
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 from tests.oracle.raw import FULL, Raw
 from tests.support.invariants import check_all

@@ -1,15 +1,90 @@
-"""_ExperimentalConfig: an invalid value prints a warning and becomes the default, in the order of torch_npu's checks.
-Source: docs/facts/torch_npu_api.md, _ExperimentalConfig."""
+"""What scripts choose from, and _ExperimentalConfig: an invalid value prints a warning and becomes the default, in the order of
+torch_npu's checks. All enumerations but the first two are classes of plain strings.
+Source: docs/facts/torch_npu_api.md, Enumerations, _ExperimentalConfig."""
 
 from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
-from tb_npu_plugin.capture.api import enums
-from tb_npu_plugin.capture.api.enums import AiCMetrics, ExportType, ProfilerLevel
 from tb_npu_plugin.capture.api.messages import info, truth_of, warn
+
+
+class ProfilerActivity(Enum):
+    """What is recorded: the framework's side, the device's side."""
+
+    CPU = 0
+    NPU = 1
+
+    def __str__(self) -> str:
+        return f"ProfilerActivity.{self.name}"
+
+
+class ProfilerAction(Enum):
+    """What the profiler does in a step."""
+
+    NONE = 0
+    WARMUP = 1
+    RECORD = 2
+    RECORD_AND_SAVE = 3
+
+
+class ProfilerLevel:
+    """How much of the device's side is recorded."""
+
+    Level0 = "Level0"
+    Level1 = "Level1"
+    Level2 = "Level2"
+    Level_none = "Level_none"
+
+
+class AiCMetrics:
+    """The set of counters that AI cores record."""
+
+    PipeUtilization = "ACL_AICORE_PIPE_UTILIZATION"
+    ArithmeticUtilization = "ACL_AICORE_ARITHMETIC_UTILIZATION"
+    Memory = "ACL_AICORE_MEMORY_BANDWIDTH"
+    MemoryL0 = "ACL_AICORE_L0B_AND_WIDTH"
+    MemoryUB = "ACL_AICORE_MEMORY_UB"
+    ResourceConflictRatio = "ACL_AICORE_RESOURCE_CONFLICT_RATIO"
+    L2Cache = "ACL_AICORE_L2_CACHE"
+    MemoryAccess = "ACL_AICORE_MEMORY_ACCESS"
+    AiCoreNone = "ACL_AICORE_NONE"
+
+
+class ExportType:
+    """Form of the result."""
+
+    Db = "db"
+    Text = "text"
+
+
+class HostSystem:
+    """Counters of the host."""
+
+    CPU = "cpu"
+    MEM = "mem"
+    DISK = "disk"
+    NETWORK = "network"
+    OSRT = "osrt"
+    NUMA = "numa"
+
+
+def values_of(cls: type) -> Callable[[], set[str]]:
+    """A function that returns the strings of one of the classes above."""
+    return lambda: {value for name, value in vars(cls).items() if not name.startswith("_")}
+
+
+def supported_activities() -> set[ProfilerActivity]:
+    """Both activities."""
+    return set(ProfilerActivity)
+
+
+supported_profiler_level, supported_ai_core_metrics = values_of(ProfilerLevel), values_of(AiCMetrics)
+supported_export_type, supported_host_systems = values_of(ExportType), values_of(HostSystem)
 
 
 def _are_all_of(found: Any, allowed: set[str]) -> bool:
@@ -69,7 +144,7 @@ class _ExperimentalConfig:
         self._check_marks()
         if not isinstance(self._host_sys, list):
             self._reset("_host_sys", [], "Invalid parameter host_sys, which must be of list type, reset it to empty.")
-        if not _are_all_of(self._host_sys, enums.supported_host_systems()):
+        if not _are_all_of(self._host_sys, supported_host_systems()):
             self._reset("_host_sys", [], "Invalid parameter host_sys, reset it to empty.")
         if self._msprof_tx:
             warnings.warn("msprof_tx is deprecated, please use mstx instead.", stacklevel=2)
@@ -81,11 +156,11 @@ class _ExperimentalConfig:
         setattr(self, attribute, fallback)
 
     def _check_level(self) -> None:
-        if not _are_all_of([self._profiler_level], enums.supported_profiler_level()):
+        if not _are_all_of([self._profiler_level], supported_profiler_level()):
             message = "Invalid parameter profiler_level, reset it to ProfilerLevel.Level0."
             self._reset("_profiler_level", ProfilerLevel.Level0, message)
         has_metrics = self._profiler_level not in (ProfilerLevel.Level0, ProfilerLevel.Level_none)
-        if not _are_all_of([self._aic_metrics], enums.supported_ai_core_metrics()):
+        if not _are_all_of([self._aic_metrics], supported_ai_core_metrics()):
             default = AiCMetrics.PipeUtilization if has_metrics else AiCMetrics.AiCoreNone
             self._reset("_aic_metrics", default, "Invalid parameter aic_metrics, reset it to default.")
         if not has_metrics and self._aic_metrics != AiCMetrics.AiCoreNone:
@@ -103,7 +178,7 @@ class _ExperimentalConfig:
                 self._reset(attribute, fallback, message)
 
     def _check_export(self) -> None:
-        if not self._export_type or not _are_all_of(self._export_type, enums.supported_export_type()):
+        if not self._export_type or not _are_all_of(self._export_type, supported_export_type()):
             self._reset("_export_type", [ExportType.Text], "Invalid parameter export_type, reset it to text.")
         self._check_bools("_op_attr")
         if self._op_attr and ExportType.Db not in self._export_type:
