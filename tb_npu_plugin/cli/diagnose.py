@@ -202,7 +202,8 @@ def _heading(found: Mapping[str, Any]) -> str:
     elif found["iterations"]:
         what = f"1 iteration of {time}" if count == 1 else f"{count} iterations, mean of {found['mean_steps']}: {time}"
     elif found["mean_steps"] < count:
-        what = f"{count} steps, mean of the {found['mean_steps']} whole ones {time}"
+        whole = "the only whole one" if found["mean_steps"] == 1 else f"mean of the {found['mean_steps']} whole ones"
+        what = f"{count} steps, {whole} {time}"
     else:
         what = f"1 step of {time}" if count == 1 else f"{count} steps, mean {time}"
     return f"{found['run']}: {what}"
