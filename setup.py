@@ -153,7 +153,7 @@ setup(
         "tb_npu_plugin.scan": ["*.pyi"],
         "tb_npu_plugin.readers": ["*.pyi"],
         "tb_npu_plugin.analysis": ["*.pyi"],
-        "tb_npu_plugin.schema": ["databases.csv", "kernel_meaning.csv"],
+        "tb_npu_plugin.schema": ["columns.csv", "databases.csv", "kernel_meaning.csv"],
         "tb_npu_plugin.capture.models": ["*.csv"],
         "tb_npu_plugin.capture.simulation": ["*.csv"],
         "tb_npu_plugin.capture.writers": ["metrics.csv", "mindspore/profiler_info.json"],

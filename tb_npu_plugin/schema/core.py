@@ -23,20 +23,13 @@ LOG_SUFFIXES = ("-wal", "-journal")
 #: Reading stages of a span: the data of its tables, and its timeline.
 Stage = Literal["tables", "trace"]
 
-# Values of Column.written. Evidence: docs/facts/ascend_pt.md, Differences between versions.
-#: From CANN 8.0 and 8.1 on.
-CANN_8, CANN_8_1 = "CANN8.0", "CANN8.1"
-#: With the memory of the framework's allocator: not in msprof's files.
-ALLOCATOR = "allocator"
-#: At level 1 and above.
-FROM_LEVEL_1 = "level1"
-#: Where the capture has a schedule.
-SCHEDULE = "schedule"
-#: By releases or settings that other columns do not show.
-SELDOM = "seldom"
+# Values of Column.written that code asks for; columns.py has all.
+CANN_8, SCHEDULE, SELDOM = "CANN8.0", "schedule", "seldom"
 
 #: First column of most tables since CANN 8.1.
-DEVICE_ID = Column("device_id", Kind.INT, *column_texts("core.device_id"), "identity", ("Device_id",), written=CANN_8_1)
+DEVICE_ID = Column(
+    "device_id", Kind.INT, *column_texts("core.device_id"), "identity", ("Device_id",), written="CANN8.1"
+)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import re
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import minddata_tables as tables
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.core import Condition, ResultFile, join_settings
-from tb_npu_plugin.tables import Column, Kind, column_texts
 
 DATA_PROCESS = Condition(
     join_settings("data_process=True", Message("option.no_schedule")), Message("written.data_pipeline")
@@ -145,13 +145,7 @@ DATASET = ResultFile(
         Message("written.dataset"),
         always=False,
     ),
-    columns=(
-        Column("operation", Kind.TEXT, *column_texts("operation"), "identity", ("Operation",), required=True),
-        Column("stage", Kind.TEXT, *column_texts("dataset.stage"), "identity", ("Stage",)),
-        Column("calls", Kind.INT, *column_texts("dataset.calls"), "", ("Occurrences",)),
-        Column("avg_ns", Kind.DURATION, *column_texts("dataset.avg_ns"), "time", ("Avg. time (us)",)),
-        Column("custom", Kind.TEXT, *column_texts("custom"), "identity", ("Custom Info",)),
-    ),
+    columns=columns_of("dataset"),
     doc="Operations of the dataset on the host, by stage.",
 )
 

@@ -6,43 +6,20 @@ from __future__ import annotations
 import re
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.schema.core import SELDOM, Condition, ResultFile
+from tb_npu_plugin.schema.columns import columns_of
+from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.schema.mindinsight_steps import CLUSTER
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS, OP_STATISTIC
 from tb_npu_plugin.schema.torch_npu_json import COMM_OPS_COLUMNS
-from tb_npu_plugin.tables import Column, Kind, column_texts
 
 OPS = Condition(Message("option.op_time"), Message("written.mindinsight"))
 MEMORY = Condition("profile_memory=True", Message("written.mindinsight_memory"))
 HCCL = Condition("profile_communication=True", Message("written.mindinsight_communication"))
 
-T, I, F, DUR, RATIO = Kind.TEXT, Kind.INT, Kind.FLOAT, Kind.DURATION, Kind.RATIO
-
 AI_CORE, AI_CPU = "AI_CORE", "AI_CPU"
 
 #: One row per operator of the network: sums by the recorder, no single calls.
-OP_TOTALS_COLUMNS = (
-    Column("name", T, *column_texts("op_totals.name"), "identity", required=True),
-    Column("type", T, *column_texts("op_totals.type"), "identity"),
-    Column("core", T, *column_texts("op_totals.core"), "identity"),
-    Column("calls", I, *column_texts("op_totals.calls"), ""),
-    Column("total_ns", DUR, *column_texts("op_totals.total_ns"), "time"),
-    Column("avg_ns", DUR, *column_texts("op_totals.avg_ns"), "time"),
-    Column("share", RATIO, *column_texts("op_totals.share"), ""),
-    Column("flops", F, *column_texts("op_totals.flops"), ""),
-    Column("flops_rate", F, *column_texts("op_totals.flops_rate"), ""),
-    Column("utilisation", Kind.PERCENT, *column_texts("utilisation"), ""),
-    Column("kernel", T, *column_texts("op_totals.kernel"), "identity"),
-    Column("input_shapes", T, *column_texts("input_shapes"), "shape"),
-    Column("input_types", T, *column_texts("input_types"), "shape"),
-    Column("input_formats", T, *column_texts("input_formats"), "shape"),
-    Column("output_shapes", T, *column_texts("output_shapes"), "shape"),
-    Column("output_types", T, *column_texts("output_types"), "shape"),
-    Column("output_formats", T, *column_texts("output_formats"), "shape"),
-    Column("block_dim", I, *column_texts("op_totals.block_dim"), "shape"),
-    Column("stream_id", I, *column_texts("kernel.stream_id"), "identity"),
-    Column("subgraph", T, *column_texts("subgraph"), "identity"),
-)
+OP_TOTALS_COLUMNS = columns_of("op_totals")
 
 #: Columns of framework_raw_<rank>.csv by header, older and newer spelling.
 FRAMEWORK_HEADERS = {
@@ -69,14 +46,7 @@ HCCL_HEADERS = (HCCL_STEP, HCCL_COST, HCCL_WAIT, HCCL_LINKS, HCCL_OPS)
 #: Columns of aicpu_intermediate_<rank>.csv.
 AICPU_TYPE, AICPU_TOTAL = "type", "total_time"
 
-FLOPS_SUMMARY_COLUMNS = (
-    Column("flops", F, *column_texts("flops_summary.flops"), ""),
-    Column("flops_rate", F, *column_texts("flops_summary.flops_rate"), ""),
-    Column("utilisation", Kind.PERCENT, *column_texts("utilisation"), ""),
-    Column("vec_flops", F, *column_texts("vec_flops"), "", written=SELDOM),
-    Column("vec_flops_rate", F, *column_texts("vec_flops_rate"), "", written=SELDOM),
-    Column("vec_utilisation", Kind.PERCENT, *column_texts("vec_utilisation"), "", written=SELDOM),
-)
+FLOPS_SUMMARY_COLUMNS = columns_of("flops_summary")
 #: Keys of flops_summary_<rank>.json by column.
 FLOPS_KEYS = {
     "flops": ("FLOPs", "cube_FLOPs"),
@@ -86,13 +56,7 @@ FLOPS_KEYS = {
     "vec_flops_rate": ("vec_FLOPS",),
     "vec_utilisation": ("vec_FLOPS_Utilization",),
 }
-MEMORY_SUMMARY_COLUMNS = (
-    Column("capacity_bytes", Kind.BYTES, *column_texts("capacity_bytes"), "", ("capacity",)),
-    Column("peak_bytes", Kind.BYTES, *column_texts("memory_summary.peak_bytes"), "", ("peak_mem",)),
-    Column("static_bytes", Kind.BYTES, *column_texts("static_bytes"), "", ("static_mem",)),
-    Column("allocations", I, *column_texts("allocations"), "", ("allocations",)),
-    Column("deallocations", I, *column_texts("deallocations"), "", ("deallocations",)),
-)
+MEMORY_SUMMARY_COLUMNS = columns_of("memory_summary")
 
 
 AICORE_TYPES = ResultFile(

@@ -6,13 +6,11 @@ from __future__ import annotations
 import re
 
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.core import Condition, ResultFile
-from tb_npu_plugin.tables import Column, Kind, column_texts
 
 GRAPH = Condition(Message("option.graph_mode"), Message("written.graph_mode"))
 CLUSTER = Condition(Message("option.every_rank"), Message("written.parallel"))
-
-T, I, TIME, DUR = Kind.TEXT, Kind.INT, Kind.TIME, Kind.DURATION
 
 #: One tick of the device's clock, ns.
 COUNT_NS = 10
@@ -23,59 +21,19 @@ REDUCE_START, REDUCE_END = "_start_point", "_end_point"
 #: "stream_36_0_AllReduce-op4542" -> stream 36, number 0, operator; older: "stream_10_parallel_0".
 REDUCE_NAME = re.compile(r"stream_(?P<stream>\d+)_(?P<name>.+)")
 
-_STEP = Column("step", T, *column_texts("mindinsight_steps.step"), "identity", ("step_num",))
-_AVERAGE = Column("average", I, *column_texts("mindinsight_steps.average"), "identity")
-
 #: Times are from a device clock, not times of day.
-ITERATIONS_COLUMNS = (
-    _STEP,
-    _AVERAGE,
-    Column("start_ns", TIME, *column_texts("iterations.start_ns"), "time", ("start_point",)),
-    Column("end_ns", TIME, *column_texts("iterations.end_ns"), "time", ("end_point",)),
-    Column("total_ns", DUR, *column_texts("iterations.total_ns"), "time", ("total",)),
-    Column("fp_ns", TIME, *column_texts("fp_ns"), "time", ("fp_point",)),
-    Column("bp_ns", TIME, *column_texts("bp_ns"), "time", ("bp_point",)),
-    Column("interval_ns", DUR, *column_texts("interval_ns"), "time", ("iteration_interval",)),
-    Column("fp_bp_ns", DUR, *column_texts("iterations.fp_bp_ns"), "time", ("fp_and_bp", "fp")),
-    Column("tail_ns", DUR, *column_texts("iterations.tail_ns"), "time", ("tail",)),
-)
+ITERATIONS_COLUMNS = columns_of("iterations")
 
-REDUCES_COLUMNS = (
-    _STEP,
-    Column("name", T, *column_texts("comm_ops.name"), "identity"),
-    Column("stream_id", I, *column_texts("kernel.stream_id"), "identity"),
-    Column("start_ns", TIME, *column_texts("device.start_ns"), "time"),
-    Column("dur_ns", DUR, *column_texts("device.dur_ns"), "time"),
-)
+REDUCES_COLUMNS = columns_of("iteration_reduces")
 
-POINTS_COLUMNS = (
-    Column("step", T, *column_texts("points.step"), "identity"),
-    Column("fp_point", T, *column_texts("fp_point"), "identity"),
-    Column("bp_point", T, *column_texts("bp_point"), "identity"),
-)
+POINTS_COLUMNS = columns_of("step_points")
 #: Keys of step_trace_point_info.json.
 FP_KEYS = ("fp_start",)
 BP_KEYS = ("bp_end",)
 
 #: In the names of files of pipeline-parallel jobs.
 PIPELINE = "pipeline-parallel"
-PARALLEL_COLUMNS = (
-    Column("step", I, *column_texts("parallel.step"), "identity"),
-    _AVERAGE,
-    Column("computation_ns", DUR, *column_texts("computation_ns"), "time", ("computation_time",)),
-    Column(
-        "communication_alone_ns", DUR, *column_texts("communication_alone_ns"), "time", ("communication_alone_time",)
-    ),
-    Column("stage_ns", DUR, *column_texts("stage_ns"), "time", ("stage_time",)),
-    Column("receive_alone_ns", DUR, *column_texts("receive_alone_ns"), "time", ("receive_alone_time",)),
-    Column(
-        "collective_alone_ns",
-        DUR,
-        *column_texts("collective_alone_ns"),
-        "time",
-        ("collective_communication_alone_time",),
-    ),
-)
+PARALLEL_COLUMNS = columns_of("parallel_times")
 
 STEP_TRACE_RAW = ResultFile(
     id="iterations",

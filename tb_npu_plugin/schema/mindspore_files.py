@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import torch_npu_csv, torch_npu_json, torch_npu_memory_csv
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.core import DEVICE_ID, SELDOM, Condition, ResultFile, join_settings
 from tb_npu_plugin.schema.link_files import LINK_FILES, LINK_TABLES
 from tb_npu_plugin.schema.minddata import MINDDATA_FILES
@@ -53,11 +54,7 @@ FULL_NAME = Column("full_name", Kind.TEXT, *column_texts("full_name"), "identity
 SCOPE = Column("scope", Kind.TEXT, *column_texts("mindspore_files.scope"), "identity")
 
 #: Steps marked on the host, from the trace; bounds of the step figures.
-STEP_MARKS_COLUMNS = (
-    Column("step", Kind.TEXT, *column_texts("step_marks.step"), "identity"),
-    Column("start_ns", Kind.TIME, *column_texts("step_marks.start_ns"), "time"),
-    Column("end_ns", Kind.TIME, *column_texts("step_marks.end_ns"), "time"),
-)
+STEP_MARKS_COLUMNS = columns_of("step_marks")
 
 
 def _without_device(file: ResultFile) -> ResultFile:

@@ -9,6 +9,7 @@ import dataclasses
 import re
 
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.core import DEVICE_ID, PIECE, Condition, ResultFile
 from tb_npu_plugin.schema.link_files import LINK_FILES, LINK_TABLES, SYS_IO
 from tb_npu_plugin.schema.mindinsight_steps import ITERATIONS_COLUMNS
@@ -116,18 +117,7 @@ FUSION_OP = ResultFile(
     name="fusion_op_*.csv",
     pattern=exported_name("fusion_op"),
     condition=Condition("--task-time=l1", Message("written.msprof_graphs")),
-    columns=(
-        Column("device_id", Kind.TEXT, *column_texts("fusion_op.device_id"), "identity", ("Device_id",)),
-        Column("model", Kind.TEXT, *column_texts("model"), "identity", ("Model Name",)),
-        Column("model_id", Kind.INT, *column_texts("fusion_op.model_id"), "identity", ("Model ID",)),
-        Column("name", Kind.TEXT, *column_texts("fusion_op.name"), "identity", ("Fusion Op",), required=True),
-        Column("original", Kind.TEXT, *column_texts("original"), "", ("Original Ops",)),
-        Column("input_bytes", Kind.BYTES, *column_texts("input_bytes"), "", ("Memory Input(KB)",)),
-        Column("output_bytes", Kind.BYTES, *column_texts("output_bytes"), "", ("Memory Output(KB)",)),
-        Column("weight_bytes", Kind.BYTES, *column_texts("weight_bytes"), "", ("Memory Weight(KB)",)),
-        Column("workspace_bytes", Kind.BYTES, *column_texts("workspace_bytes"), "", ("Memory Workspace(KB)",)),
-        Column("total_bytes", Kind.BYTES, *column_texts("total_bytes"), "", ("Memory Total(KB)",)),
-    ),
+    columns=columns_of("fusion_op"),
     doc="Operators of graphs before and after fusion, and their memory.",
 )
 

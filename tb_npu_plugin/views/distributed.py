@@ -22,9 +22,10 @@ from tb_npu_plugin.analysis.run.step_waits import step_waits_of
 from tb_npu_plugin.analysis.run.time_range import budgets_in, of_operators
 from tb_npu_plugin.messages import Message, MessageJson, Period, messages_of
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.link_files import LINK_TABLES
 from tb_npu_plugin.schema.registry import TABLES, file_of
-from tb_npu_plugin.tables import Column, Kind, column_texts, empty, from_lists
+from tb_npu_plugin.tables import empty, from_lists
 from tb_npu_plugin.texts import natural_key
 from tb_npu_plugin.views.base import Param, ReadState, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.cluster import ClusterJson, cluster
@@ -102,13 +103,7 @@ class DistributedJson(TypedDict):
     """Only set for results of MindSpore up to 2.2."""
 
 
-_EXPERTS = (
-    analysis.RANK,
-    Column("call", Kind.INT, *column_texts("call"), "identity"),
-    Column("kernel", Kind.TEXT, *column_texts("experts.kernel"), "identity"),
-    Column("time_ns", Kind.DURATION, *column_texts("experts.time_ns"), "time"),
-    Column("ratio", Kind.FLOAT, *column_texts("experts.ratio"), ""),
-)
+_EXPERTS = columns_of("experts")
 #: Budgets that are sent at most.
 MOST_BUDGETS = 2000
 NEEDS = ("step_trace", "comm_ops", "comm_bandwidth", "comm_links", "kernels", *CLUSTER_NEEDS)

@@ -48,6 +48,7 @@ _PARTS = (
     "seen.py",
     "model.py",
     "schema",
+    "schema/columns.csv",
     "schema/databases.csv",
     "schema/kernel_meaning.csv",
     "analysis/_packing.*",
