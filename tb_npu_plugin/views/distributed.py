@@ -14,12 +14,11 @@ from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.analysis.ranks.cluster_figures import NEEDS as CLUSTER_NEEDS
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.arrivals import CollectiveArrivals, RankClock, arrivals_of, clocks_of
-from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
+from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_in, budgets_of_ranks, of_operators
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.experts import expert_times
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
 from tb_npu_plugin.analysis.run.step_waits import step_waits_of
-from tb_npu_plugin.analysis.run.time_range import budgets_in, of_operators
 from tb_npu_plugin.messages import Message, MessageJson, Period, messages_of
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.columns import columns_of

@@ -322,7 +322,7 @@ def test_of_two_ranks_the_straggler_is_held_up_while_the_other_communicates_long
     """Also where computing hides the waits of the other one, which delay its transfers."""
 
     def exact(entry: EntryKind, time: int) -> Entry:
-        return Entry(entry, "", time * MS, time * MS, time * MS, None, "")
+        return Entry(entry, "", time * MS, time * MS, time * MS)
 
     def run(held_up: int, transfer: int, stages: Sequence[int] = ()) -> RunData:
         found = run_of([(30, {}), (30, {})], stages)

@@ -23,8 +23,7 @@ from tb_npu_plugin.analysis.findings import (
     optimizer,
     under_utilised,
 )
-from tb_npu_plugin.analysis.findings.causes import with_causes
-from tb_npu_plugin.analysis.findings.diagnose import at_stake, diagnose
+from tb_npu_plugin.analysis.findings.diagnose import at_stake, diagnose, with_causes
 from tb_npu_plugin.analysis.findings.kernel_costs import Costs
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Subject, severity_of
 from tb_npu_plugin.analysis.findings.run_data import RunData

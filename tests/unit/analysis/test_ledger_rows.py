@@ -21,7 +21,7 @@ NONE, RUN = Message("ledger.capture"), Subject()
 
 
 def entry(kind: EntryKind, ms: int, detail: str = "", culprit: Optional[int] = None, needs: Needs = "") -> Entry:
-    return Entry(kind, detail, ms * MS, ms * MS, ms * MS, culprit, needs)
+    return Entry(kind, detail, ms * MS, ms * MS, ms * MS, culprit, needs=needs)
 
 
 def ledger_of(*entries: Entry, rank: Optional[int] = 0, **span: Any) -> RankLedger:
