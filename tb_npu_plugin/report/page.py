@@ -21,8 +21,7 @@ from tb_npu_plugin.report.budget import (
     step_count,
 )
 from tb_npu_plugin.report.ledger import fix_text, ledger_section
-from tb_npu_plugin.report.links import address
-from tb_npu_plugin.report.markup import UNKNOWN, escape, figure, grouped, say, say_field
+from tb_npu_plugin.report.markup import UNKNOWN, address, escape, figure, grouped, say, say_field
 from tb_npu_plugin.report.style import STYLE
 
 #: Limits of what is shown, so that the file stays below 2 MB. No run of a fixture reaches them.

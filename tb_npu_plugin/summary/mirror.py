@@ -21,7 +21,7 @@ from tensorboard.compat.proto import event_pb2
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.schema.summary_files import LOCK_FILE, parse_summary_name
+from tb_npu_plugin.schema.other_files import LOCK_FILE, parse_summary_name
 from tb_npu_plugin.summary import defects, protobuf
 from tb_npu_plugin.summary.convert import FILE_VERSION, Converted, Memory, convert_event, convert_lineage
 from tb_npu_plugin.summary.records import Record, read_records

@@ -10,7 +10,7 @@ import numpy as np
 from tb_npu_plugin.analysis.communication import statistics as analysis
 from tb_npu_plugin.analysis.communication.links import COLUMNS as LINK_USE_COLUMNS
 from tb_npu_plugin.analysis.communication.links import link_use
-from tb_npu_plugin.analysis.joining import concat
+from tb_npu_plugin.analysis.grouping import concat
 from tb_npu_plugin.analysis.ranks.cluster_figures import NEEDS as CLUSTER_NEEDS
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.arrivals import CollectiveArrivals, RankClock, arrivals_of, clocks_of

@@ -23,7 +23,7 @@ from tb_npu_plugin.analysis.steps.parts import StepParts
 from tb_npu_plugin.json_encoding import to_plain
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture, SpanData
-from tb_npu_plugin.report.links import address
+from tb_npu_plugin.report.markup import address
 from tb_npu_plugin.report.page import ReportSource, report_html
 from tb_npu_plugin.report.write import write_report
 from tb_npu_plugin.views.ledger_layout import needs_json, row_json

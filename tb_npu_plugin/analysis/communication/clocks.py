@@ -9,8 +9,7 @@ from typing import Optional
 
 import numpy as np
 
-from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.analysis.joining import concat
+from tb_npu_plugin.analysis.grouping import Groups, concat
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_OPS_COLUMNS
 from tb_npu_plugin.tables import NULL_INT, Data, IntArray, StringColumn, Table, known
 

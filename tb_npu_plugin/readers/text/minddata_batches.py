@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import IO
 
-from tb_npu_plugin.analysis.joining import concat
+from tb_npu_plugin.analysis.grouping import concat
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.damage import is_damaged
 from tb_npu_plugin.readers.shared.figures import RowBuilder

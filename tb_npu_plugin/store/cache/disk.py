@@ -56,7 +56,7 @@ _PARTS = (
     "analysis/idle/launches.py",
     "analysis/idle/model.py",
     "analysis/intervals.py",
-    "analysis/joining.py",
+    "analysis/grouping.py",
     "analysis/kernels/bound.py",
     "analysis/kernels/kinds.py",
     "analysis/kernels/l2_cache.py",

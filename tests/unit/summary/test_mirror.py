@@ -16,7 +16,7 @@ from tensorboard.backend.event_processing.plugin_event_multiplexer import EventM
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.schema.summary_files import LOCK_FILE
+from tb_npu_plugin.schema.other_files import LOCK_FILE
 from tb_npu_plugin.summary import mirror
 from tb_npu_plugin.summary.defects import MAX_LISTED
 from tb_npu_plugin.summary.mirror import STATE, Report, update

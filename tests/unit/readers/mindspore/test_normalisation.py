@@ -11,7 +11,7 @@ import pytest
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.mindspore import kernels, links, marks, reader
+from tb_npu_plugin.readers.mindspore import links, marks, reader
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
 from tests.support.span import table_of
@@ -28,7 +28,7 @@ def test_names_are_split_at_the_last_slash_and_kept_in_full() -> None:
         "Kernel::KernelLaunch::Default/": ("Kernel::KernelLaunch::Default/", None),
     }
     named = [{"name": name, "start_ns": 1, "dur_ns": 1} for name in kinds]
-    table = kernels.with_short_names(table_of("kernels", named))
+    table = reader.with_short_names(table_of("kernels", named))
     assert list(zip(table.text("name").tolist(), table.text("scope").tolist())) == [*kinds.values()]
     assert table.text("full_name").tolist() == [*kinds]
     assert table.text("name").values.count("x") == 1  # one value for both, so that they are one group
