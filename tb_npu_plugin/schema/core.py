@@ -72,11 +72,11 @@ class ResultFile:
 
     id        name of the logical table that the file fills ("kernels"), unless `fills` names several
     name      file name inside ASCEND_PROFILER_OUTPUT (or the result folder, see `in_root`)
-    columns   the columns of the table, in the newest producer's order
     extra     handling of undeclared headers: "metric" keeps them (kind derived from the header)
     condition when it is written
+    columns   the columns of the table, in the newest producer's order
     in_root   next to ASCEND_PROFILER_OUTPUT instead of in it
-    pattern   pattern of file names, if there are several
+    pattern   pattern of file names, if there are several; that of a name with <rank> follows from it
     unit      unit of times without a unit in the header
     sizes     bytes of size units that differ in this file from other files, also for bandwidths
     fills     names of the logical tables, if there are several
@@ -89,8 +89,8 @@ class ResultFile:
 
     id: str
     name: str
-    columns: tuple[Column, ...]
     condition: Condition
+    columns: tuple[Column, ...] = ()
     doc: str = ""
     extra: str = "ignore"
     in_root: bool = False
@@ -103,6 +103,11 @@ class ResultFile:
     fallback: bool = False
     in_trace: tuple[tuple[str, Condition], ...] = ()
     beside: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.pattern is None and "<rank>" in self.name:
+            pattern = re.escape(self.name).replace("<rank>", r"(?P<rank>\d+)")
+            object.__setattr__(self, "pattern", re.compile(pattern))
 
     @property
     def title(self) -> Message:

@@ -146,7 +146,6 @@ KINETO_TRACE = ResultFile(
     condition=Condition(
         Message("option.either", one="on_trace_ready", other="export_chrome_trace"), Message("written.trace")
     ),
-    columns=(),
     fills=(
         "trace",
         "kernels",

@@ -40,7 +40,6 @@ STEP_TRACE_RAW = ResultFile(
     name="step_trace_raw_<rank>_detail_time.csv",
     condition=GRAPH,
     columns=ITERATIONS_COLUMNS,
-    pattern=re.compile(r"step_trace_raw_(?P<rank>\d+)_detail_time\.csv"),
     fills=("iterations", "iteration_reduces"),
     doc="Points of each step on the device, in counts of 10 ns, and its all-reduces.",
 )

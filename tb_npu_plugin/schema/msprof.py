@@ -71,7 +71,6 @@ MSPROF_DATABASE = ResultFile(
     id="msprof_db",
     name="msprof_*.db",
     pattern=re.compile(r"msprof(?:_\d+)*\.db"),
-    columns=(),
     condition=Condition("msprof --export=on --type=db", Message("written.msprof_database")),
     fills=("kernels", "op_statistic", "api_statistic", "module_memory", *LINK_TABLES, "trace"),
     stages=("tables", "trace"),

@@ -145,7 +145,6 @@ TRACE_VIEW = ResultFile(
     id="trace",
     name="trace_view.json",
     condition=_ALWAYS,
-    columns=(),
     doc="Chrome trace events of host and device.",
     stages=("trace",),
 )
@@ -153,7 +152,6 @@ PROFILER_INFO = ResultFile(
     id="profiler_info",
     name="profiler_info.json",
     condition=_ALWAYS,
-    columns=(),
     in_root=True,
     settings=True,
     pattern=re.compile(r"profiler_info(?:_(\d+))?\.json"),
@@ -164,7 +162,6 @@ PROFILER_METADATA = ResultFile(
     condition=Condition(
         Message("option.either", one="add_metadata", other=Message("option.distributed")), Message("written.metadata")
     ),
-    columns=(),
     in_root=True,
     settings=True,
 )
