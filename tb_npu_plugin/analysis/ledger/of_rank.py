@@ -16,9 +16,9 @@ from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.run.step_waits import Awaited, LineWaits, Wait
 from tb_npu_plugin.analysis.steps import trajectory
 from tb_npu_plugin.analysis.steps.iterations import TimeBetween, time_between
-from tb_npu_plugin.analysis.steps.mean import mean_step_ns
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span, marks_of_timeline
 from tb_npu_plugin.analysis.steps.partition import Step
+from tb_npu_plugin.analysis.steps.parts import mean_step_ns
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import KINETO
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Optional
 
 import numpy as np
@@ -147,17 +147,10 @@ class RankBudget:
 _PEERS = 3
 
 #: Fields of a budget that its step has, too.
-_STEP_TIMES = (
-    "computing",
-    "overlapped",
-    "communication_not_overlapped",
-    "copying",
-    "free",
-    "stage",
-    "bubble",
-    "preparing",
-    "exposed_preparing",
-)
+_STEP_TIMES = {field.name for field in fields(RankBudget)} & {field.name for field in fields(Step)} - {
+    "step",
+    "device_id",
+}
 
 _Budgets = Sequence[Sequence[RankBudget]]
 

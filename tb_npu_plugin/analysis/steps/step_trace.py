@@ -17,7 +17,7 @@ from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing
 from tb_npu_plugin.analysis.steps import partition as budgets
-from tb_npu_plugin.analysis.steps.mean import mean_of
+from tb_npu_plugin.analysis.steps.parts import mean_of
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 
 #: Source of the phases: recorded points; the kernels of each step; the figures of step_trace_time.csv alone; iterations of a

@@ -16,8 +16,7 @@ from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import list_places
 from tb_npu_plugin.readers.database.cells import text_of
-from tb_npu_plugin.readers.database.checks import Fields, RowChecks
-from tb_npu_plugin.readers.database.columns import ColumnReader, expression, quote
+from tb_npu_plugin.readers.database.checks import ColumnReader, Fields, RowChecks, expression, quote
 from tb_npu_plugin.readers.database.recording import CHUNK_ROWS, RecordingWindow, TimeColumn
 from tb_npu_plugin.readers.shared.damage import is_damaged, repair
 from tb_npu_plugin.readers.shared.report import FileReport
