@@ -109,7 +109,7 @@ def source(name: str, ranks: int = 2, steps: int = 2, findings: int = 1) -> Repo
     ]
     spans = SimpleNamespace(worker_label=name, capture=Capture(), format="torch_npu", files=(), kinds={})
     own = RankLedger(cast(SpanData, spans), None, 10**7, 2 * 10**6, 0, 0, 10**6, tuple(entries))
-    late = Finding("straggler", "ranks", Subject(rank=1), title, 2500000, "measured", "waiting", Confidence("measured"))
+    late = Finding("straggler", "ranks", Subject(rank=1), title, 2500000, "waiting", Confidence("measured"))
     table = {"name": name, "rows": [row_json(row) for row in rows_of(own, [late])], "needs": needs_json(own)}
     ledger = {"worker": name, "window_ns": 10**7}
     missing = {"rule": "leak", "reason": "not_recorded", "title": name, "missing": name, "option": name, "texts": {}}

@@ -46,7 +46,6 @@ def find(run: RunData) -> list[Finding]:
                 enough=enough,
             ),
             cost_ns=cost,
-            cost_kind="upper bound",
             part="bubble",
             confidence=Confidence("inferred", len(run.lines)),
             evidence=(Evidence("distributed"),),

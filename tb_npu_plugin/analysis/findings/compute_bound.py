@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from collections.abc import Sequence
 
 import numpy as np
 
 from tb_npu_plugin.analysis.findings.fixes import Fix
-from tb_npu_plugin.analysis.findings.kernel_costs import costs, kernel_finding, missing_column
+from tb_npu_plugin.analysis.findings.kernel_costs import Costs, kernel_rule
 from tb_npu_plugin.analysis.findings.kernel_groups import largest_group
-from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration
@@ -21,22 +20,10 @@ _FP32 = ("FLOAT", "FLOAT32")
 _FIX = Fix("fix.compute_bound", torch="fix.compute_bound.torch", mindspore="fix.compute_bound.mindspore")
 
 
-def find(run: RunData) -> list[Finding]:
+def _conclude(run: RunData, found: Costs) -> tuple[Message, Sequence[Message]]:
     """The rank with most time in such kernels. That is no loss by itself, so the finding costs nothing."""
-    found = costs(run, _times)
-    if found is None:
-        return []
     message = Message("finding.compute_bound", rank=found.rank.name, kernels=found.listed(), time=duration(found.total))
-    return [
-        kernel_finding(
-            run,
-            RULE,
-            found,
-            message,
-            _FIX.of(run, kernels=largest_group(run, found.rank, _times(found.rank), found.top).text),
-            is_loss=False,
-        )
-    ]
+    return message, _FIX.of(run, kernels=largest_group(run, found.rank, _times(found.rank), found.top).text)
 
 
 def _times(rank: RankKernels) -> FloatArray:
@@ -50,9 +37,4 @@ def _is_fp32(types: str) -> bool:
     return types.removeprefix("DT_").partition(";")[0] in _FP32
 
 
-def missing(run: RunData) -> Optional[Unchecked]:
-    """Counters of the units."""
-    return missing_column(run, RULE.id, *COUNTERS)
-
-
-RULE = Rule("compute_bound", "compute", find, missing, device="NPU")
+RULE = kernel_rule("compute_bound", COUNTERS, _times, _conclude, is_loss=False)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Optional
 
 import numpy as np
 
 from tb_npu_plugin.analysis.findings.fixes import Fix
-from tb_npu_plugin.analysis.findings.kernel_costs import costs, kernel_finding, missing_column
+from tb_npu_plugin.analysis.findings.kernel_costs import Costs, kernel_rule
 from tb_npu_plugin.analysis.findings.kernel_groups import largest_group, unaligned
-from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration
@@ -24,11 +24,8 @@ _ALIGNMENT = 256
 _FIX = Fix("fix.memory_bound")
 
 
-def find(run: RunData) -> list[Finding]:
+def _conclude(run: RunData, found: Costs) -> tuple[Message, Sequence[Message]]:
     """The rank with most time in such kernels. That is no loss by itself, so the finding costs nothing."""
-    found = costs(run, _times)
-    if found is None:
-        return []
     group = largest_group(run, found.rank, _times(found.rank), found.top)
     shapes = found.rank.table.text("input_shapes")[int(group.rows[0])] or "–"
     padded = (
@@ -43,7 +40,7 @@ def find(run: RunData) -> list[Finding]:
         time=duration(found.total),
         alignment=_ALIGNMENT,
     )
-    return [kernel_finding(run, RULE, found, message, fix, is_loss=False)]
+    return message, fix
 
 
 def _times(rank: RankKernels) -> FloatArray:
@@ -63,9 +60,4 @@ def is_aligned(shapes: Optional[str], types: Optional[str]) -> bool:
     return all(size % _ALIGNMENT == 0 for size in sizes)
 
 
-def missing(run: RunData) -> Optional[Unchecked]:
-    """Counters of the units."""
-    return missing_column(run, RULE.id, *COUNTERS)
-
-
-RULE = Rule("memory_bound", "compute", find, missing, device="NPU")
+RULE = kernel_rule("memory_bound", COUNTERS, _times, _conclude, is_loss=False)

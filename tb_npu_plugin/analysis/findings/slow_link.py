@@ -131,7 +131,6 @@ def _finding(slow: _Slow, cost_ns: int) -> Finding:
         subject=Subject(link=(one.src, one.dst), operator=one.op_type or None),
         message=message,
         cost_ns=cost_ns,
-        cost_kind="upper bound",
         part="communication",
         confidence=Confidence(slow.kind),
         evidence=(Evidence("distributed", table="links", row=f"{one.src} {one.dst}"),),

@@ -51,7 +51,6 @@ def find(run: RunData) -> list[Finding]:
                 mean=duration(mean),
             ),
             cost_ns=cost,
-            cost_kind="upper bound",
             part="bubble",
             confidence=Confidence("confirmed", len(run.lines)),
             evidence=(Evidence("distributed"),),

@@ -169,15 +169,14 @@ def _idles_longer(run: RunData) -> list[Straggler]:
 
 
 def _finding(run: RunData, one: Straggler) -> Finding:
-    rank, others = one.line.span.capture.rank, len(run.lines) - 1
+    others = len(run.lines) - 1
     is_confirmed = one.kind != "computes" and others > 1  # the others show it by waiting
     return Finding(
         rule=RULE.id,
         category=RULE.category,
-        subject=Subject(rank, None if rank is not None else one.line.span.worker_label, one.line.stage),
+        subject=Subject.of(one.line.span, stage=one.line.stage),
         message=one.message,
         cost_ns=round(one.cost_ns),
-        cost_kind="upper bound",
         part="waiting",
         confidence=Confidence("confirmed", others) if is_confirmed else Confidence("measured"),
         evidence=_evidence(run, one.line.span.token),

@@ -83,15 +83,13 @@ def find(run: RunData) -> list[Finding]:
         return []
     reads = _reads(span, run.all_steps)
     assert reads is not None
-    rank = span.capture.rank
     return [
         Finding(
             rule=RULE.id,
             category=RULE.category,
-            subject=Subject(rank, None if rank is not None else span.worker_label),
+            subject=Subject.of(span),
             message=reads,
             cost_ns=0,
-            cost_kind="upper bound",
             part="free",
             confidence=Confidence("measured"),
             evidence=(Evidence("operator", span.token),),

@@ -142,14 +142,12 @@ def transfer_finding(
     operator: Optional[str] = None,
 ) -> Finding:
     """A finding about the transfers of a rank."""
-    name = span.worker_label if span.capture.rank is None else None
     return Finding(
         rule=rule.id,
         category=rule.category,
-        subject=Subject(span.capture.rank, name, operator=operator),
+        subject=Subject.of(span, operator=operator),
         message=message,
         cost_ns=round(cost),
-        cost_kind="upper bound",
         part="communication",
         confidence=Confidence("measured"),
         evidence=(Evidence("distributed", table="transports"), Evidence("trace", span.token)),

@@ -86,7 +86,6 @@ def _finding(run: RunData, waits: list[LatePeer]) -> Finding:
             count=len(totals),
         ),
         cost_ns=saved,
-        cost_kind="upper bound",
         part="waiting",
         confidence=Confidence("confirmed" if len(totals) > 1 else "measured", len(totals)),
         evidence=(

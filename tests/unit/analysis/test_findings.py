@@ -141,9 +141,7 @@ def test_a_rule_that_fails_costs_itself_only(monkeypatch: pytest.MonkeyPatch) ->
     ]
 
 
-COST = Finding(
-    "r", "host", Subject(), Message("verdict.unknown"), 5 * MS, "upper bound", "free", Confidence("measured")
-)
+COST = Finding("r", "host", Subject(), Message("verdict.unknown"), 5 * MS, "free", Confidence("measured"))
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_all_waiting_is_named_as_in_the_sentence(
 
 
 def finding(rule: str, part: Part, subject: Subject = RUN, category: Any = "compute", cost: int = MS) -> Finding:
-    return Finding(rule, category, subject, NONE, cost, "measured", part, Confidence("measured"))
+    return Finding(rule, category, subject, NONE, cost, part, Confidence("measured"))
 
 
 @pytest.mark.parametrize(
