@@ -10,7 +10,7 @@ import pytest
 
 from tb_npu_plugin.analysis.communication.statistics import Link
 from tb_npu_plugin.analysis.findings import diagnose as diagnosis
-from tb_npu_plugin.analysis.findings import input_bound, slow_link, stage_imbalance, straggler, unprofiled_rank
+from tb_npu_plugin.analysis.findings import input_bound, pipeline, slow_link, straggler, unprofiled_rank
 from tb_npu_plugin.analysis.findings.diagnose import at_stake, diagnose
 from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Rule, Subject, severity_of
 from tb_npu_plugin.analysis.findings.pipeline import StageTimes, stage_times
@@ -306,9 +306,9 @@ def test_the_slowest_stage_is_named_with_what_an_even_split_would_save() -> None
         (10, {"computing": 100}),
         (10, {"computing": 100}),
     ]
-    (found,) = stage_imbalance.find(run_of(ranks, (1, 1, 2, 2)))
+    (found,) = pipeline.STAGE_IMBALANCE.find(run_of(ranks, (1, 1, 2, 2)))
     assert (found.subject.stage, found.cost_ns) == (2, 20 * MS)
-    assert stage_imbalance.find(run_of([(10, {}), (10, {"computing": 62})], (1, 2))) == []
+    assert pipeline.STAGE_IMBALANCE.find(run_of([(10, {}), (10, {"computing": 62})], (1, 2))) == []
 
 
 def test_a_stage_without_a_ledger_works_while_it_is_not_in_the_bubble() -> None:
