@@ -92,7 +92,4 @@ def overlap(a: Intervals, b: Intervals) -> Intervals:
     counts = np.maximum(last - first, 0)
     owner = np.repeat(np.arange(len(counts)), counts)
     partner = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts) + first[owner]
-    return Intervals(
-        np.maximum(a.start[owner], b.start[partner]),
-        np.minimum(a.end[owner], b.end[partner]),
-    )
+    return Intervals(np.maximum(a.start[owner], b.start[partner]), np.minimum(a.end[owner], b.end[partner]))

@@ -116,12 +116,7 @@ WAIT_HEADER, WAIT = "node_name", "GetNext"
 CPU_INTERVAL, CPU_COUNT, CPU_STAMPS = "sampling_interval", "cpu_processor_num", "time_stamp"
 CPU_DEVICE, CPU_PROCESS, CPU_OPS, CPU_METRICS = "device_info", "process_info", "op_info", "metrics"
 #: Column of minddata_cpu -> key.
-CPU_FIGURES = {
-    "user": "user_utilization",
-    "sys": "sys_utilization",
-    "io": "io_utilization",
-    "idle": "idle_utilization",
-}
+CPU_FIGURES = {"user": "user_utilization", "sys": "sys_utilization", "io": "io_utilization", "idle": "idle_utilization"}
 #: Machine figures without a column.
 CPU_RUNNABLE, CPU_SWITCHES = "runable_processes", "context_switch_count"
 #: Keys that are written together: of the file, of the machine.
@@ -138,11 +133,7 @@ RAW_KEYS = (OP_ID, OP_TYPE, OP_WORKERS, RAW_METRICS)
 DATASET = ResultFile(
     id="dataset",
     name="dataset.csv",
-    condition=Condition(
-        "activities=[ProfilerActivity.CPU, ...]",
-        Message("written.dataset"),
-        always=False,
-    ),
+    condition=Condition("activities=[ProfilerActivity.CPU, ...]", Message("written.dataset"), always=False),
     columns=columns_of("dataset"),
     doc="Operations of the dataset on the host, by stage.",
 )

@@ -112,10 +112,7 @@ TIMELINE_DATA = ResultFile(
     doc="Name, stream, start and duration of every device task, by their place in the row.",
 )
 FLOPS_SUMMARY = ResultFile(
-    id="flops_summary",
-    name="flops_summary_<rank>.json",
-    condition=OPS,
-    columns=FLOPS_SUMMARY_COLUMNS,
+    id="flops_summary", name="flops_summary_<rank>.json", condition=OPS, columns=FLOPS_SUMMARY_COLUMNS
 )
 MEMORY_SUMMARY = ResultFile(
     id="memory_summary",
@@ -142,12 +139,7 @@ TIMELINE = ResultFile(
     stages=("trace",),
     doc="Chrome trace events of the device.",
 )
-INFO = ResultFile(
-    id="profiler_info",
-    name="profiler_info_<rank>.json",
-    condition=CLUSTER,
-    settings=True,
-)
+INFO = ResultFile(id="profiler_info", name="profiler_info_<rank>.json", condition=CLUSTER, settings=True)
 
 OP_FILES = (
     AICORE_TYPES,

@@ -33,10 +33,7 @@ NPU = Condition(
 )
 MEMORY = Condition("profile_memory=True", Message("written.memory"))
 # Not in databases: these need the text export.
-STEPS = Condition(
-    "activities=[ProfilerActivity.NPU, ...], export_type=[ExportType.Text]",
-    Message("written.text_npu"),
-)
+STEPS = Condition("activities=[ProfilerActivity.NPU, ...], export_type=[ExportType.Text]", Message("written.text_npu"))
 MEMORY_TEXT = Condition("profile_memory=True, export_type=[ExportType.Text]", Message("written.text_memory"))
 OP_MEMORY_SWITCHES = Condition(
     "profile_memory=True, activities=[ProfilerActivity.CPU, ...], export_type=[ExportType.Text]",

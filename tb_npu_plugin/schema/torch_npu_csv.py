@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.columns import columns_of
-from tb_npu_plugin.schema.core import (
-    Condition,
-    ResultFile,
-)
+from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.schema.link_files import LINK_FILES
 from tb_npu_plugin.schema.torch_npu_memory_csv import MEMORY_RECORD, MODULE_MEMORY, OP_MEMORY
 from tb_npu_plugin.tables import Column, Kind, column_texts
@@ -86,11 +83,7 @@ L2_CACHE = ResultFile(
 )
 
 TASK_TIME = ResultFile(
-    id="task_time",
-    name="task_time.csv",
-    condition=NPU,
-    columns=columns_of("task_time"),
-    doc="Every device task.",
+    id="task_time", name="task_time.csv", condition=NPU, columns=columns_of("task_time"), doc="Every device task."
 )
 
 CSV_FILES: tuple[ResultFile, ...] = (

@@ -13,10 +13,7 @@ from tb_npu_plugin.store.timeline.matches import Placed
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.tables import Column, Kind, Table, column_texts
 
-TASKS_COLUMNS = (
-    Column("part", Kind.INT, *column_texts("part"), "identity"),
-    *COLLECTIVE_COLUMNS,
-)
+TASKS_COLUMNS = (Column("part", Kind.INT, *column_texts("part"), "identity"), *COLLECTIVE_COLUMNS)
 
 
 def find_collective(timeline: Timeline, name: str, start: int) -> int | None:

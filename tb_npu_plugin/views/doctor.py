@@ -154,10 +154,7 @@ def _coverage(span: SpanData) -> Optional[KernelCoverageJson]:
     if kernels is None:
         return None
     found = coverage(kernels)
-    return {
-        "known_share": found.share,
-        "unknown": [{"name": name, "total_ns": total} for name, total in found.unknown],
-    }
+    return {"known_share": found.share, "unknown": [{"name": name, "total_ns": total} for name, total in found.unknown]}
 
 
 def _file(span: SpanData, file: str) -> DoctorFileJson:

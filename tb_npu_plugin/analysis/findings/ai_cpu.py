@@ -7,13 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_npu_plugin.analysis.findings.fixes import Fix
-from tb_npu_plugin.analysis.findings.kernel_costs import (
-    LEAST_KERNEL_NS,
-    Costs,
-    kernel_rule,
-    labels,
-    share_of_step,
-)
+from tb_npu_plugin.analysis.findings.kernel_costs import LEAST_KERNEL_NS, Costs, kernel_rule, labels, share_of_step
 from tb_npu_plugin.analysis.findings.kernel_groups import largest_group
 from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
 from tb_npu_plugin.analysis.findings.run_data import RunData

@@ -27,11 +27,7 @@ _LEAST_COMPARED = 0.5
 _EXPLAINS = 0.5
 
 #: What to do, by the kind of a straggler.
-_FIX = {
-    "computes": "fix.straggler.computes",
-    "arrives": "fix.straggler.arrives",
-    "host": "fix.straggler.host",
-}
+_FIX = {"computes": "fix.straggler.computes", "arrives": "fix.straggler.arrives", "host": "fix.straggler.host"}
 
 
 @dataclass(frozen=True)

@@ -58,10 +58,7 @@ _LEAST_READS = 3
 #: Number of places that are named.
 _NAMED = 3
 _FIX = Fix(
-    "fix.sync_stream",
-    torch="fix.sync_stream.torch",
-    gpu="fix.sync_stream.gpu",
-    mindspore="fix.sync_stream.mindspore",
+    "fix.sync_stream", torch="fix.sync_stream.torch", gpu="fix.sync_stream.gpu", mindspore="fix.sync_stream.mindspore"
 )
 
 

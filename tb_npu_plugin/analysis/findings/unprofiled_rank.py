@@ -88,10 +88,7 @@ def _finding(run: RunData, waits: list[LatePeer]) -> Finding:
         cost_ns=saved,
         part="waiting",
         confidence=Confidence("confirmed" if len(totals) > 1 else "measured", len(totals)),
-        evidence=(
-            Evidence("distributed", step=longest.step),
-            *(_evidence(span, longest) for span in observers),
-        ),
+        evidence=(Evidence("distributed", step=longest.step), *(_evidence(span, longest) for span in observers)),
         fix=(Message("fix.unprofiled_rank", rank=name),),
         check=Message("check.straggler", rank=name),
     )

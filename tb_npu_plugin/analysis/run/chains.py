@@ -74,9 +74,7 @@ def _calls(at: int, table: Table | None) -> Iterator[tuple[tuple[str | None, str
 
 
 def roots_of(
-    clocks: Sequence[Clock],
-    calls: Sequence[tuple[Call, Call]],
-    fused: Mapping[tuple[int, int], Sequence[int]],
+    clocks: Sequence[Clock], calls: Sequence[tuple[Call, Call]], fused: Mapping[tuple[int, int], Sequence[int]]
 ) -> Roots:
     """The clocks by collectives, else by point-to-point operations and fused kernels.
 

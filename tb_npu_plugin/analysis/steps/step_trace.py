@@ -24,15 +24,7 @@ from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 #: serving engine, which have none.
 Method = Literal["points", "kernels", "figures", "iterations"]
 #: Averaged times of a step.
-FIGURES = (
-    "total_ns",
-    "gap_ns",
-    "fp_bp_ns",
-    "tail_ns",
-    "reduce_ns",
-    "preparing_ns",
-    "exposed_preparing_ns",
-)
+FIGURES = ("total_ns", "gap_ns", "fp_bp_ns", "tail_ns", "reduce_ns", "preparing_ns", "exposed_preparing_ns")
 
 
 @dataclass(frozen=True)

@@ -107,12 +107,7 @@ class RowChecks:
         return out, int(dropped.sum())
 
     def _drop_backwards(
-        self,
-        select: Select,
-        fields: Fields,
-        cells: list[tuple[Any, ...]],
-        out: Mapping[str, Any],
-        dropped: Mask,
+        self, select: Select, fields: Fields, cells: list[tuple[Any, ...]], out: Mapping[str, Any], dropped: Mask
     ) -> Mask:
         """Mask of further rows that end before they start (unfinished rows end at 0) or exceed _LONGEST (rows without a
         start have 0)."""
@@ -129,12 +124,7 @@ class RowChecks:
         return wrong
 
     def _drop_outside(
-        self,
-        select: Select,
-        fields: Fields,
-        cells: list[tuple[Any, ...]],
-        out: dict[str, Any],
-        dropped: Mask,
+        self, select: Select, fields: Fields, cells: list[tuple[Any, ...]], out: dict[str, Any], dropped: Mask
     ) -> Mask:
         """Mask of further rows with a required time outside the recording. Other such times become unknown."""
         wrong = np.zeros(len(dropped), dtype=np.bool_)

@@ -57,12 +57,7 @@ def _unknown_like(like: IntArray) -> IntArray:
     return np.full(len(like), NULL_INT, dtype=np.int64)
 
 
-_TEXTS = (
-    "op_state",
-    "core",
-    "hf32",
-    *TENSORS,
-)
+_TEXTS = ("op_state", "core", "hf32", *TENSORS)
 #: Optional columns: older databases lack them.
 _MAYBE = ("op_state", "hf32")
 

@@ -21,16 +21,7 @@ from tb_npu_plugin.readers.database.recording import CHUNK_ROWS, RecordingWindow
 from tb_npu_plugin.readers.shared.damage import is_damaged, repair
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.spool import Spool
-from tb_npu_plugin.schema.torch_npu_db import (
-    END,
-    MOMENTS,
-    SELECTS,
-    STRING_IDS,
-    TEXTS_OF,
-    Content,
-    Field,
-    Select,
-)
+from tb_npu_plugin.schema.torch_npu_db import END, MOMENTS, SELECTS, STRING_IDS, TEXTS_OF, Content, Field, Select
 from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray
 
 #: Prefix of the tables of SQLite itself.

@@ -15,10 +15,7 @@ from tb_npu_plugin.readers.kineto.stacks import threads
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, Kind, StringColumn, Table
 
-_KINDS = {
-    **dict.fromkeys(kineto.MEMCPY, kineto.MEMCPY_KIND),
-    **dict.fromkeys(kineto.MEMSET, kineto.MEMSET_KIND),
-}
+_KINDS = {**dict.fromkeys(kineto.MEMCPY, kineto.MEMCPY_KIND), **dict.fromkeys(kineto.MEMSET, kineto.MEMSET_KIND)}
 _FROM_ARGS = {column: key for key, column in kineto.KERNEL_ARGS.items()}
 _ARGS_COLUMNS = tuple(column for column in kineto.KERNEL_COLUMNS if column.key in _FROM_ARGS)
 _INT = 2**63

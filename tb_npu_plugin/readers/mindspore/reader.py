@@ -139,10 +139,7 @@ def without_unknown(allocations: Table) -> Table:
 
 #: Files with one table and a header.
 _TABLES = (*files.CSV_FILES, minddata_files.DATASET)
-_READERS = {
-    files.COMMUNICATION: read_communication,
-    files.COMMUNICATION_MATRIX: read_communication_matrix,
-}
+_READERS = {files.COMMUNICATION: read_communication, files.COMMUNICATION_MATRIX: read_communication_matrix}
 
 
 def read_file(reading: Reading) -> Tables:

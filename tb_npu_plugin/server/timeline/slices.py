@@ -42,16 +42,7 @@ from tb_npu_plugin.views.tables_json import to_csv
 #: Maximum difference of a start between the files, in ns: both write microseconds with three decimals.
 _ROUNDING = 1
 #: Columns of the table that the response holds.
-_FACTS = (
-    "step",
-    "type",
-    "core",
-    "wait_ns",
-    "block_dim",
-    "mix_block_dim",
-    *TENSORS,
-    "bound",
-)
+_FACTS = ("step", "type", "core", "wait_ns", "block_dim", "mix_block_dim", *TENSORS, "bound")
 
 
 def kernel_facts(span: SpanData, name: str, start_ns: int) -> KernelFactsJson | None:

@@ -72,7 +72,7 @@ class Ledger:
         limits = self._limits
         total = self._begin.since()
         return asdict(
-            StageCost(self._stage, total, limits.memory, limits.output, round(limits.cpu * 1000), self._files),
+            StageCost(self._stage, total, limits.memory, limits.output, round(limits.cpu * 1000), self._files)
         )
 
 
