@@ -10,12 +10,11 @@ import pytest
 from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.schema.columns import declared_columns
 from tb_npu_plugin.schema.core import base_of, normalise_header
-from tb_npu_plugin.schema.docgen import formats_page
+from tb_npu_plugin.schema.docgen import VERSIONS, formats_page
 from tb_npu_plugin.schema.formats import FORMATS, MSPROF, TORCH_NPU, Format
 from tb_npu_plugin.schema.metrics import Guess, metric_column
 from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES, file_of
 from tb_npu_plugin.schema.torch_npu_csv import CSV_FILES
-from tb_npu_plugin.schema.versions import VERSIONS
 from tb_npu_plugin.tables import Kind
 from tests.conftest import FIXTURES, ROOT
 from tests.support.real_data import REAL_DATA, recording

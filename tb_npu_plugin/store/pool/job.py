@@ -16,7 +16,7 @@ from tb_npu_plugin.problems import Problem, problem_of
 from tb_npu_plugin.refusal import DISK_FULL
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import TORCH_NPU
-from tb_npu_plugin.store.pool.budget import unpacked_bytes
+from tb_npu_plugin.store.pool.limits import unpacked_bytes
 from tb_npu_plugin.store.pool.process import RequestFailed, WorkerKilled, WorkerStopped
 from tb_npu_plugin.store.stages import STAGES, JobState
 
