@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.schema import minddata_tables as tables
 from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.core import Condition, ResultFile, join_settings
 
@@ -35,7 +34,7 @@ PIPELINE = ResultFile(
     id="minddata_ops",
     name="minddata_pipeline_raw_0.csv",
     condition=DATA_PROCESS,
-    columns=tables.MINDDATA_OPS_COLUMNS,
+    columns=columns_of("minddata_ops"),
     pattern=re.compile(r"minddata_pipeline_raw_(?P<rank>\d+)\.csv"),
     unit="ms",
     fills=("minddata_ops", "minddata_queues"),
@@ -63,7 +62,7 @@ BATCHES = ResultFile(
     id="minddata_batches",
     name="device_queue_profiling_0.txt",
     condition=DATA_PROCESS,
-    columns=tables.MINDDATA_BATCHES_COLUMNS,
+    columns=columns_of("minddata_batches"),
     pattern=re.compile(r"(?:device_queue|dataset_iterator)_profiling_(?P<rank>\d+)\.txt"),
     doc="Times of each batch and entries in the queue.",
 )
@@ -71,7 +70,7 @@ DEVICE_WAIT = ResultFile(
     id="minddata_device",
     name="minddata_aicpu_0.txt",
     condition=DATA_PROCESS,
-    columns=tables.MINDDATA_BATCHES_COLUMNS,
+    columns=columns_of("minddata_batches"),
     pattern=re.compile(r"(?:minddata_aicpu|minddata_getnext_profiling)_(?P<rank>\d+)\.txt"),
     fills=("minddata_batches",),
     doc="When the device waited for a batch, and entries in its queue.",
@@ -80,7 +79,7 @@ CPU = ResultFile(
     id="minddata_cpu",
     name="minddata_cpu_utilization_0.json",
     condition=DATA_PROCESS,
-    columns=tables.MINDDATA_CPU_COLUMNS,
+    columns=columns_of("minddata_cpu"),
     pattern=re.compile(r"minddata_cpu_utilization_(?P<rank>\d+)\.json"),
     beside=(PIPELINE_PROFILING.id,),
     doc="CPU of the machine, the process and each operator over time.",

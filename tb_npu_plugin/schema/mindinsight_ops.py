@@ -18,9 +18,6 @@ HCCL = Condition("profile_communication=True", Message("written.mindinsight_comm
 
 AI_CORE, AI_CPU = "AI_CORE", "AI_CPU"
 
-#: One row per operator of the network: sums by the recorder, no single calls.
-OP_TOTALS_COLUMNS = columns_of("op_totals")
-
 #: Columns of framework_raw_<rank>.csv by header, older and newer spelling.
 FRAMEWORK_HEADERS = {
     "stream_id": ("stream_id",),
@@ -46,7 +43,6 @@ HCCL_HEADERS = (HCCL_STEP, HCCL_COST, HCCL_WAIT, HCCL_LINKS, HCCL_OPS)
 #: Columns of aicpu_intermediate_<rank>.csv.
 AICPU_TYPE, AICPU_TOTAL = "type", "total_time"
 
-FLOPS_SUMMARY_COLUMNS = columns_of("flops_summary")
 #: Keys of flops_summary_<rank>.json by column.
 FLOPS_KEYS = {
     "flops": ("FLOPs", "cube_FLOPs"),
@@ -56,7 +52,6 @@ FLOPS_KEYS = {
     "vec_flops_rate": ("vec_FLOPS",),
     "vec_utilisation": ("vec_FLOPS_Utilization",),
 }
-MEMORY_SUMMARY_COLUMNS = columns_of("memory_summary")
 
 
 AICORE_TYPES = ResultFile(
@@ -73,7 +68,7 @@ AICORE_OPS = ResultFile(
     id="aicore_ops",
     name="aicore_intermediate_<rank>_detail.csv",
     condition=OPS,
-    columns=OP_TOTALS_COLUMNS,
+    columns=columns_of("op_totals"),
     unit="ms",
     fills=("op_totals",),
     beside=(AICORE_TYPES.id,),
@@ -112,13 +107,13 @@ TIMELINE_DATA = ResultFile(
     doc="Name, stream, start and duration of every device task, by their place in the row.",
 )
 FLOPS_SUMMARY = ResultFile(
-    id="flops_summary", name="flops_summary_<rank>.json", condition=OPS, columns=FLOPS_SUMMARY_COLUMNS
+    id="flops_summary", name="flops_summary_<rank>.json", condition=OPS, columns=columns_of("flops_summary")
 )
 MEMORY_SUMMARY = ResultFile(
     id="memory_summary",
     name="memory_usage_summary_<rank>.json",
     condition=MEMORY,
-    columns=MEMORY_SUMMARY_COLUMNS,
+    columns=columns_of("memory_summary"),
     unit="GB",
     doc="Figures in GiB.",
 )

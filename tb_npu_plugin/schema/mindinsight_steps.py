@@ -12,7 +12,7 @@ from tb_npu_plugin.schema.core import Condition, ResultFile
 GRAPH = Condition(Message("option.graph_mode"), Message("written.graph_mode"))
 CLUSTER = Condition(Message("option.every_rank"), Message("written.parallel"))
 
-#: One tick of the device's clock, ns.
+#: One tick of the device's clock, ns: times of iterations are from it, not times of day.
 COUNT_NS = 10
 #: Step of the row with the recorder's average.
 AVERAGE_STEP = "-"
@@ -21,25 +21,18 @@ REDUCE_START, REDUCE_END = "_start_point", "_end_point"
 #: "stream_36_0_AllReduce-op4542" -> stream 36, number 0, operator; older: "stream_10_parallel_0".
 REDUCE_NAME = re.compile(r"stream_(?P<stream>\d+)_(?P<name>.+)")
 
-#: Times are from a device clock, not times of day.
-ITERATIONS_COLUMNS = columns_of("iterations")
-
-REDUCES_COLUMNS = columns_of("iteration_reduces")
-
-POINTS_COLUMNS = columns_of("step_points")
 #: Keys of step_trace_point_info.json.
 FP_KEYS = ("fp_start",)
 BP_KEYS = ("bp_end",)
 
 #: In the names of files of pipeline-parallel jobs.
 PIPELINE = "pipeline-parallel"
-PARALLEL_COLUMNS = columns_of("parallel_times")
 
 STEP_TRACE_RAW = ResultFile(
     id="iterations",
     name="step_trace_raw_<rank>_detail_time.csv",
     condition=GRAPH,
-    columns=ITERATIONS_COLUMNS,
+    columns=columns_of("iterations"),
     fills=("iterations", "iteration_reduces"),
     doc="Points of each step on the device, in counts of 10 ns, and its all-reduces.",
 )
@@ -47,7 +40,7 @@ POINT_INFO = ResultFile(
     id="step_points",
     name="step_trace_point_info_<rank>.json",
     condition=GRAPH,
-    columns=POINTS_COLUMNS,
+    columns=columns_of("step_points"),
     pattern=re.compile(r"step_trace_point_info(?:_(?P<rank>\d+))?\.json"),
     doc="Operators that delimit forward and backward.",
 )
@@ -55,7 +48,7 @@ CLUSTER_ANALYSE = ResultFile(
     id="parallel_times",
     name="ascend_cluster_analyse_<mode>_<stages>_<ranks>_<rank>.csv",
     condition=CLUSTER,
-    columns=PARALLEL_COLUMNS,
+    columns=columns_of("parallel_times"),
     unit="ms",
     pattern=re.compile(
         r"ascend_cluster_analyse_(?P<mode>data|model|pipeline)-parallel_(?P<stages>\d+)_(?P<ranks>\d+)"

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import torch_npu_csv, torch_npu_json, torch_npu_memory_csv
-from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.core import DEVICE_ID, SELDOM, Condition, ResultFile, join_settings
 from tb_npu_plugin.schema.link_files import LINK_FILES, LINK_TABLES
 from tb_npu_plugin.schema.minddata import MINDDATA_FILES
@@ -49,9 +48,6 @@ DATABASE = Condition("export_type=[ExportType.Db]", Message("written.databases")
 #: Full kernel name (schema/mindspore.py LAUNCH_SEPARATOR); an additional column of kernels.
 FULL_NAME = Column("full_name", Kind.TEXT, *column_texts("full_name"), "identity")
 SCOPE = Column("scope", Kind.TEXT, *column_texts("mindspore_files.scope"), "identity")
-
-#: Steps marked on the host, from the trace; bounds of the step figures.
-STEP_MARKS_COLUMNS = columns_of("step_marks")
 
 
 def _without_device(file: ResultFile) -> ResultFile:

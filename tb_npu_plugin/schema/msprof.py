@@ -12,7 +12,6 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.core import DEVICE_ID, PIECE, Condition, ResultFile
 from tb_npu_plugin.schema.link_files import LINK_FILES, LINK_TABLES, SYS_IO
-from tb_npu_plugin.schema.mindinsight_steps import ITERATIONS_COLUMNS
 from tb_npu_plugin.schema.torch_npu_csv import (
     API_STATISTIC,
     DATA_PREPROCESS,
@@ -105,7 +104,7 @@ ITERATIONS = ResultFile(
         dataclasses.replace(
             column, headers=(_ITERATION_HEADERS[column.key],) if column.key in _ITERATION_HEADERS else ()
         )
-        for column in ITERATIONS_COLUMNS
+        for column in columns_of("iterations")
     ),
     fills=("iterations", "iteration_reduces"),
     doc="Points of each iteration of a graph on the device, and its reduces.",

@@ -8,7 +8,6 @@ import re
 from dataclasses import dataclass
 from typing import Literal, Optional
 
-from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.tables import Column, Kind, column_texts
 
 #: What an iteration does for its requests: their prompts, one more token each, both, or for speculative decoding.
@@ -107,8 +106,6 @@ GRAPH_LAUNCH = re.compile(r"(?:cuda|hip)GraphLaunch(?:_\w+)?|(?:AscendCL@)?aclmd
 
 #: Takes the place of the column "step" in tables of iterations.
 ITERATION = Column("step", Kind.TEXT, *column_texts("iterations.step"), "identity")
-#: Iterations of a serving engine; their times are in step_trace.
-ITERATIONS_COLUMNS = columns_of("engine_iterations")
 
 
 def mark_of(name: str) -> Optional[Mark]:

@@ -47,10 +47,10 @@ def test_every_table_has_a_file_and_sizes_of_communication_are_decimal() -> None
         assert sizes <= {Kind.TRAFFIC if table.startswith("comm_") else Kind.BYTES}, table
 
 
-def test_every_table_of_columns_is_asked_for_once() -> None:
+def test_every_table_of_columns_is_used() -> None:
     sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tb_npu_plugin").rglob("*.py")]
-    asked = sorted(name for source in sources for name in re.findall(r'columns_of\("(\w+)"\)', source))
-    assert asked == sorted(declared_columns())
+    asked = {name for source in sources for name in re.findall(r'columns_of\("(\w+)"\)', source)}
+    assert asked | {*TABLES} >= {*declared_columns()} and asked <= {*declared_columns()}
 
 
 @pytest.mark.parametrize(

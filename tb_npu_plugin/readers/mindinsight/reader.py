@@ -14,6 +14,7 @@ from tb_npu_plugin.readers.shared.json_shapes import report_lost_keys
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.text import minddata
 from tb_npu_plugin.schema import mindinsight_ops as names
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.formats import MINDINSIGHT
 from tb_npu_plugin.tables import Column, Kind, StringColumn, Table
 from tb_npu_plugin.units import SIZE_UNITS
@@ -23,13 +24,13 @@ from tb_npu_plugin.units import SIZE_UNITS
 
 def read_flops_summary(reading: Reading) -> dict[str, Table]:
     """Return `flops_summary`, one row; {} if the file is unreadable."""
-    keys = {column: names.FLOPS_KEYS[column.key] for column in names.FLOPS_SUMMARY_COLUMNS}
+    keys = {column: names.FLOPS_KEYS[column.key] for column in columns_of("flops_summary")}
     return _one_row(reading, "flops_summary", keys)
 
 
 def read_memory_summary(reading: Reading) -> dict[str, Table]:
     """Return `memory_summary`, one row; {} if the file is unreadable."""
-    keys = {column: column.headers for column in names.MEMORY_SUMMARY_COLUMNS}
+    keys = {column: column.headers for column in columns_of("memory_summary")}
     return _one_row(reading, "memory_summary", keys)
 
 

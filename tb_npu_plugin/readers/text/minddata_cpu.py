@@ -12,6 +12,7 @@ from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema import minddata as files
 from tb_npu_plugin.schema import minddata_tables as names
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.units import TIME_UNITS, float_or_none
 
@@ -46,7 +47,7 @@ class _Samples:
         self.figures = Figures(report)
         self._stamps = [self.figures.integer(stamp, TIME_UNITS["ms"], files.CPU_STAMPS) for stamp in stamps]
         self._has_base = False
-        self.rows = RowBuilder(names.MINDDATA_CPU_COLUMNS)
+        self.rows = RowBuilder(columns_of("minddata_cpu"))
 
     def detect_base(self, machine: dict[str, Any]) -> None:
         """Detect whether the first sample is the base: its shares are all 0, those of a real sample add up to 100."""
