@@ -17,7 +17,7 @@ from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.text_rows import open_rows, text
-from tb_npu_plugin.schema import mindinsight_ops as names
+from tb_npu_plugin.schema import mindinsight as names
 from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS, OP_STATISTIC, TENSORS
 from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table, known

@@ -13,7 +13,7 @@ from tb_npu_plugin.readers.shared.json_file import read_object
 from tb_npu_plugin.readers.shared.json_shapes import report_lost_keys
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.text import minddata
-from tb_npu_plugin.schema import mindinsight_ops as names
+from tb_npu_plugin.schema import mindinsight as names
 from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.formats import MINDINSIGHT
 from tb_npu_plugin.tables import Column, Kind, StringColumn, Table

@@ -13,7 +13,7 @@ from tb_npu_plugin.readers.shared.json_file import load_object, read_text
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.text_rows import CsvRows, is_number, open_rows, text
-from tb_npu_plugin.schema import mindinsight_steps as names
+from tb_npu_plugin.schema import mindinsight as names
 from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.units import TIME_UNITS, scale_decimal

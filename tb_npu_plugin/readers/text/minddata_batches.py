@@ -13,7 +13,6 @@ from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.source import open_file, read_lines
 from tb_npu_plugin.schema import minddata as files
-from tb_npu_plugin.schema import minddata_tables as names
 from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.units import TIME_UNITS, scale_decimal
 
@@ -54,7 +53,7 @@ def read_device_queue(reading: Reading) -> Tables:
     report.count("rows", shown=sum(records))
     rows = RowBuilder(columns_of("minddata_batches"))
     for batch, figures in sorted(batches, key=lambda entry: entry[0]):
-        rows.add(names.QUEUE_HOST, batch, *(figures.get(key) for key in _FIGURES))
+        rows.add(files.QUEUE_HOST, batch, *(figures.get(key) for key in _FIGURES))
     return _unless_empty(HOST, rows, report)
 
 
@@ -114,7 +113,7 @@ def read_device_wait(reading: Reading) -> Tables:
                 report.leave_out("rows", "short_row", f"line {line}", expected=expected, found=content.strip())
             elif is_batch:
                 batch += 1
-                rows.add(names.QUEUE_DEVICE, batch, None, size, end - start, None, end - start)
+                rows.add(files.QUEUE_DEVICE, batch, None, size, end - start, None, end - start)
             else:
                 report.leave_out("rows", "no_batch", f"line {line}", found=content.strip())
     report.count("rows", shown=len(rows.table()))
