@@ -1,4 +1,4 @@
-"""All rules. A new rule is a module with RULE and a line here."""
+"""All rules. A new rule is a module, or one more in a module, and a line here."""
 
 from __future__ import annotations
 
