@@ -102,9 +102,9 @@ def source(name: str, ranks: int = 2, steps: int = 2, findings: int = 1) -> Repo
         },
     }
     waiting = {"worker": name, "reason": name, "texts": {}}
-    chain = (ChainEnd(1, "computing", 10**6),)
+    chain = [ChainEnd(1, "computing", 10**6)]
     entries = [
-        Entry(kind, detail, ms * 10**6, ms * 10**6, ms * 10**6, rank, chain if rank else (), needs)
+        Entry(kind, detail, ms * 10**6, ms * 10**6, ms * 10**6, rank, chain if rank else [], needs)
         for kind, detail, ms, rank, needs in ENTRIES
     ]
     spans = SimpleNamespace(worker_label=name, capture=Capture(), format="torch_npu", files=(), kinds={})

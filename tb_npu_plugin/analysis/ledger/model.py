@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Optional
 
 from tb_npu_plugin.analysis.run.chains import EndKind
@@ -45,7 +45,7 @@ class Entry:
     """Largest possible."""
     culprit: Optional[int] = None
     """Rank at the root of waiting: the awaited rank, or one that it waits for in turn; null if unknown."""
-    chain: tuple[ChainEnd, ...] = ()
+    chain: list[ChainEnd] = field(default_factory=list)
     """Waiting: where its chains end, the largest part first; the sum is `ns`. Empty if the waits have no times."""
     needs: Needs = ""
     """Data that would narrow it; "" if it is exact."""

@@ -42,7 +42,7 @@ def ledger_of(*entries: Entry, rank: Optional[int] = 0, **span: Any) -> RankLedg
 #: Rank 0 of the real run of two stages, rounded to ms.
 LEDGER = ledger_of(
     entry("computing", 231),
-    replace(entry("waiting", 312, "p2p", 2), chain=(ChainEnd(2, "computing", 298 * MS), ChainEnd(7, "idle", 14 * MS))),
+    replace(entry("waiting", 312, "p2p", 2), chain=[ChainEnd(2, "computing", 298 * MS), ChainEnd(7, "idle", 14 * MS)]),
     entry("waiting", 4, "collective", 2),
     entry("waiting", 2, "collective", 3),
     entry("transfer", 102),
