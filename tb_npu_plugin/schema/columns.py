@@ -6,9 +6,10 @@ columns.csv has a row for each column, in the order of its table:
     text: Name of its title and description for `column_texts`.
     headers: Spellings in result files, newest first, separated by "; ".
     need: "required", or empty.
-    written: Which files have it (docs/facts/ascend_pt.md, Differences between versions). CANN8.0, CANN8.1: from that release on;
-        level1: at level 1 and above; schedule: where the capture has a schedule; allocator: with the memory of the framework's
-        allocator, not in msprof's files; seldom: by releases or settings that other columns do not show.
+    written: Which files have it (docs/facts/ascend_pt.md, Differences between versions). CANN8.0, CANN8.1: from that
+        release on; level1: at level 1 and above; schedule: where the capture has a schedule; allocator: with the memory
+        of the framework's allocator, not in msprof's files; seldom: by releases or settings that other columns do not
+        show.
 """
 
 from __future__ import annotations

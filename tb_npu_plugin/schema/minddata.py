@@ -12,10 +12,11 @@ from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.core import Condition, ResultFile, join_settings
 
 # Tables, by name in columns.csv:
-# minddata_ops: One row per operator of the pipeline. From minddata_pipeline_raw or pipeline_profiling; the last five columns from the
-#     summary, unknown without it.
+# minddata_ops: One row per operator of the pipeline. From minddata_pipeline_raw or pipeline_profiling; the last five
+#     columns from the summary, unknown without it.
 # minddata_queues: One row per operator with an output queue and sample.
-# minddata_batches: One row per batch and queue. queue "host": the pipeline's way to the device; "device": the device's own queue.
+# minddata_batches: One row per batch and queue. queue "host": the pipeline's way to the device; "device": the device's
+#     own queue.
 # minddata_cpu: One row per sample. scope "machine", "process", "op" (op_id known).
 # minddata_remarks: Remarks of MindSpore about the pipeline. kind "warning", "suggestion", "cpu", "queue".
 QueueName = Literal["host", "device"]

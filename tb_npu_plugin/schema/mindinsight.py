@@ -1,4 +1,4 @@
-"""Files of legacy MindSpore results (flat `profiler/` folders, up to 2.2): steps, cluster figures, operators, communication.
+"""Files of legacy MindSpore results (flat `profiler/` folders, up to 2.2): steps, cluster, operators, communication.
 Source: docs/facts/mindinsight.md, Files, Units and definitions."""
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ RESULT_FILES: tuple[ResultFile, ...] = tuple(
     dict.fromkeys(file for format in FORMATS.values() for file in format.files)
 )
 
-#: Tables of other files than CSV files, by name in columns.csv. op_totals: a row per operator of the network, sums by the recorder.
-#: step_marks: steps marked on the host, from the trace; bounds of the step figures. engine_iterations: of a serving engine; their
-#: times are in step_trace.
+#: Tables of other files than CSV files, by name in columns.csv. op_totals: a row per operator of the network, sums by the
+#: recorder. step_marks: steps marked on the host, from the trace; bounds of the step figures. engine_iterations: of a
+#: serving engine; their times are in step_trace.
 _OTHERS = (
     *("comm_ops", "comm_bandwidth", "comm_packets", "comm_links", "dataset"),
     *("minddata_ops", "minddata_queues", "minddata_batches", "minddata_cpu", "minddata_remarks"),

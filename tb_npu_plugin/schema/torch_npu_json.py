@@ -61,7 +61,8 @@ TOTAL = "total"
 #: Transports that include others and are never added to them.
 ROLLUP_TRANSPORTS = frozenset({"SDMA"})
 
-#: Largest difference between the file's idle time and elapsed - transit - wait that rounding explains: the bound of the column.
+#: Largest difference between the file's idle time and elapsed - transit - wait that rounding explains; the bound of the
+#: column.
 IDLE_TOLERANCE_NS = 1_000
 
 COMMUNICATION = ResultFile(

@@ -16,8 +16,8 @@ _PACKAGE = "tb_npu_plugin.summary"
 
 
 def _build() -> descriptor_pool.DescriptorPool:
-    """The messages of messages.csv. "*" after a type: repeated. Other types than those of protobuf are messages of the table. Maps are
-    repeated pairs of a key and a value on the wire."""
+    """The messages of messages.csv. "*" after a type: repeated. Other types than those of protobuf are messages of the
+    table. Maps are repeated pairs of a key and a value on the wire."""
     file = descriptor_pb2.FileDescriptorProto(name="summary.proto", package=_PACKAGE, syntax="proto2")
     with (Path(__file__).parent / "messages.csv").open(newline="", encoding="utf-8") as table:
         rows = list(csv.DictReader(table))

@@ -15,8 +15,8 @@ from tb_npu_plugin.tables import NULL_INT, Data, IntArray, StringColumn, Table, 
 
 # Numbers of collective calls that count the same on all ranks.
 #
-# A name such as `hcom_allReduce__564_7_1` ends with the number of the call in its group. Profilers that start at other calls count
-# from other zeros.
+# A name such as `hcom_allReduce__564_7_1` ends with the number of the call in its group. Profilers that start at other
+# calls count from other zeros.
 
 _CALL = re.compile(r"(hcom_\w+__\d+_)(\d{1,15})_\d+")
 #: Steps that must show the same shift.

@@ -25,7 +25,8 @@ def queue_rows(source: DerivedInput) -> Sequence[CounterRow]:
 
 
 def latency_rows(source: DerivedInput) -> Sequence[CounterRow]:
-    """Time from the start of a launch to that of its task, in us. The value holds from the launch of a task; below 0 counts as 0."""
+    """Time from the start of a launch to that of its task, in us. The value holds from the launch of a task; below 0
+    counts as 0."""
     launches, error = source.launches, duration(source.clock_error_ns or 0)
     found = []
     for track in np.unique(launches.track).tolist():

@@ -1,4 +1,4 @@
-"""Stages and micro-batches of a pipeline, and the rules about them: the bubble, and stages that take different times."""
+"""Stages and micro-batches of a pipeline, and the rules about them: the bubble, and stages of different times."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Matrix kernels that keep one unit busy for a reason that can be changed.
 
-Compute-bound: the matrix unit computes FP32 at a quarter of the rate of FP16 and BF16. Memory-bound: rows that are not aligned are
-read slower. Neither is a loss by itself, so these findings cost nothing.
+Compute-bound: the matrix unit computes FP32 at a quarter of the rate of FP16 and BF16. Memory-bound: rows that are not
+aligned are read slower. Neither is a loss by itself, so these findings cost nothing.
 """
 
 from __future__ import annotations

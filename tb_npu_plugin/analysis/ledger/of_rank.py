@@ -22,7 +22,8 @@ from tb_npu_plugin.analysis.steps.parts import mean_step_ns
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import KINETO
 
-# The ledger of a rank of MindSpore up to 2.2, whose profiler records points of each step, and sums for each rank of a cluster.
+# The ledger of a rank of MindSpore up to 2.2, whose profiler records points of each step, and sums for each rank of a
+# cluster.
 
 
 def ledger_of_points(span: SpanData) -> Optional[RankLedger]:

@@ -1,6 +1,6 @@
 """Checks the rows of all tables, of text and databases alike: figures within their bounds, each row once, rows in order.
 
-Bounds are those of the columns (tables.Column); which rows may be equal and which order files have is in readers/shared/row_checks.py."""
+Bounds are those of the columns (tables.Column); which rows may be equal and which order files have is below."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def test_a_low_clock_explains_a_straggler(others_us: int, expected: tuple[str, .
 
 def test_rules_share_the_time_of_a_kernel_type() -> None:
     run = run_of([kernel("MatMulV3", 100, block_dim=12, **IDLE)])
-    found = [*block_dim.find(run), *under_utilised.RULE.find(run)]
+    found = [*block_dim.RULE.find(run), *under_utilised.RULE.find(run)]
     assert [one.cost_ns for one in found] == [50 * US, 60 * US]
     assert at_stake(found, run) == 60 * US
 
