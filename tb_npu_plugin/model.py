@@ -69,10 +69,15 @@ class Cost:
     """What a worker process spent. 0 where the system does not say."""
 
     read_bytes: int
+    """Bytes that it read."""
     written_bytes: int
+    """Bytes that it wrote."""
     cpu_ms: int
-    peak_bytes: int  # most memory since the stage began, mapped files included
-    descriptors: int  # open at the end
+    """CPU time in ms."""
+    peak_bytes: int
+    """Most memory since the stage began, mapped files included."""
+    descriptors: int
+    """Open files at the end."""
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,7 @@ MAX_KINDS = 200
 #: Codes of transient problems, caused by the machine, by permissions or by a bug of the plugin and not by the data.
 #: They may be gone next time, so they are not cached with the file.
 TRANSIENT_CODES = frozenset(
-    {
-        "missing_file",
-        "no_permission",
-        "reader_defect",
-        "stalled",
-        "too_expensive",
-        "unreadable_file",
-    }
+    {"missing_file", "no_permission", "reader_defect", "stalled", "too_expensive", "unreadable_file"}
 )
 
 

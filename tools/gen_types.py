@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.analysis.parts import PARTS
-from tb_npu_plugin.server.timeline.layers import LayerJson
+from tb_npu_plugin.server.timeline.layers import LayerJson, StepMarksJson
 from tb_npu_plugin.server.timeline.ranges import CountersJson, StatsJson
 from tb_npu_plugin.server.timeline.ranks import RankRangesJson
 from tb_npu_plugin.server.timeline.slices import CollectiveJson, DescentJson, FoundJson
@@ -30,7 +30,6 @@ from tb_npu_plugin.store.timeline.contract import (
     SliceDetailJson,
 )
 from tb_npu_plugin.views.base import ErrorJson, ViewJson
-from tb_npu_plugin.views.device_steps import StepMarksJson
 from tb_npu_plugin.views.registry import VIEWS
 
 #: Answers of the routes, beside the contracts of the views.

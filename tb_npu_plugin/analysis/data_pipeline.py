@@ -12,7 +12,7 @@ from typing import Literal, Optional, get_args
 import numpy as np
 
 from tb_npu_plugin.analysis.grouping import known_sum
-from tb_npu_plugin.schema.minddata_tables import CPU_MACHINE, QUEUE_DEVICE, QUEUE_HOST, QueueName
+from tb_npu_plugin.schema.minddata import QUEUE_DEVICE, QUEUE_HOST, SCOPE_MACHINE, QueueName
 from tb_npu_plugin.tables import NULL_INT, FloatArray, Table, known
 
 #: Minimum number of batches for a verdict, without the first, which waits for the pipeline to fill.
@@ -259,7 +259,7 @@ def _cpu_of_ops(cpu: Table) -> dict[int, float]:
 
 def _machine(cpu: Table) -> float | None:
     """Mean CPU of the whole machine in percent."""
-    idle = cpu.floats("idle")[cpu.text("scope").equals(CPU_MACHINE)]
+    idle = cpu.floats("idle")[cpu.text("scope").equals(SCOPE_MACHINE)]
     idle = idle[~np.isnan(idle)]
     return float(100.0 - idle.mean()) if len(idle) else None
 

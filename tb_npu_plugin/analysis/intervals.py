@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tb_npu_plugin.tables import IntArray
+from tb_npu_plugin.tables import IntArray, known
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,14 @@ def overlap(a: Intervals, b: Intervals) -> Intervals:
     counts = np.maximum(last - first, 0)
     owner = np.repeat(np.arange(len(counts)), counts)
     partner = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts) + first[owner]
-    return Intervals(
-        np.maximum(a.start[owner], b.start[partner]),
-        np.minimum(a.end[owner], b.end[partner]),
-    )
+    return Intervals(np.maximum(a.start[owner], b.start[partner]), np.minimum(a.end[owner], b.end[partner]))
+
+
+# What is in a time range.
+
+
+def overlaps(start: IntArray, dur: IntArray, range_start: int, range_end: int) -> NDArray[np.bool_]:
+    """Mask of what overlaps [range_start, range_end), or starts in it, as in the statistics of the timeline. What has no
+    known start is in no range; an unknown duration counts as 0."""
+    until = start + np.where(known(dur), dur, 0)
+    return known(start) & (start < range_end) & ((until > range_start) | (start >= range_start))

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, StringColumn, Table, column_texts, known
+from tb_npu_plugin.schema.columns import columns_of
+from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn, Table, known
 
 SERIES = ("allocated_bytes", "reserved_bytes", "active_bytes")
 #: Maximum rows kept in one bin: first and last, and the smallest and largest of each series.
@@ -19,13 +20,7 @@ _ROWS_PER_BIN = 2 + 2 * len(SERIES)
 #: engine's.
 _ALLOCATORS = ("PTA+GE", "MindSpore+GE", "PTA", "MindSpore", "GE")
 
-MODULE_COLUMNS = (
-    Column("component", Kind.TEXT, *column_texts("module.component"), "identity"),
-    Column("device", Kind.TEXT, *column_texts("module.device"), "identity"),
-    Column("peak_bytes", Kind.BYTES, *column_texts("module.peak_bytes"), ""),
-    Column("peak_at", Kind.TIME, *column_texts("peak_at"), "time"),
-    Column("last_bytes", Kind.BYTES, *column_texts("last_bytes"), ""),
-)
+MODULE_COLUMNS = columns_of("module_peaks")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any, Optional
 import click
 import msgspec
 
-from tb_npu_plugin.cli.progress import progress
+from tb_npu_plugin.cli.output import progress
 from tb_npu_plugin.discovery.model import Place, Scan
 from tb_npu_plugin.discovery.watch import scan_once
 from tb_npu_plugin.errors import NpuPluginError

@@ -15,7 +15,7 @@ from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import BadRequest, NpuPluginError
 from tb_npu_plugin.printable import package_logger, printable
-from tb_npu_plugin.schema.summary_files import LOCK_FILE
+from tb_npu_plugin.schema.other_files import LOCK_FILE
 from tb_npu_plugin.store.cache.disk import open_cache
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.summary.mirror import Report, update, version

@@ -65,7 +65,5 @@ def _ranks(folder: Folder, files: Sequence[FoundFile]) -> tuple[int, ...]:
 
 def _no_ranks(path: str) -> Skipped:
     return Skipped(
-        path,
-        Message("skipped.no_ranks", files=", ".join(name for name, _ in _SOURCES)),
-        Message("action.run_cluster"),
+        path, Message("skipped.no_ranks", files=", ".join(name for name, _ in _SOURCES)), Message("action.run_cluster")
     )

@@ -55,17 +55,7 @@ def _find_in_flat_folder(folder: Folder, format: Format, rank: int, entries: Ent
     identity = _identity(rank, FILE_NAMES)
     label = report.decode_name(folder.name)
     parts = (*folder.parts, f"rank_{rank}")
-    return Found(
-        format.id,
-        folder.path,
-        parts,
-        fold(folder.parts),
-        identity,
-        files,
-        tuple(notes),
-        label,
-        unread=unread,
-    )
+    return Found(format.id, folder.path, parts, fold(folder.parts), identity, files, tuple(notes), label, unread=unread)
 
 
 def _names(by_rank: Mapping[int, Entries]) -> list[str]:

@@ -166,11 +166,7 @@ def files_of(entries: Sequence[os.DirEntry[str]], prefix: str, format: Format, n
 
 
 def found_file(
-    entry: os.DirEntry[str],
-    relative: str,
-    stages: tuple[Stage, ...],
-    notes: list[Problem],
-    fallback: bool = False,
+    entry: os.DirEntry[str], relative: str, stages: tuple[Stage, ...], notes: list[Problem], fallback: bool = False
 ) -> FoundFile | None:
     """The file with its size and time; None for a folder and for an unusable file, which is added to `notes`."""
     try:

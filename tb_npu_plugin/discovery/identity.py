@@ -85,10 +85,7 @@ def _is_plain(parts: Sequence[str]) -> bool:
 
 
 def identify(
-    folder: Path,
-    parts: Sequence[str],
-    infos: Sequence[str] = (),
-    recorded: Callable[[], int | None] = lambda: None,
+    folder: Path, parts: Sequence[str], infos: Sequence[str] = (), recorded: Callable[[], int | None] = lambda: None
 ) -> Identity:
     """Facts about the result in `folder`.
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tb_npu_plugin.schema.summary_files import is_converted
+from tb_npu_plugin.schema.other_files import is_converted
 
 _URI = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
 

@@ -33,8 +33,7 @@ from tb_npu_plugin.problems import Problem, problem_of
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema import kineto, msprof
 from tb_npu_plugin.schema.formats import FORMATS
-from tb_npu_plugin.schema.other_files import OtherFile, find_other
-from tb_npu_plugin.schema.summary_files import parse_summary_name
+from tb_npu_plugin.schema.other_files import OtherFile, find_other, parse_summary_name
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
 logger = package_logger(__name__)

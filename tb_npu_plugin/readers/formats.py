@@ -23,7 +23,7 @@ from tb_npu_plugin.readers.mindspore import reader as mindspore
 from tb_npu_plugin.readers.msprof import reader as msprof
 from tb_npu_plugin.readers.shared.reading import Progress, Reading, Tables
 from tb_npu_plugin.readers.shared.settings import report_no_groups
-from tb_npu_plugin.readers.text import capture, minddata
+from tb_npu_plugin.readers.text import minddata
 from tb_npu_plugin.readers.text import reader as text
 from tb_npu_plugin.readers.text.kernel_columns import with_kernel_columns
 from tb_npu_plugin.readers.text.steps import with_known_times
@@ -88,7 +88,7 @@ def _finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
 
 
 def _capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
-    return settings.with_database_settings(capture.read_capture(folder, files, log), folder, files, log)
+    return settings.with_database_settings(text.read_capture(folder, files, log), folder, files, log)
 
 
 def _scan(path: Path, log: ProblemLog, progress: Progress, into: ScanSink) -> TraceEvents:

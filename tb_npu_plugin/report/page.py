@@ -13,16 +13,9 @@ from typing import Any, Optional
 from tb_npu_plugin.analysis.findings.verdict import title_of
 from tb_npu_plugin.analysis.parts import BUDGET
 from tb_npu_plugin.messages import Message, in_period
-from tb_npu_plugin.report.budget import (
-    RankMean,
-    chosen_ranks,
-    mean_of_parts,
-    means_of_ranks,
-    step_count,
-)
+from tb_npu_plugin.report.budget import RankMean, chosen_ranks, mean_of_parts, means_of_ranks, step_count
 from tb_npu_plugin.report.ledger import fix_text, ledger_section
-from tb_npu_plugin.report.links import address
-from tb_npu_plugin.report.markup import UNKNOWN, escape, figure, grouped, say, say_field
+from tb_npu_plugin.report.markup import UNKNOWN, address, escape, figure, grouped, say, say_field
 from tb_npu_plugin.report.style import STYLE
 
 #: Limits of what is shown, so that the file stays below 2 MB. No run of a fixture reaches them.

@@ -55,7 +55,6 @@ GROUPS = ResultFile(
     id="cluster_groups",
     name="communication_group.json",
     condition=_TEXT,
-    columns=(),
     settings=True,
     doc="Sets of ranks that communicate.",
 )
@@ -63,7 +62,6 @@ DATABASE = ResultFile(
     id="cluster_db",
     name="cluster_analysis.db",
     condition=Condition(Message("option.databases"), Message("written.from_databases")),
-    columns=(),
     fills=("step_trace", "comm_ops", "comm_bandwidth", "comm_packets", "comm_links"),
     fallback=True,
     doc="The same figures as tables of a SQLite database.",

@@ -23,20 +23,13 @@ LOG_SUFFIXES = ("-wal", "-journal")
 #: Reading stages of a span: the data of its tables, and its timeline.
 Stage = Literal["tables", "trace"]
 
-# Values of Column.written. Evidence: docs/facts/ascend_pt.md, Differences between versions.
-#: From CANN 8.0 and 8.1 on.
-CANN_8, CANN_8_1 = "CANN8.0", "CANN8.1"
-#: With the memory of the framework's allocator: not in msprof's files.
-ALLOCATOR = "allocator"
-#: At level 1 and above.
-FROM_LEVEL_1 = "level1"
-#: Where the capture has a schedule.
-SCHEDULE = "schedule"
-#: By releases or settings that other columns do not show.
-SELDOM = "seldom"
+# Values of Column.written that code asks for; columns.py has all.
+CANN_8, SCHEDULE, SELDOM = "CANN8.0", "schedule", "seldom"
 
 #: First column of most tables since CANN 8.1.
-DEVICE_ID = Column("device_id", Kind.INT, *column_texts("core.device_id"), "identity", ("Device_id",), written=CANN_8_1)
+DEVICE_ID = Column(
+    "device_id", Kind.INT, *column_texts("core.device_id"), "identity", ("Device_id",), written="CANN8.1"
+)
 
 
 @dataclass(frozen=True)
@@ -79,11 +72,11 @@ class ResultFile:
 
     id        name of the logical table that the file fills ("kernels"), unless `fills` names several
     name      file name inside ASCEND_PROFILER_OUTPUT (or the result folder, see `in_root`)
-    columns   the columns of the table, in the newest producer's order
     extra     handling of undeclared headers: "metric" keeps them (kind derived from the header)
     condition when it is written
+    columns   the columns of the table, in the newest producer's order
     in_root   next to ASCEND_PROFILER_OUTPUT instead of in it
-    pattern   pattern of file names, if there are several
+    pattern   pattern of file names, if there are several; that of a name with <rank> follows from it
     unit      unit of times without a unit in the header
     sizes     bytes of size units that differ in this file from other files, also for bandwidths
     fills     names of the logical tables, if there are several
@@ -96,8 +89,8 @@ class ResultFile:
 
     id: str
     name: str
-    columns: tuple[Column, ...]
     condition: Condition
+    columns: tuple[Column, ...] = ()
     doc: str = ""
     extra: str = "ignore"
     in_root: bool = False
@@ -110,6 +103,11 @@ class ResultFile:
     fallback: bool = False
     in_trace: tuple[tuple[str, Condition], ...] = ()
     beside: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.pattern is None and "<rank>" in self.name:
+            pattern = re.escape(self.name).replace("<rank>", r"(?P<rank>\d+)")
+            object.__setattr__(self, "pattern", re.compile(pattern))
 
     @property
     def title(self) -> Message:

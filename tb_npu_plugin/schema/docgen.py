@@ -5,16 +5,52 @@ python -m tb_npu_plugin.schema.docgen > docs/formats.md
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.formats import FORMATS, Format
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.torch_npu_db import SELECTS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
-from tb_npu_plugin.schema.versions import VERSIONS
 from tb_npu_plugin.tables import Column, Kind
+
+# Known versions of each format, declared in versions.csv: how to recognise them, and the evidence.
+#
+# Source: docs/facts/ascend_pt.md, Differences between versions; docs/facts/ascend_ms.md, Generations, Folder name;
+# docs/facts/mindinsight.md.
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of a format.
+
+    name     profiler and version
+    marker   recognised by
+    sample   recorded result that tests read if it exists (folder of the real data, or of fixtures/); "" if the version
+             is only known from documentation
+    """
+
+    name: str
+    marker: str
+    sample: str = ""
+
+
+def _declared_versions() -> dict[str, tuple[Version, ...]]:
+    found: dict[str, tuple[Version, ...]] = {}
+    with (Path(__file__).parent / "versions.csv").open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            format = row.pop("format")
+            found[format] = (*found.get(format, ()), Version(**row))
+    return found
+
+
+#: By id of schema.formats.FORMATS, the oldest first.
+VERSIONS = _declared_versions()
+
 
 _INTRODUCTION = f"""# Result files
 

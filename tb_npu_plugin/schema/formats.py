@@ -12,8 +12,7 @@ from tb_npu_plugin.schema import (
     cluster,
     kineto,
     minddata,
-    mindinsight_ops,
-    mindinsight_steps,
+    mindinsight,
     mindspore_cpu,
     mindspore_files,
     msprof,
@@ -125,7 +124,7 @@ MINDSPORE_CPU = Format(
 MINDINSIGHT = Format(
     "mindinsight",
     Message("format.mindinsight"),
-    (*mindinsight_steps.STEP_FILES, *mindinsight_ops.OP_FILES, *minddata.LEGACY_FILES),
+    (*mindinsight.STEP_FILES, *mindinsight.OP_FILES, *minddata.LEGACY_FILES),
     framework="MindSpore",
     unseen=frozenset(
         {

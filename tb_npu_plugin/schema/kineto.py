@@ -7,11 +7,9 @@ import re
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import scan_keys
-from tb_npu_plugin.schema.core import DEVICE_ID, Condition, ResultFile
+from tb_npu_plugin.schema.columns import columns_of
+from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.tables import Column, Kind, column_texts
-
-T, I, F = Kind.TEXT, Kind.INT, Kind.FLOAT
-TIME, DUR, BYTES, PERCENT, BANDWIDTH = Kind.TIME, Kind.DURATION, Kind.BYTES, Kind.PERCENT, Kind.BANDWIDTH
 
 #: Name of tensorboard_trace_handler: `{host}_{pid}.{ns, older: ms, since the epoch, of the export}.pt.trace.json[.gz]`.
 HANDLER_NAME = re.compile(r"(?P<worker>.+?)(?:\.(?P<stamp>\d{13}|\d{19}))?\.pt\.trace\.json(?:\.gz)?")
@@ -114,30 +112,11 @@ TRANSPORT = "NCCL"
 #: Allocator of [memory] events.
 ALLOCATOR = "PyTorch"
 
-STEP = Column("step", T, *column_texts("kineto.step"), "identity")
-TYPE = Column("type", T, *column_texts("kineto.type"), "identity")
+STEP = Column("step", Kind.TEXT, *column_texts("kineto.step"), "identity")
+TYPE = Column("type", Kind.TEXT, *column_texts("kineto.type"), "identity")
 #: Titled "Activity": GPUs have no separate accelerator cores.
-CORE = Column("core", T, *column_texts("kernel.core"), "identity")
-KERNEL_COLUMNS = (
-    STEP,
-    DEVICE_ID,
-    Column("stream_id", I, *column_texts("kernel.stream_id"), "identity"),
-    Column("name", T, *column_texts("kernel.name"), "identity", required=True),
-    CORE,
-    Column("start_ns", TIME, *column_texts("kernel.start_ns"), "time", required=True),
-    Column("dur_ns", DUR, *column_texts("kernel.dur_ns"), "time", required=True),
-    Column("wait_ns", DUR, *column_texts("kernel.wait_ns"), "time"),
-    Column("grid", T, *column_texts("grid"), "shape"),
-    Column("block", T, *column_texts("block"), "shape"),
-    Column("registers", I, *column_texts("registers"), "metric"),
-    Column("shared_memory_bytes", BYTES, *column_texts("shared_memory_bytes"), "metric"),
-    Column("occupancy", PERCENT, *column_texts("occupancy"), "metric"),
-    Column("blocks_per_sm", F, *column_texts("blocks_per_sm"), "metric"),
-    Column("warps_per_sm", F, *column_texts("warps_per_sm"), "metric"),
-    Column("copied_bytes", BYTES, *column_texts("copied_bytes"), "metric"),
-    Column("bandwidth", BANDWIDTH, *column_texts("kernel.bandwidth"), "metric"),
-    Column("correlation", I, *column_texts("correlation"), "identity"),
-)
+CORE = Column("core", Kind.TEXT, *column_texts("kernel.core"), "identity")
+KERNEL_COLUMNS = columns_of("gpu_kernels")
 #: Keys of args -> columns of kernels.
 KERNEL_ARGS = {
     "stream": "stream_id",
@@ -167,7 +146,6 @@ KINETO_TRACE = ResultFile(
     condition=Condition(
         Message("option.either", one="on_trace_ready", other="export_chrome_trace"), Message("written.trace")
     ),
-    columns=(),
     fills=(
         "trace",
         "kernels",

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.core import DEVICE_ID, Condition, ResultFile
 from tb_npu_plugin.tables import Column, Kind, column_texts
 
@@ -39,31 +40,17 @@ PCIE_KINDS = {
 #: The one that is not a bandwidth.
 LATENCY = "tx_latency"
 
-_F, _PERCENT = Kind.FLOAT, Kind.PERCENT
 _DEVICE = replace(DEVICE_ID, written="")
 _MODE = Column("mode", Kind.TEXT, *column_texts("mode"), "identity", ("Mode",), True)
-_MIN = Column("min", _F, *column_texts("min"), "", ("Min",))
-_MAX = Column("max", _F, *column_texts("max"), "", ("Max",))
+_MIN = Column("min", Kind.FLOAT, *column_texts("min"), "", ("Min",))
+_MAX = Column("max", Kind.FLOAT, *column_texts("max"), "", ("Max",))
 
 NIC = ResultFile(
     id="nic",
     name="nic.csv",
     condition=SYS_IO,
     sizes=(("MB", LINK_MB),),
-    columns=(
-        _DEVICE,
-        Column("time_ns", Kind.TIME, *column_texts("nic.time_ns"), "time", ("Timestamp(us)",)),
-        Column("bandwidth", Kind.BANDWIDTH, *column_texts("nic.bandwidth"), "", ("Bandwidth(MB/s)",)),
-        Column("rx_use", _PERCENT, *column_texts("rx_use"), "", ("Rx Bandwidth efficiency(%)",)),
-        Column("rx_packets", _F, *column_texts("rx_packets"), "", ("rxPacket/s",)),
-        Column("rx_errors", _PERCENT, *column_texts("rx_errors"), "", ("rxError rate(%)",)),
-        Column("rx_dropped", _PERCENT, *column_texts("rx_dropped"), "", ("rxDropped rate(%)",)),
-        Column("tx_use", _PERCENT, *column_texts("tx_use"), "", ("Tx Bandwidth efficiency(%)",)),
-        Column("tx_packets", _F, *column_texts("tx_packets"), "", ("txPacket/s",)),
-        Column("tx_errors", _PERCENT, *column_texts("tx_errors"), "", ("txError rate(%)",)),
-        Column("tx_dropped", _PERCENT, *column_texts("tx_dropped"), "", ("txDropped rate(%)",)),
-        Column("port", Kind.INT, *column_texts("nic.port"), "identity", ("funcId",)),
-    ),
+    columns=columns_of("nic"),
     doc="One row per port: use of the network card over the whole capture.",
 )
 ROCE = ResultFile(
@@ -78,14 +65,14 @@ PCIE = ResultFile(
     id="pcie",
     name="pcie.csv",
     condition=SYS_INTERCONNECTION,
-    columns=(_DEVICE, _MODE, _MIN, _MAX, Column("avg", _F, *column_texts("links.avg"), "", ("Avg",))),
+    columns=(_DEVICE, _MODE, _MIN, _MAX, Column("avg", Kind.FLOAT, *column_texts("links.avg"), "", ("Avg",))),
     doc="One row per direction and kind of packets over PCIe.",
 )
 HCCS = ResultFile(
     id="hccs",
     name="hccs.csv",
     condition=SYS_INTERCONNECTION,
-    columns=(_DEVICE, _MODE, _MAX, _MIN, Column("avg", _F, *column_texts("links.avg"), "", ("Average",))),
+    columns=(_DEVICE, _MODE, _MAX, _MIN, Column("avg", Kind.FLOAT, *column_texts("links.avg"), "", ("Average",))),
     doc="One row per direction over the links between the devices of a server; none of a single device.",
 )
 LINK_FILES = (NIC, ROCE, PCIE, HCCS)

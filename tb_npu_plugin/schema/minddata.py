@@ -5,11 +5,24 @@ Source: docs/facts/ascend_ms.md, Files of the output folder, Data pipeline files
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.schema import minddata_tables as tables
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.core import Condition, ResultFile, join_settings
-from tb_npu_plugin.tables import Column, Kind, column_texts
+
+# Tables, by name in columns.csv:
+# minddata_ops: One row per operator of the pipeline. From minddata_pipeline_raw or pipeline_profiling; the last five
+#     columns from the summary, unknown without it.
+# minddata_queues: One row per operator with an output queue and sample.
+# minddata_batches: One row per batch and queue. queue "host": the pipeline's way to the device; "device": the device's
+#     own queue.
+# minddata_cpu: One row per sample. scope "machine", "process", "op" (op_id known).
+# minddata_remarks: Remarks of MindSpore about the pipeline. kind "warning", "suggestion", "cpu", "queue".
+QueueName = Literal["host", "device"]
+QUEUE_HOST: QueueName = "host"
+QUEUE_DEVICE: QueueName = "device"
+SCOPE_MACHINE, SCOPE_PROCESS, SCOPE_OP = "machine", "process", "op"
 
 DATA_PROCESS = Condition(
     join_settings("data_process=True", Message("option.no_schedule")), Message("written.data_pipeline")
@@ -35,7 +48,7 @@ PIPELINE = ResultFile(
     id="minddata_ops",
     name="minddata_pipeline_raw_0.csv",
     condition=DATA_PROCESS,
-    columns=tables.MINDDATA_OPS_COLUMNS,
+    columns=columns_of("minddata_ops"),
     pattern=re.compile(r"minddata_pipeline_raw_(?P<rank>\d+)\.csv"),
     unit="ms",
     fills=("minddata_ops", "minddata_queues"),
@@ -46,7 +59,6 @@ PIPELINE_PROFILING = ResultFile(
     id="minddata_profiling",
     name="pipeline_profiling_0.json",
     condition=DATA_PROCESS,
-    columns=(),
     pattern=re.compile(r"pipeline_profiling_(?P<rank>\d+)\.json"),
     fills=("minddata_ops", "minddata_queues"),
     doc="Read where minddata_pipeline_raw is not there.",
@@ -55,7 +67,6 @@ SUMMARY = ResultFile(
     id="minddata_summary",
     name="minddata_pipeline_summary_0.json",
     condition=DATA_PROCESS,
-    columns=(),
     pattern=re.compile(r"minddata_pipeline_summary_(?P<rank>\d+)\.(?:json|csv)"),
     fills=("minddata_remarks",),
     doc="What MindSpore worked out itself. The CSV holds the same transposed, without a header: a line is a key and its "
@@ -65,7 +76,7 @@ BATCHES = ResultFile(
     id="minddata_batches",
     name="device_queue_profiling_0.txt",
     condition=DATA_PROCESS,
-    columns=tables.MINDDATA_BATCHES_COLUMNS,
+    columns=columns_of("minddata_batches"),
     pattern=re.compile(r"(?:device_queue|dataset_iterator)_profiling_(?P<rank>\d+)\.txt"),
     doc="Times of each batch and entries in the queue.",
 )
@@ -73,7 +84,7 @@ DEVICE_WAIT = ResultFile(
     id="minddata_device",
     name="minddata_aicpu_0.txt",
     condition=DATA_PROCESS,
-    columns=tables.MINDDATA_BATCHES_COLUMNS,
+    columns=columns_of("minddata_batches"),
     pattern=re.compile(r"(?:minddata_aicpu|minddata_getnext_profiling)_(?P<rank>\d+)\.txt"),
     fills=("minddata_batches",),
     doc="When the device waited for a batch, and entries in its queue.",
@@ -82,7 +93,7 @@ CPU = ResultFile(
     id="minddata_cpu",
     name="minddata_cpu_utilization_0.json",
     condition=DATA_PROCESS,
-    columns=tables.MINDDATA_CPU_COLUMNS,
+    columns=columns_of("minddata_cpu"),
     pattern=re.compile(r"minddata_cpu_utilization_(?P<rank>\d+)\.json"),
     beside=(PIPELINE_PROFILING.id,),
     doc="CPU of the machine, the process and each operator over time.",
@@ -118,12 +129,7 @@ WAIT_HEADER, WAIT = "node_name", "GetNext"
 CPU_INTERVAL, CPU_COUNT, CPU_STAMPS = "sampling_interval", "cpu_processor_num", "time_stamp"
 CPU_DEVICE, CPU_PROCESS, CPU_OPS, CPU_METRICS = "device_info", "process_info", "op_info", "metrics"
 #: Column of minddata_cpu -> key.
-CPU_FIGURES = {
-    "user": "user_utilization",
-    "sys": "sys_utilization",
-    "io": "io_utilization",
-    "idle": "idle_utilization",
-}
+CPU_FIGURES = {"user": "user_utilization", "sys": "sys_utilization", "io": "io_utilization", "idle": "idle_utilization"}
 #: Machine figures without a column.
 CPU_RUNNABLE, CPU_SWITCHES = "runable_processes", "context_switch_count"
 #: Keys that are written together: of the file, of the machine.
@@ -140,18 +146,8 @@ RAW_KEYS = (OP_ID, OP_TYPE, OP_WORKERS, RAW_METRICS)
 DATASET = ResultFile(
     id="dataset",
     name="dataset.csv",
-    condition=Condition(
-        "activities=[ProfilerActivity.CPU, ...]",
-        Message("written.dataset"),
-        always=False,
-    ),
-    columns=(
-        Column("operation", Kind.TEXT, *column_texts("operation"), "identity", ("Operation",), required=True),
-        Column("stage", Kind.TEXT, *column_texts("dataset.stage"), "identity", ("Stage",)),
-        Column("calls", Kind.INT, *column_texts("dataset.calls"), "", ("Occurrences",)),
-        Column("avg_ns", Kind.DURATION, *column_texts("dataset.avg_ns"), "time", ("Avg. time (us)",)),
-        Column("custom", Kind.TEXT, *column_texts("custom"), "identity", ("Custom Info",)),
-    ),
+    condition=Condition("activities=[ProfilerActivity.CPU, ...]", Message("written.dataset"), always=False),
+    columns=columns_of("dataset"),
     doc="Operations of the dataset on the host, by stage.",
 )
 

@@ -39,7 +39,6 @@ EXECUTIONS = ResultFile(
     name="cpu_op_execute_timestamp_0.txt",
     pattern=re.compile(r"cpu_op_execute_timestamp_(\d{1,9})\.txt"),
     condition=_HOST,
-    columns=(),
     fills=("operators", "comm_ops"),
     doc="Each execution of each operator on the CPU: start in ns, duration in ms.",
 )
@@ -48,7 +47,6 @@ LAUNCHES = ResultFile(
     name="cpu_framework_0.txt",
     pattern=re.compile(r"cpu_framework_(\d{1,9})\.txt"),
     condition=_HOST,
-    columns=(),
     fills=("operators",),
     doc="Operators in the order of their launches, with the shapes of their inputs. Operators of PyNative mode are empty.",
 )
@@ -64,7 +62,6 @@ TRACE = ResultFile(
     id="trace",
     name=torch_npu_json.TRACE_VIEW.name,
     condition=_HOST,
-    columns=(),
     stages=("trace",),
     doc="Chrome trace events of the operators and their scopes.",
 )

@@ -32,10 +32,7 @@ NPU = Condition(
 )
 MEMORY = Condition("profile_memory=True", Message("written.memory"))
 # Not in databases: these need the text export.
-STEPS = Condition(
-    "activities=[ProfilerActivity.NPU, ...], export_type=[ExportType.Text]",
-    Message("written.text_npu"),
-)
+STEPS = Condition("activities=[ProfilerActivity.NPU, ...], export_type=[ExportType.Text]", Message("written.text_npu"))
 MEMORY_TEXT = Condition("profile_memory=True, export_type=[ExportType.Text]", Message("written.text_memory"))
 OP_MEMORY_SWITCHES = Condition(
     "profile_memory=True, activities=[ProfilerActivity.CPU, ...], export_type=[ExportType.Text]",
@@ -51,13 +48,6 @@ DATABASE = Condition("export_type=[ExportType.Db]", Message("written.databases")
 #: Full kernel name (schema/mindspore.py LAUNCH_SEPARATOR); an additional column of kernels.
 FULL_NAME = Column("full_name", Kind.TEXT, *column_texts("full_name"), "identity")
 SCOPE = Column("scope", Kind.TEXT, *column_texts("mindspore_files.scope"), "identity")
-
-#: Steps marked on the host, from the trace; bounds of the step figures.
-STEP_MARKS_COLUMNS = (
-    Column("step", Kind.TEXT, *column_texts("step_marks.step"), "identity"),
-    Column("start_ns", Kind.TIME, *column_texts("step_marks.start_ns"), "time"),
-    Column("end_ns", Kind.TIME, *column_texts("step_marks.end_ns"), "time"),
-)
 
 
 def _without_device(file: ResultFile) -> ResultFile:
@@ -97,7 +87,6 @@ PROFILER_DATABASE = ResultFile(
     id="profiler_db",
     name=f"{PROFILER_DB}_0.db",
     pattern=PROFILER_DB_PATTERN,
-    columns=(),
     condition=DATABASE,
     fills=("kernels", "op_statistic", "api_statistic", "module_memory", *LINK_TABLES, "trace"),
     stages=("tables", "trace"),
@@ -107,7 +96,6 @@ PROFILER_DATABASE = ResultFile(
 ANALYSIS_DATABASE = ResultFile(
     id="analysis_db",
     name=COMMUNICATION_DB,
-    columns=(),
     condition=DATABASE,
     fills=("comm_ops", "comm_bandwidth", "comm_packets", "comm_links"),
     fallback=True,

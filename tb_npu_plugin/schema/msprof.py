@@ -9,9 +9,9 @@ import dataclasses
 import re
 
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.core import DEVICE_ID, PIECE, Condition, ResultFile
 from tb_npu_plugin.schema.link_files import LINK_FILES, LINK_TABLES, SYS_IO
-from tb_npu_plugin.schema.mindinsight_steps import ITERATIONS_COLUMNS
 from tb_npu_plugin.schema.torch_npu_csv import (
     API_STATISTIC,
     DATA_PREPROCESS,
@@ -70,7 +70,6 @@ MSPROF_DATABASE = ResultFile(
     id="msprof_db",
     name="msprof_*.db",
     pattern=re.compile(r"msprof(?:_\d+)*\.db"),
-    columns=(),
     condition=Condition("msprof --export=on --type=db", Message("written.msprof_database")),
     fills=("kernels", "op_statistic", "api_statistic", "module_memory", *LINK_TABLES, "trace"),
     stages=("tables", "trace"),
@@ -105,7 +104,7 @@ ITERATIONS = ResultFile(
         dataclasses.replace(
             column, headers=(_ITERATION_HEADERS[column.key],) if column.key in _ITERATION_HEADERS else ()
         )
-        for column in ITERATIONS_COLUMNS
+        for column in columns_of("iterations")
     ),
     fills=("iterations", "iteration_reduces"),
     doc="Points of each iteration of a graph on the device, and its reduces.",
@@ -116,18 +115,7 @@ FUSION_OP = ResultFile(
     name="fusion_op_*.csv",
     pattern=exported_name("fusion_op"),
     condition=Condition("--task-time=l1", Message("written.msprof_graphs")),
-    columns=(
-        Column("device_id", Kind.TEXT, *column_texts("fusion_op.device_id"), "identity", ("Device_id",)),
-        Column("model", Kind.TEXT, *column_texts("model"), "identity", ("Model Name",)),
-        Column("model_id", Kind.INT, *column_texts("fusion_op.model_id"), "identity", ("Model ID",)),
-        Column("name", Kind.TEXT, *column_texts("fusion_op.name"), "identity", ("Fusion Op",), required=True),
-        Column("original", Kind.TEXT, *column_texts("original"), "", ("Original Ops",)),
-        Column("input_bytes", Kind.BYTES, *column_texts("input_bytes"), "", ("Memory Input(KB)",)),
-        Column("output_bytes", Kind.BYTES, *column_texts("output_bytes"), "", ("Memory Output(KB)",)),
-        Column("weight_bytes", Kind.BYTES, *column_texts("weight_bytes"), "", ("Memory Weight(KB)",)),
-        Column("workspace_bytes", Kind.BYTES, *column_texts("workspace_bytes"), "", ("Memory Workspace(KB)",)),
-        Column("total_bytes", Kind.BYTES, *column_texts("total_bytes"), "", ("Memory Total(KB)",)),
-    ),
+    columns=columns_of("fusion_op"),
     doc="Operators of graphs before and after fusion, and their memory.",
 )
 

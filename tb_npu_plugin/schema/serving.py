@@ -106,16 +106,6 @@ GRAPH_LAUNCH = re.compile(r"(?:cuda|hip)GraphLaunch(?:_\w+)?|(?:AscendCL@)?aclmd
 
 #: Takes the place of the column "step" in tables of iterations.
 ITERATION = Column("step", Kind.TEXT, *column_texts("iterations.step"), "identity")
-#: Iterations of a serving engine; their times are in step_trace.
-ITERATIONS_COLUMNS = (
-    ITERATION,
-    Column("engine", Kind.TEXT, *column_texts("engine"), "identity"),
-    Column("phase", Kind.TEXT, *column_texts("phase"), "identity"),
-    Column("requests", Kind.INT, *column_texts("requests"), "identity"),
-    Column("tokens", Kind.INT, *column_texts("tokens"), "identity"),
-    Column("kernels", Kind.INT, *column_texts("iterations.kernels"), "metric"),
-    Column("graph_kernels", Kind.INT, *column_texts("graph_kernels"), "metric"),
-)
 
 
 def mark_of(name: str) -> Optional[Mark]:

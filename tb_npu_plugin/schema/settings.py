@@ -66,12 +66,7 @@ WRITTEN_KEYS: dict[str, tuple[str, ...]] = {
 }
 #: Keys of experimental_config by the release that added them, oldest first: a later one proves the earlier ones. All write
 #: those of WRITTEN_KEYS.
-ADDED_KEYS = (
-    ("_msprof_tx",),
-    ("_op_attr",),
-    ("_gc_detect_threshold",),
-    ("_sys_io", "_sys_interconnection"),
-)
+ADDED_KEYS = (("_msprof_tx",), ("_op_attr",), ("_gc_detect_threshold",), ("_sys_io", "_sys_interconnection"))
 #: Keys that torch_npu writes together: of each communicator, and of Megatron's arguments.
 GROUP_KEYS = ("group_name", "group_rank", "global_ranks")
 DISTRIBUTED_KEYS = (

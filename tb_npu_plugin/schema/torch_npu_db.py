@@ -298,7 +298,6 @@ PROFILER_DATABASE = ResultFile(
     id="profiler_db",
     name=f"{PROFILER_DB}.db",
     pattern=re.compile(rf"{PROFILER_DB}(?:_\d+)?\.db"),
-    columns=(),
     condition=_DATABASE,
     fills=(
         "kernels",
@@ -319,7 +318,6 @@ ANALYSIS_DATABASE = ResultFile(
     id="analysis_db",
     name=ANALYSIS_DB,
     pattern=re.compile(r"analysis(?:[-_]?\d+)?\.db"),
-    columns=(),
     condition=_DATABASE,
     fills=("step_trace", "comm_ops", "comm_bandwidth", "comm_packets", "comm_links"),
     fallback=True,

@@ -8,8 +8,8 @@ import re
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import scan_keys
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.core import Condition, ResultFile, join_settings
-from tb_npu_plugin.tables import Column, Kind, column_texts
 
 _COMM = Condition(
     join_settings("profiler_level=ProfilerLevel.Level1", Message("option.ranks")),
@@ -18,13 +18,9 @@ _COMM = Condition(
 )
 _ALWAYS = Condition("export_type=[ExportType.Text]", Message("written.text"))
 
-T, I, F = Kind.TEXT, Kind.INT, Kind.FLOAT
-TIME, DUR, TRAFFIC, RATIO, BANDWIDTH = Kind.TIME, Kind.DURATION, Kind.TRAFFIC, Kind.RATIO, Kind.BANDWIDTH
-
-_STEP = Column("step", T, *column_texts("communication.step"), "identity")
-_SORT = Column("kind", T, *column_texts("communication.kind"), "identity")
-_NAME = Column("name", T, *column_texts("comm_ops.name"), "identity", required=True)
-_GROUP = Column("group", T, *column_texts("communication.group"), "identity")
+#: communication.json as three tables, without rollup rows ("Total Op Info"), and communication_matrix.json.
+COMM_OPS_COLUMNS, COMM_BANDWIDTH_COLUMNS = columns_of("comm_ops"), columns_of("comm_bandwidth")
+COMM_PACKETS_COLUMNS, COMM_LINKS_COLUMNS = columns_of("comm_packets"), columns_of("comm_links")
 
 #: Capture file of the mock device, in FRAMEWORK: parsing it needs no CANN.
 MOCK_CAPTURE = "capture.json"
@@ -42,89 +38,32 @@ STEP_KEY = "step"
 ENTRY_KEY = "name@group"
 #: The two parts of a step.
 COMM_KINDS = ("p2p", "collective")
-#: Keys of figures.
-START = "Start Timestamp(us)"
-ELAPSE = "Elapse Time(ms)"
-TRANSIT = "Transit Time(ms)"
-WAIT = "Wait Time(ms)"
-SYNC = "Synchronization Time(ms)"
-IDLE = "Idle Time(ms)"
-WAIT_RATIO = "Wait Time Ratio"
-SYNC_RATIO = "Synchronization Time Ratio"
-SIZE = "Transit Size(MB)"
-BANDWIDTH_GBS = "Bandwidth(GB/s)"
-LARGE_PACKETS = "Large Packet Ratio"
+#: Keys of figures. Those of an operator's times are written together.
+TIME_KEYS = tuple(column.headers[0] for column in COMM_OPS_COLUMNS if column.headers)
+START, ELAPSE, TRANSIT, WAIT, SYNC, IDLE, WAIT_RATIO, SYNC_RATIO = TIME_KEYS
+_OF_TRAFFIC = {
+    column.key: column.headers for column in (*COMM_BANDWIDTH_COLUMNS, *COMM_LINKS_COLUMNS) if column.headers
+}
+SIZE, BANDWIDTH_GBS = _OF_TRAFFIC["size_bytes"][0], _OF_TRAFFIC["bandwidth"][0]
+LARGE_PACKETS, TRANSPORT = _OF_TRAFFIC["large_packet_ratio"][0], _OF_TRAFFIC["transport"][0]
+#: The second is MindSpore's spelling.
+OP_NAMES = _OF_TRAFFIC["op_name"]
+OP_NAME = OP_NAMES[0]
 #: Minimum size of large packets, in MB of 1e6 bytes, exclusive: as counted by CANN's parser (HcclAnalysisTool).
 LARGE_PACKET_MB = {"HCCS": 32, "PCIE": 32, "SIO": 32, "RDMA": 0.5}
-TRANSPORT = "Transport Type"
-OP_NAME = "Op Name"
-#: Keys that are written together: of an operator's times, of a transport and of a link.
-TIME_KEYS = (START, ELAPSE, TRANSIT, WAIT, SYNC, IDLE, WAIT_RATIO, SYNC_RATIO)
+#: Keys that are written together: of a transport and of a link.
 BANDWIDTH_KEYS = (SIZE, TRANSIT, BANDWIDTH_GBS, LARGE_PACKETS, COMM_SIZE_DISTRIBUTION)
 LINK_KEYS = (TRANSPORT, SIZE, TRANSIT, BANDWIDTH_GBS)
 #: Transport of copies within a device.
 LOCAL = "LOCAL"
-#: The second is MindSpore's spelling.
-OP_NAMES = (OP_NAME, "op_name")
 #: The statistic that sums all operators of a type.
 TOTAL = "total"
 #: Transports that include others and are never added to them.
 ROLLUP_TRANSPORTS = frozenset({"SDMA"})
 
-#: Largest difference between the file's idle time and elapsed - transit - wait that rounding explains.
+#: Largest difference between the file's idle time and elapsed - transit - wait that rounding explains; the bound of the
+#: column.
 IDLE_TOLERANCE_NS = 1_000
-
-#: communication.json as three tables, without rollup rows ("Total Op Info").
-COMM_OPS_COLUMNS = (
-    _STEP,
-    _SORT,
-    _NAME,
-    _GROUP,
-    Column("start_ns", TIME, *column_texts("device.start_ns"), "time", (START,)),
-    Column("elapse_ns", DUR, *column_texts("comm_ops.elapse_ns"), "time", (ELAPSE,)),
-    Column("transit_ns", DUR, *column_texts("comm_ops.transit_ns"), "time", (TRANSIT,)),
-    Column("wait_ns", DUR, *column_texts("comm_ops.wait_ns"), "time", (WAIT,)),
-    Column("sync_ns", DUR, *column_texts("comm_ops.sync_ns"), "time", (SYNC,)),
-    Column("idle_ns", DUR, *column_texts("comm_ops.idle_ns"), "time", (IDLE,), least=-IDLE_TOLERANCE_NS),
-    Column("wait_ratio", RATIO, *column_texts("wait_ratio"), "", (WAIT_RATIO,)),
-    Column("sync_ratio", RATIO, *column_texts("sync_ratio"), "", (SYNC_RATIO,)),
-)
-COMM_BANDWIDTH_COLUMNS = (
-    _STEP,
-    _SORT,
-    _NAME,
-    _GROUP,
-    Column("transport", T, *column_texts("comm_bandwidth.transport"), "identity", required=True),
-    Column("rollup", I, *column_texts("rollup"), "identity"),
-    Column("size_bytes", TRAFFIC, *column_texts("comm_bandwidth.size_bytes"), "", (SIZE,)),
-    Column("time_ns", DUR, *column_texts("comm_bandwidth.time_ns"), "time", (TRANSIT,)),
-    Column("bandwidth", BANDWIDTH, *column_texts("comm_bandwidth.bandwidth"), "", (BANDWIDTH_GBS,)),
-    Column("large_packet_ratio", RATIO, *column_texts("comm_bandwidth.large_packet_ratio"), "", (LARGE_PACKETS,)),
-)
-COMM_PACKETS_COLUMNS = (
-    _STEP,
-    _SORT,
-    _NAME,
-    _GROUP,
-    Column("transport", T, *column_texts("comm_packets.transport"), "identity"),
-    Column("packet_bytes", TRAFFIC, *column_texts("packet_bytes"), ""),
-    Column("count", I, *column_texts("comm_packets.count"), ""),
-    Column("time_ns", DUR, *column_texts("comm_packets.time_ns"), "time"),
-)
-COMM_LINKS_COLUMNS = (
-    _STEP,
-    _SORT,
-    Column("op_type", T, *column_texts("op_type"), "identity"),
-    Column("stat", T, *column_texts("stat"), "identity"),
-    _GROUP,
-    Column("src", I, *column_texts("src"), "identity"),
-    Column("dst", I, *column_texts("dst"), "identity"),
-    Column("transport", T, *column_texts("comm_links.transport"), "identity", (TRANSPORT,)),
-    Column("size_bytes", TRAFFIC, *column_texts("comm_bandwidth.size_bytes"), "", (SIZE,)),
-    Column("time_ns", DUR, *column_texts("comm_links.time_ns"), "time", (TRANSIT,)),
-    Column("bandwidth", BANDWIDTH, *column_texts("comm_bandwidth.bandwidth"), "", (BANDWIDTH_GBS,)),
-    Column("op_name", T, *column_texts("op_name"), "identity", OP_NAMES),
-)
 
 COMMUNICATION = ResultFile(
     id="communication",
@@ -145,7 +84,6 @@ TRACE_VIEW = ResultFile(
     id="trace",
     name="trace_view.json",
     condition=_ALWAYS,
-    columns=(),
     doc="Chrome trace events of host and device.",
     stages=("trace",),
 )
@@ -153,7 +91,6 @@ PROFILER_INFO = ResultFile(
     id="profiler_info",
     name="profiler_info.json",
     condition=_ALWAYS,
-    columns=(),
     in_root=True,
     settings=True,
     pattern=re.compile(r"profiler_info(?:_(\d+))?\.json"),
@@ -164,7 +101,6 @@ PROFILER_METADATA = ResultFile(
     condition=Condition(
         Message("option.either", one="add_metadata", other=Message("option.distributed")), Message("written.metadata")
     ),
-    columns=(),
     in_root=True,
     settings=True,
 )

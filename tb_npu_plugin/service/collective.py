@@ -7,16 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_npu_plugin.analysis.communication.first_waits import SAME_START_NS, communicators
-from tb_npu_plugin.analysis.joining import concat
+from tb_npu_plugin.analysis.grouping import concat
 from tb_npu_plugin.store.timeline.descent import COLLECTIVE_COLUMNS, Index, collective_table
 from tb_npu_plugin.store.timeline.matches import Placed
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.tables import Column, Kind, Table, column_texts
 
-TASKS_COLUMNS = (
-    Column("part", Kind.INT, *column_texts("part"), "identity"),
-    *COLLECTIVE_COLUMNS,
-)
+TASKS_COLUMNS = (Column("part", Kind.INT, *column_texts("part"), "identity"), *COLLECTIVE_COLUMNS)
 
 
 def find_collective(timeline: Timeline, name: str, start: int) -> int | None:

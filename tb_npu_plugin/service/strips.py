@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tb_npu_plugin.analysis.intervals import Coverage
-from tb_npu_plugin.analysis.run.collective import starts_of_collective
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.strips import (
     DeviceTimes,
@@ -17,6 +16,7 @@ from tb_npu_plugin.analysis.run.strips import (
     device_times,
     exposed_waits,
     kernel_figures,
+    starts_of_collective,
 )
 from tb_npu_plugin.store.cache.memory import LruCache
 from tb_npu_plugin.store.span import Span

@@ -10,9 +10,11 @@ The pool writes one request per line to the worker's stdin. The worker answers w
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+import msgspec
 
 from tb_npu_plugin.discovery.model import FoundFile, FoundSpan
 from tb_npu_plugin.schema.core import Stage
@@ -47,23 +49,13 @@ class Request:
 
     def as_json(self) -> dict[str, Any]:
         """One line of the protocol."""
-        files = [asdict(file) for file in self.files]
-        return {
-            "stage": self.stage,
-            "folder": str(self.folder),
-            "files": files,
-            "out": str(self.out),
-            "format": self.format,
-            "part": self.part,
-            "rebuild": self.rebuild,
-        }
+        found: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
+        return found
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> Request:
         """Inverse of `as_json`."""
-        files = tuple(FoundFile(**{**file, "stages": tuple(file["stages"])}) for file in value["files"])
-        folder, out = Path(value["folder"]), Path(value["out"])
-        return Request(value["stage"], folder, files, out, value["format"], value["part"], value["rebuild"])
+        return msgspec.convert(value, Request, dec_hook=lambda kind, text: kind(text))
 
 
 def files_of(span: FoundSpan, stage: Stage) -> tuple[FoundFile, ...]:

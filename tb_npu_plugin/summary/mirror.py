@@ -21,8 +21,8 @@ from tensorboard.compat.proto import event_pb2
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.schema.summary_files import LOCK_FILE, parse_summary_name
-from tb_npu_plugin.summary import defects, protobuf
+from tb_npu_plugin.schema.other_files import LOCK_FILE, parse_summary_name
+from tb_npu_plugin.summary import protobuf, records
 from tb_npu_plugin.summary.convert import FILE_VERSION, Converted, Memory, convert_event, convert_lineage
 from tb_npu_plugin.summary.records import Record, read_records
 from tb_npu_plugin.summary.sources import SummaryRun, find_runs
@@ -114,11 +114,11 @@ def _update_run(run: SummaryRun, logdir: Path, folder: Path) -> tuple[State, lis
             try:
                 opened = _open_file(file)
             except OSError as error:
-                unreadable.append(defects.unreadable(relative, error))
+                unreadable.append(records.unreadable(relative, error))
                 continue
             with opened:
                 errors = _append(opened, relative, target, state)
-            unreadable += [defects.unreadable(relative, error) for error in errors]
+            unreadable += [records.unreadable(relative, error) for error in errors]
         target.flush()
         state.written = target.tell()
     if asdict(state) != before:
@@ -155,10 +155,10 @@ def _append(opened: BinaryIO, relative: str, target: BinaryIO, state: State) -> 
     for record in _read(opened, source.end, errors):
         converted = _convert(record, name, state.memory)
         if converted is None:
-            defects.add_problem(state.problems, defects.damaged(relative, record))
+            records.add_problem(state.problems, records.damaged(relative, record))
         else:
             for kind in converted.unsupported:
-                defects.add_problem(state.problems, defects.unsupported(relative, record, kind))
+                records.add_problem(state.problems, records.unsupported(relative, record, kind))
             if converted.event is not None:
                 writer.write(converted.event.SerializeToString())
                 state.events += 1
@@ -194,7 +194,7 @@ def _unfinished(run: SummaryRun, logdir: Path, state: State) -> Iterator[Problem
     for file in run.files:
         source = state.sources.get(file.name)
         if source is not None and source.end < source.size:
-            yield defects.incomplete(str(file.relative_to(logdir)), source.end, source.size)
+            yield records.incomplete(str(file.relative_to(logdir)), source.end, source.size)
 
 
 def _open_file(file: Path) -> BinaryIO:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tb_npu_plugin.discovery.layout import is_raw, is_result_name
-from tb_npu_plugin.schema.summary_files import SummaryName, parse_summary_name
+from tb_npu_plugin.schema.other_files import SummaryName, parse_summary_name
 
 #: Part of the names of TensorBoard's own event files.
 TENSORBOARD_MARK = "tfevents"

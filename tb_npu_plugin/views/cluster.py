@@ -16,7 +16,7 @@ from tb_npu_plugin.analysis.ranks.cluster_figures import (
 from tb_npu_plugin.analysis.ranks.cluster_rules import ClusterFinding
 from tb_npu_plugin.analysis.steps import trajectory as analysis
 from tb_npu_plugin.model import SpanData
-from tb_npu_plugin.schema.mindinsight_steps import ITERATIONS_COLUMNS, PARALLEL_COLUMNS
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.tables import Column, Kind, Table, column_texts, from_lists
 from tb_npu_plugin.views.base import ViewTable
 
@@ -34,7 +34,7 @@ class ClusterJson(TypedDict):
     """Results of MindInsight's rules."""
 
 
-_DECLARED = {column.key: column for column in (*ITERATIONS_COLUMNS, *PARALLEL_COLUMNS)}
+_DECLARED = {column.key: column for column in (*columns_of("iterations"), *columns_of("parallel_times"))}
 COLUMNS = (
     Column("rank", Kind.INT, *column_texts("communication.rank"), "identity"),
     Column("stage", Kind.INT, *column_texts("cluster.stage"), "identity"),

@@ -10,7 +10,7 @@ from tb_npu_plugin.analysis.steps.of_span import elapsed_steps
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
-from tb_npu_plugin.schema.minddata_tables import MINDDATA_QUEUES_COLUMNS
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.tables import empty
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 
@@ -98,7 +98,7 @@ def queue(source: ViewInput) -> ViewTable:
         raise BadRequest(Message("error.operator", op=repr(text[:40])), Message("hint.operator"))
     samples = source.spans[0].table("minddata_queues")
     if samples is None:
-        return ViewTable(empty(MINDDATA_QUEUES_COLUMNS), "time_ns", desc=False)
+        return ViewTable(empty(columns_of("minddata_queues")), "time_ns", desc=False)
     return ViewTable(samples.take(samples.ints("op_id") == int(text)), "time_ns", desc=False)
 
 

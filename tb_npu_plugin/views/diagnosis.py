@@ -9,7 +9,7 @@ from tb_npu_plugin.analysis.findings.diagnose import Diagnosis, diagnose
 from tb_npu_plugin.analysis.findings.ledger_rows import SHORTENS, LedgerKind
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Unchecked, UncheckedReason
 from tb_npu_plugin.analysis.findings.verdict import title_of
-from tb_npu_plugin.analysis.ledger.model import ChainEnd, RankLedger
+from tb_npu_plugin.analysis.ledger.model import Entry, RankLedger
 from tb_npu_plugin.analysis.steps.iterations import IterationGroup
 from tb_npu_plugin.messages import MessageJson, Period, messages_of
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
@@ -113,29 +113,6 @@ class UncheckedJson(TypedDict):
     """Code and parameters of `title` and `missing`."""
 
 
-class LedgerEntryJson(TypedDict):
-    """A part of the mean step of a rank."""
-
-    entry: Literal["computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained"]
-    """What it is. "communication": waiting or transfer, which nothing tells apart."""
-    detail: str
-    """Of waiting: "collective", "p2p", or the type of the kernel that waits inside. Of idle: "late" or "before", the launch of the next task. Of
-    unexplained: "idle", or "gap" before the forward pass. Of computing between recorded points: "forward_backward" or
-    "tail"; "or_idle" if the recorded sum contains idle time."""
-    ns: int
-    """Best estimate; the entries sum to the window."""
-    low_ns: int
-    """Least possible."""
-    high_ns: int
-    """Largest possible."""
-    culprit: Optional[int]
-    """Rank that is waited for; null if unknown, and for other entries."""
-    chain: list[ChainEnd]
-    """Of waiting: what the ranks at the roots of these waits did meanwhile, the longest first."""
-    needs: Literal["", "trace", "kernels", "ranks", "rank"]
-    """What would tell more: the trace, the kernels, or the files of other ranks."""
-
-
 class LedgerJson(TypedDict):
     """Where the mean step of a rank, or of one of its devices, went."""
 
@@ -157,7 +134,7 @@ class LedgerJson(TypedDict):
     """Between iterations of a serving engine, per iteration, beside the window; 0 for steps."""
     hidden_ns: int
     """Communication beside computing: a memo, inside computing."""
-    entries: list[LedgerEntryJson]
+    entries: list[Entry]
     """Its parts."""
 
 
@@ -241,19 +218,7 @@ def _ledger_json(ledger: RankLedger) -> LedgerJson:
         "outside_ns": ledger.outside_ns,
         "between_ns": ledger.between_ns,
         "hidden_ns": ledger.hidden_ns,
-        "entries": [
-            {
-                "entry": one.entry,
-                "detail": one.detail,
-                "ns": one.ns,
-                "low_ns": one.low_ns,
-                "high_ns": one.high_ns,
-                "culprit": one.culprit,
-                "chain": list(one.chain),
-                "needs": one.needs,
-            }
-            for one in ledger.entries
-        ],
+        "entries": list(ledger.entries),
     }
 
 

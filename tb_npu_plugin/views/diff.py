@@ -377,10 +377,5 @@ VIEW = View(
     contract=DiffJson,
     with_trace=True,
     with_ranks=True,
-    params=(
-        Param(
-            "step",
-            doc="What the tables are of, an id of DiffJson.steps; empty: the first.",
-        ),
-    ),
+    params=(Param("step", doc="What the tables are of, an id of DiffJson.steps; empty: the first."),),
 )

@@ -10,21 +10,21 @@ import numpy as np
 from tb_npu_plugin.analysis.communication import statistics as analysis
 from tb_npu_plugin.analysis.communication.links import COLUMNS as LINK_USE_COLUMNS
 from tb_npu_plugin.analysis.communication.links import link_use
-from tb_npu_plugin.analysis.joining import concat
+from tb_npu_plugin.analysis.grouping import concat
 from tb_npu_plugin.analysis.ranks.cluster_figures import NEEDS as CLUSTER_NEEDS
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.arrivals import CollectiveArrivals, RankClock, arrivals_of, clocks_of
-from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
+from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_in, budgets_of_ranks, of_operators
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.experts import expert_times
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
 from tb_npu_plugin.analysis.run.step_waits import step_waits_of
-from tb_npu_plugin.analysis.run.time_range import budgets_in, of_operators
 from tb_npu_plugin.messages import Message, MessageJson, Period, messages_of
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.link_files import LINK_TABLES
 from tb_npu_plugin.schema.registry import TABLES, file_of
-from tb_npu_plugin.tables import Column, Kind, column_texts, empty, from_lists
+from tb_npu_plugin.tables import empty, from_lists
 from tb_npu_plugin.texts import natural_key
 from tb_npu_plugin.views.base import Param, ReadState, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.cluster import ClusterJson, cluster
@@ -102,13 +102,7 @@ class DistributedJson(TypedDict):
     """Only set for results of MindSpore up to 2.2."""
 
 
-_EXPERTS = (
-    analysis.RANK,
-    Column("call", Kind.INT, *column_texts("call"), "identity"),
-    Column("kernel", Kind.TEXT, *column_texts("experts.kernel"), "identity"),
-    Column("time_ns", Kind.DURATION, *column_texts("experts.time_ns"), "time"),
-    Column("ratio", Kind.FLOAT, *column_texts("experts.ratio"), ""),
-)
+_EXPERTS = columns_of("experts")
 #: Budgets that are sent at most.
 MOST_BUDGETS = 2000
 NEEDS = ("step_trace", "comm_ops", "comm_bandwidth", "comm_links", "kernels", *CLUSTER_NEEDS)

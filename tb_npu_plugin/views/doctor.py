@@ -46,27 +46,12 @@ class SeenJson(TypedDict):
     """Left out or set to unknown; `problems` say why."""
 
 
-class CostJson(TypedDict):
-    """What the reading process spent. 0 where the system does not say."""
-
-    read_bytes: int
-    """Bytes that it read."""
-    written_bytes: int
-    """Bytes that it wrote."""
-    cpu_ms: int
-    """CPU time in ms."""
-    peak_bytes: int
-    """Most memory since the stage began, mapped files included."""
-    descriptors: int
-    """Open files at the end."""
-
-
 class StageCostJson(TypedDict):
     """What reading a stage cost, and its limits, which grow with the sizes of its files."""
 
     stage: str
     """ "tables" or "trace"."""
-    total: CostJson
+    total: Cost
     """What was spent on all of it."""
     most_memory_bytes: int
     """Limit of the memory, without mapped files."""
@@ -100,7 +85,7 @@ class DoctorFileJson(TypedDict):
     """Problems of this file."""
     views: list[str]
     """Ids of the views that show it."""
-    cost: Optional[CostJson]
+    cost: Optional[Cost]
     """What reading it cost; None: unknown, or it was not read."""
 
 
@@ -169,10 +154,7 @@ def _coverage(span: SpanData) -> Optional[KernelCoverageJson]:
     if kernels is None:
         return None
     found = coverage(kernels)
-    return {
-        "known_share": found.share,
-        "unknown": [{"name": name, "total_ns": total} for name, total in found.unknown],
-    }
+    return {"known_share": found.share, "unknown": [{"name": name, "total_ns": total} for name, total in found.unknown]}
 
 
 def _file(span: SpanData, file: str) -> DoctorFileJson:
@@ -191,7 +173,7 @@ def _file(span: SpanData, file: str) -> DoctorFileJson:
         "seen": _seen(span, file),
         "problems": [_json(problem) for problem in problems],
         "views": _views(spec, filled),
-        "cost": next((_cost(stage.files[file]) for stage in span.costs if file in stage.files), None),
+        "cost": next((stage.files[file] for stage in span.costs if file in stage.files), None),
     }
 
 
@@ -216,20 +198,10 @@ def _unused_file(file: str, size: int) -> DoctorFileJson:
 def _stage_cost(cost: StageCost) -> StageCostJson:
     return {
         "stage": cost.stage,
-        "total": _cost(cost.total),
+        "total": cost.total,
         "most_memory_bytes": cost.most_memory_bytes,
         "most_written_bytes": cost.most_written_bytes,
         "most_cpu_ms": cost.most_cpu_ms,
-    }
-
-
-def _cost(cost: Cost) -> CostJson:
-    return {
-        "read_bytes": cost.read_bytes,
-        "written_bytes": cost.written_bytes,
-        "cpu_ms": cost.cpu_ms,
-        "peak_bytes": cost.peak_bytes,
-        "descriptors": cost.descriptors,
     }
 
 

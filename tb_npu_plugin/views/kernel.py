@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Optional, TypedDict
 
+from tb_npu_plugin.analysis.intervals import overlaps
 from tb_npu_plugin.analysis.kernels import statistics as analysis
 from tb_npu_plugin.analysis.kernels.kinds import is_computing
 from tb_npu_plugin.analysis.kernels.meaning import with_meaning
 from tb_npu_plugin.analysis.kernels.roofline import Roofline, device, roofline, with_group_figures, with_mfu
 from tb_npu_plugin.analysis.kernels.statistics import CoreTime
 from tb_npu_plugin.analysis.operators import totals as op_totals
-from tb_npu_plugin.analysis.time_range import overlaps
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message, Period
 from tb_npu_plugin.model import SpanData

@@ -16,6 +16,7 @@ from tb_npu_plugin.analysis.steps.step_trace import Reduce, StepTimes
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.tables import NULL_INT, Column, GroupByQuery, IntArray, Kind, Table, column_texts, from_lists
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 
@@ -71,27 +72,8 @@ class StepTraceJson(TypedDict):
 
 #: Steps of the trend that are sent at most; the table pages through all of them.
 MOST_STEPS = 2000
-COLUMNS = (
-    Column("step", Kind.TEXT, *column_texts("communication.step"), "identity"),
-    Column("start_ns", Kind.TIME, *column_texts("step.start_ns"), "time"),
-    Column("total_ns", Kind.DURATION, *column_texts("step_trace.total_ns"), "time"),
-    Column("fp_bp_ns", Kind.DURATION, *column_texts("step_trace.fp_bp_ns"), "time"),
-    Column("tail_ns", Kind.DURATION, *column_texts("step_trace.tail_ns"), "time"),
-    Column("gap_ns", Kind.DURATION, *column_texts("gap_ns"), "time"),
-    Column("reduce_ns", Kind.DURATION, *column_texts("reduce_ns"), "time"),
-    Column("preparing_ns", Kind.DURATION, *column_texts("preparing"), "time"),
-)
-GROUP_COLUMNS = (
-    Column("phase", Kind.TEXT, *column_texts("phase"), "identity"),
-    Column("requests", Kind.INT, *column_texts("requests"), "identity"),
-    Column("count", Kind.INT, *column_texts("step_trace.count"), "metric"),
-    Column("median_ns", Kind.DURATION, *column_texts("median_ns"), "time"),
-    Column("p99_ns", Kind.DURATION, *column_texts("p99_ns"), "time"),
-    Column("total_ns", Kind.DURATION, *column_texts("serving.total_ns"), "time"),
-    Column("tokens", Kind.INT, *column_texts("tokens"), "metric"),
-    Column("kernels", Kind.INT, *column_texts("step_trace.kernels"), "metric"),
-    Column("graph_kernels", Kind.INT, *column_texts("graph_kernels"), "metric"),
-)
+COLUMNS = columns_of("step_times")
+GROUP_COLUMNS = columns_of("iteration_groups")
 
 
 def build(source: ViewInput) -> ViewResult:

@@ -9,14 +9,7 @@ from tb_npu_plugin.analysis.findings.straggler import RULE as STRAGGLER
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.arrivals import longest_collectives
 from tb_npu_plugin.analysis.run.communication import RunCommunication
-from tb_npu_plugin.analysis.run.strips import (
-    PARTS,
-    DeviceTimes,
-    coverage_of,
-    device_times,
-    exposed_waits,
-    step_parts,
-)
+from tb_npu_plugin.analysis.run.strips import PARTS, DeviceTimes, coverage_of, device_times, exposed_waits, step_parts
 from tb_npu_plugin.messages import Period
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import IntArray

@@ -22,16 +22,10 @@ class Use:
 #: By id of the result file. Files that no view shows are not listed and never reported as missing.
 USES: dict[str, Use] = {
     "trace": Use(("trace", "idle"), Message("cost.trace")),
-    "step_trace": Use(
-        ("overview", "step_trace", "distributed", "diff", "idle"),
-        Message("cost.step_trace"),
-    ),
+    "step_trace": Use(("overview", "step_trace", "distributed", "diff", "idle"), Message("cost.step_trace")),
     "kernels": Use(("kernel", "overview", "step_trace", "diff", "idle"), Message("cost.kernels")),
     "op_statistic": Use(("kernel",), Message("cost.op_statistic")),
-    "operators": Use(
-        ("operator", "overview", "diff", "data_pipeline"),
-        Message("cost.operators"),
-    ),
+    "operators": Use(("operator", "overview", "diff", "data_pipeline"), Message("cost.operators")),
     "api_statistic": Use(("operator",), Message("cost.api_statistic"), if_set=True),
     "l2_cache": Use(("kernel",), Message("cost.l2_cache"), if_set=True),
     "task_time": Use(("kernel",), Message("cost.task_time"), missed=False),

@@ -19,12 +19,11 @@ from werkzeug.test import EnvironBuilder
 from werkzeug.wrappers import Request
 
 from tb_npu_plugin.server import respond, static
-from tb_npu_plugin.server.timeline.layers import LayerJson
+from tb_npu_plugin.server.timeline.layers import LayerJson, StepMarkJson
 from tb_npu_plugin.service import catalog, resolve
 from tb_npu_plugin.views import kernel
 from tb_npu_plugin.views.availability import ViewStateJson
 from tb_npu_plugin.views.base import ErrorJson, ProgressJson, ViewJson
-from tb_npu_plugin.views.device_steps import StepMarkJson
 from tests.http.conftest import PREFIX, Browser
 from tests.support.ask import part
 from tests.unit.discovery.test_watch import until

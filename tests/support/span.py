@@ -80,8 +80,7 @@ class TestSpan:
 def span_of(folder: Path) -> TestSpan:
     """Every table of a `*_ascend_pt` folder, through the readers."""
     from tb_npu_plugin.readers.shared.reading import Reading
-    from tb_npu_plugin.readers.text.capture import read_capture
-    from tb_npu_plugin.readers.text.reader import read_file
+    from tb_npu_plugin.readers.text.reader import read_capture, read_file
 
     log = ProblemLog()
     tables: dict[str, Table] = {}

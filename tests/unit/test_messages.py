@@ -15,6 +15,7 @@ from tb_npu_plugin.analysis.idle.model import CAUSES
 from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.messages import CATALOGUE, WORDS, Message, Period, in_period, messages_of, shorten_data
 from tb_npu_plugin.problems import KINDS, MAX_PLACES, Problem, ProblemLog, list_places, merge_problems
+from tb_npu_plugin.schema.columns import declared_columns
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.metrics import CORES, UNITS
 from tb_npu_plugin.schema.serving import Phase
@@ -49,6 +50,7 @@ def test_every_code_is_used_and_every_used_code_exists() -> None:
     made |= {f"run.phase.{phase}" for phase in (*get_args(Phase), "unknown")}
     made |= {text.code for text in (*CORES.values(), *UNITS.values())}
     columns = {f"column.{name}" for source in sources for name in COLUMN.findall(source)}
+    columns |= {column.title.code for table in declared_columns().values() for column in table}
     made |= columns | {f"{code}.doc" for code in columns if f"{code}.doc" in CATALOGUE}
     made |= {f"view.{view.id}" for view in VIEWS} | {file.title.code for one in FORMATS.values() for file in one.files}
     made |= {text for kind in KINDS.values() for text in kind[:4] if text}

@@ -23,7 +23,7 @@ from tb_npu_plugin.analysis.steps.parts import StepParts
 from tb_npu_plugin.json_encoding import to_plain
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture, SpanData
-from tb_npu_plugin.report.links import address
+from tb_npu_plugin.report.markup import address
 from tb_npu_plugin.report.page import ReportSource, report_html
 from tb_npu_plugin.report.write import write_report
 from tb_npu_plugin.views.ledger_layout import needs_json, row_json
@@ -102,14 +102,14 @@ def source(name: str, ranks: int = 2, steps: int = 2, findings: int = 1) -> Repo
         },
     }
     waiting = {"worker": name, "reason": name, "texts": {}}
-    chain = (ChainEnd(1, "computing", 10**6),)
+    chain = [ChainEnd(1, "computing", 10**6)]
     entries = [
-        Entry(kind, detail, ms * 10**6, ms * 10**6, ms * 10**6, rank, needs, chain if rank else ())
+        Entry(kind, detail, ms * 10**6, ms * 10**6, ms * 10**6, rank, chain if rank else [], needs)
         for kind, detail, ms, rank, needs in ENTRIES
     ]
     spans = SimpleNamespace(worker_label=name, capture=Capture(), format="torch_npu", files=(), kinds={})
     own = RankLedger(cast(SpanData, spans), None, 10**7, 2 * 10**6, 0, 0, 10**6, tuple(entries))
-    late = Finding("straggler", "ranks", Subject(rank=1), title, 2500000, "measured", "waiting", Confidence("measured"))
+    late = Finding("straggler", "ranks", Subject(rank=1), title, 2500000, "waiting", Confidence("measured"))
     table = {"name": name, "rows": [row_json(row) for row in rows_of(own, [late])], "needs": needs_json(own)}
     ledger = {"worker": name, "window_ns": 10**7}
     missing = {"rule": "leak", "reason": "not_recorded", "title": name, "missing": name, "option": name, "texts": {}}

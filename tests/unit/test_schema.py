@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import csv
+import re
 
 import pytest
 
 from tb_npu_plugin.discovery.scan import scan
+from tb_npu_plugin.schema.columns import declared_columns
 from tb_npu_plugin.schema.core import base_of, normalise_header
-from tb_npu_plugin.schema.docgen import formats_page
+from tb_npu_plugin.schema.docgen import VERSIONS, formats_page
 from tb_npu_plugin.schema.formats import FORMATS, MSPROF, TORCH_NPU, Format
 from tb_npu_plugin.schema.metrics import Guess, metric_column
 from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES, file_of
 from tb_npu_plugin.schema.torch_npu_csv import CSV_FILES
-from tb_npu_plugin.schema.versions import VERSIONS
 from tb_npu_plugin.tables import Kind
 from tests.conftest import FIXTURES, ROOT
 from tests.support.real_data import REAL_DATA, recording
@@ -44,6 +45,12 @@ def test_every_table_has_a_file_and_sizes_of_communication_are_decimal() -> None
         assert spec.id == table or table in spec.fills
         sizes = {column.kind for column in columns if column.kind in (Kind.BYTES, Kind.TRAFFIC)}
         assert sizes <= {Kind.TRAFFIC if table.startswith("comm_") else Kind.BYTES}, table
+
+
+def test_every_table_of_columns_is_used() -> None:
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tb_npu_plugin").rglob("*.py")]
+    asked = {name for source in sources for name in re.findall(r'columns_of\("(\w+)"\)', source)}
+    assert asked | {*TABLES} >= {*declared_columns()} and asked <= {*declared_columns()}
 
 
 @pytest.mark.parametrize(

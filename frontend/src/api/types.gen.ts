@@ -387,8 +387,8 @@ export interface CoreTime {
   communication: boolean;
 }
 
-/** What the reading process spent. 0 where the system does not say. */
-export interface CostJson {
+/** What a worker process spent. 0 where the system does not say. */
+export interface Cost {
   /** Bytes that it read. */
   read_bytes: number;
   /** Bytes that it wrote. */
@@ -714,7 +714,7 @@ export interface DoctorFileJson {
   /** Ids of the views that show it. */
   views: string[];
   /** What reading it cost; None: unknown, or it was not read. */
-  cost: CostJson | null;
+  cost: Cost | null;
 }
 
 /** A result folder and the state of each of its files. ViewJson.missing has what is missing. */
@@ -741,6 +741,26 @@ export interface DynamicWindowJson {
   start: number;
   /** Last step; null if the name lacks it. */
   stop: number | null;
+}
+
+/** A part of a step, ns. */
+export interface Entry {
+  /** What it is. "communication": waiting or transfer, which nothing tells apart. */
+  entry: "computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained";
+  /** Waiting: "collective", "p2p", or the type of the kernel that waits inside. Idle: "late" or "before", its launch. Unexplained: "idle", or "gap" before the forward pass. Computing between recorded points: "forward_backward", "tail", or "or_idle" if the recorded sum contains idle time. Else "". */
+  detail: string;
+  /** Best estimate. The sum over a ledger is the step. */
+  ns: number;
+  /** Least possible. */
+  low_ns: number;
+  /** Largest possible. */
+  high_ns: number;
+  /** Rank at the root of waiting: the awaited rank, or one that it waits for in turn; null if unknown. */
+  culprit: number | null;
+  /** Waiting: where its chains end, the largest part first; the sum is `ns`. Empty if the waits have no times. */
+  chain: ChainEnd[];
+  /** Data that would narrow it; "" if it is exact. */
+  needs: "" | "trace" | "kernels" | "ranks" | "rank";
 }
 
 /** Body of every answer with a status of 400 or more. */
@@ -1090,26 +1110,6 @@ export interface LayoutJson {
   tables: LedgerTableJson[];
 }
 
-/** A part of the mean step of a rank. */
-export interface LedgerEntryJson {
-  /** What it is. "communication": waiting or transfer, which nothing tells apart. */
-  entry: "computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained";
-  /** Of waiting: "collective", "p2p", or the type of the kernel that waits inside. Of idle: "late" or "before", the launch of the next task. Of unexplained: "idle", or "gap" before the forward pass. Of computing between recorded points: "forward_backward" or "tail"; "or_idle" if the recorded sum contains idle time. */
-  detail: string;
-  /** Best estimate; the entries sum to the window. */
-  ns: number;
-  /** Least possible. */
-  low_ns: number;
-  /** Largest possible. */
-  high_ns: number;
-  /** Rank that is waited for; null if unknown, and for other entries. */
-  culprit: number | null;
-  /** Of waiting: what the ranks at the roots of these waits did meanwhile, the longest first. */
-  chain: ChainEnd[];
-  /** What would tell more: the trace, the kernels, or the files of other ranks. */
-  needs: "" | "trace" | "kernels" | "ranks" | "rank";
-}
-
 /** Where the mean step of a rank, or of one of its devices, went. */
 export interface LedgerJson {
   /** Name of the worker. */
@@ -1131,7 +1131,7 @@ export interface LedgerJson {
   /** Communication beside computing: a memo, inside computing. */
   hidden_ns: number;
   /** Its parts. */
-  entries: LedgerEntryJson[];
+  entries: Entry[];
 }
 
 /** A row of a ledger: entries of one kind and detail, or a part of them. */
@@ -1857,7 +1857,7 @@ export interface StageCostJson {
   /** "tables" or "trace". */
   stage: string;
   /** What was spent on all of it. */
-  total: CostJson;
+  total: Cost;
   /** Limit of the memory, without mapped files. */
   most_memory_bytes: number;
   /** Limit of the bytes below the folder that it writes. */

@@ -7,25 +7,13 @@ from typing import Any, Optional
 
 import numpy as np
 
-from tb_npu_plugin.analysis.communication.statistics import RANK
 from tb_npu_plugin.schema import link_files as files
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.trace_events import HCCS, NIC, PCIE, ROCE
-from tb_npu_plugin.tables import Column, Kind, Table, column_texts, from_lists
+from tb_npu_plugin.tables import Table, from_lists
 from tb_npu_plugin.units import BANDWIDTH_UNITS, unit_of
 
-COLUMNS = (
-    RANK,
-    Column("link", Kind.TEXT, *column_texts("link"), "identity"),
-    Column("port", Kind.INT, *column_texts("links.port"), "identity"),
-    Column("way", Kind.TEXT, *column_texts("way"), "identity"),
-    Column("packets", Kind.TEXT, *column_texts("packets"), "identity"),
-    Column("average", Kind.BANDWIDTH, *column_texts("links.average"), ""),
-    Column("peak", Kind.BANDWIDTH, *column_texts("peak"), ""),
-    Column("speed", Kind.BANDWIDTH, *column_texts("speed"), ""),
-    Column("use", Kind.PERCENT, *column_texts("use"), ""),
-    Column("errors", Kind.PERCENT, *column_texts("errors"), ""),
-    Column("dropped", Kind.PERCENT, *column_texts("dropped"), ""),
-)
+COLUMNS = columns_of("link_use")
 #: Direction in names of columns and modes -> display name.
 _WAYS = {"rx": "Rx", "tx": "Tx"}
 _UNITS = {**BANDWIDTH_UNITS, "MB/s": files.LINK_MB / 1e9}

@@ -12,51 +12,17 @@ import numpy as np
 from tb_npu_plugin.analysis.grouping import Groups, known_sum, ratio
 from tb_npu_plugin.analysis.ranks.world import WorldRanks
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.kernel_meaning import folded_name
 from tb_npu_plugin.schema.torch_npu_json import TOTAL
-from tb_npu_plugin.tables import NULL_INT, Column, FloatArray, IntArray, Kind, StringColumn, Table, column_texts, known
+from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray, StringColumn, Table, known
 
 #: Prefix of operator names; link names lack it.
 _PREFIX = "hcom_"
 
 SPLIT = ("transit_ns", "wait_ns", "sync_ns", "idle_ns")
-RANK = Column("rank", Kind.INT, *column_texts("communication.rank"), "identity")
-STEP = Column("step", Kind.TEXT, *column_texts("communication.step"), "identity")
-KIND = Column("kind", Kind.TEXT, *column_texts("communication.kind"), "identity")
-NAME = Column("name", Kind.TEXT, *column_texts("communication.name"), "identity")
-GROUP = Column("group", Kind.TEXT, *column_texts("communication.group"), "identity")
-TRANSPORT = Column("transport", Kind.TEXT, *column_texts("communication.transport"), "identity")
-SIZE = Column("size_bytes", Kind.TRAFFIC, *column_texts("communication.size_bytes"), "")
-OPS_COLUMNS = (
-    RANK,
-    STEP,
-    KIND,
-    NAME,
-    GROUP,
-    Column("calls", Kind.INT, *column_texts("ops.calls"), ""),
-    SIZE,
-    Column("avg_size_bytes", Kind.TRAFFIC, *column_texts("avg_size_bytes"), ""),
-    Column("elapse_ns", Kind.DURATION, *column_texts("ops.elapse_ns"), "time"),
-    Column("avg_elapse_ns", Kind.DURATION, *column_texts("avg_elapse_ns"), "time"),
-    Column("transit_ns", Kind.DURATION, *column_texts("ops.transit_ns"), "time"),
-    Column("avg_transit_ns", Kind.DURATION, *column_texts("avg_transit_ns"), "time"),
-    Column("wait_ns", Kind.DURATION, *column_texts("ops.wait_ns"), "time"),
-    Column("waiting_ns", Kind.DURATION, *column_texts("waiting_ns"), "time"),
-    Column("latest_rank", Kind.TEXT, *column_texts("latest_rank"), ""),
-    Column("sync_ns", Kind.DURATION, *column_texts("ops.sync_ns"), "time"),
-    Column("idle_ns", Kind.DURATION, *column_texts("ops.idle_ns"), "time"),
-    Column("bandwidth", Kind.BANDWIDTH, *column_texts("ops.bandwidth"), ""),
-    Column("incomplete", Kind.INT, *column_texts("ops.incomplete"), ""),
-)
-TRANSPORT_COLUMNS = (
-    RANK,
-    STEP,
-    TRANSPORT,
-    SIZE,
-    Column("time_ns", Kind.DURATION, *column_texts("transport.time_ns"), "time"),
-    Column("bandwidth", Kind.BANDWIDTH, *column_texts("transport.bandwidth"), ""),
-    Column("large_packet_ratio", Kind.RATIO, *column_texts("transport.large_packet_ratio"), ""),
-)
+OPS_COLUMNS = columns_of("rank_ops")
+TRANSPORT_COLUMNS = columns_of("rank_transports")
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.communication.lateness import ID_DIGITS
-from tb_npu_plugin.analysis.grouping import Groups, Key, ratio
-from tb_npu_plugin.analysis.joining import outer_join
+from tb_npu_plugin.analysis.grouping import Groups, Key, outer_join, ratio
 from tb_npu_plugin.analysis.kernels.kinds import MEANING, is_communication
 from tb_npu_plugin.analysis.kernels.meaning import CLASSES, FOLDED, GROUP, classes
 from tb_npu_plugin.analysis.kernels.statistics import CALLS, CORE, NAME, TOTAL, TYPE, kinds_of

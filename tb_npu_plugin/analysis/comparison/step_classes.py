@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.kernels.kinds import is_computing, is_copy
 from tb_npu_plugin.analysis.kernels.meaning import CLASSES, classes
-from tb_npu_plugin.analysis.steps.mean import divide_rounded
+from tb_npu_plugin.analysis.steps.parts import divide_rounded
 from tb_npu_plugin.tables import IntArray, Table, known
 
 COMPUTING, COPYING, COMMUNICATION, BUBBLE, IDLE = "computing", "copying", "communication", "bubble", "idle"

@@ -1,10 +1,10 @@
-"""All derived rows, in the order of the page. A new kind of row is a module with a function `rows` and a line here."""
+"""All derived rows, in the order of the page. A new kind of row is a function and a line here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tb_npu_plugin.analysis.derived import communication, idle, latency, peers, queue
+from tb_npu_plugin.analysis.derived import communication, idle, launches, peers
 from tb_npu_plugin.analysis.derived.model import DerivedInput, Row
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import KINETO
@@ -13,8 +13,8 @@ ROWS: tuple[Callable[[DerivedInput], Sequence[Row]], ...] = (
     idle.rows,
     communication.rows,
     peers.rows,
-    queue.rows,
-    latency.rows,
+    launches.queue_rows,
+    launches.latency_rows,
 )
 
 

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from collections.abc import Sequence
 
 import numpy as np
 
 from tb_npu_plugin.analysis.findings.fixes import Fix
-from tb_npu_plugin.analysis.findings.kernel_costs import (
-    LEAST_KERNEL_NS,
-    costs,
-    kernel_finding,
-    labels,
-    missing_column,
-    share_of_step,
-)
+from tb_npu_plugin.analysis.findings.kernel_costs import LEAST_KERNEL_NS, Costs, kernel_rule, labels, share_of_step
 from tb_npu_plugin.analysis.findings.kernel_groups import largest_group
-from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
@@ -46,17 +38,14 @@ _OF_INDEX = Fix("fix.ai_cpu.index", torch="fix.ai_cpu.index.torch", mindspore="f
 _REPLACED = frozenset(("index", "indexput", "indexputv2", "nonzero", "argmin"))
 
 
-def find(run: RunData) -> list[Finding]:
+def _conclude(run: RunData, found: Costs) -> tuple[Message, Sequence[Message]]:
     """Types with a kernel of 20 µs or more, on the rank with most of that time."""
-    found = costs(run, _times)
-    if found is None:
-        return []
     fix = [text for type in list(found.items)[:3] for text in _fix(run, found.rank, type)]
     share = percent(share_of_step(run, found.total), 1)
     message = Message(
         "finding.ai_cpu", rank=found.rank.name, time=duration(found.total), share=share, kernels=found.listed()
     )
-    return [kernel_finding(run, RULE, found, message, fix)]
+    return message, fix
 
 
 def _times(rank: RankKernels) -> FloatArray:
@@ -85,9 +74,4 @@ def _fix(run: RunData, rank: RankKernels, type: str) -> tuple[Message, ...]:
     )
 
 
-def missing(run: RunData) -> Optional[Unchecked]:
-    """The core of the kernels."""
-    return missing_column(run, RULE.id, "core")
-
-
-RULE = Rule("ai_cpu", "compute", find, missing, device="NPU")
+RULE = kernel_rule("ai_cpu", ["core"], _times, _conclude)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Optional
 
 import numpy as np
@@ -9,13 +11,13 @@ import numpy as np
 from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.kernel_costs import (
     LEAST_KERNEL_NS,
-    costs,
-    kernel_finding,
+    Costs,
+    kernel_rule,
     missing_column,
     pipe_utilization,
 )
 from tb_npu_plugin.analysis.findings.kernel_groups import largest_group
-from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
+from tb_npu_plugin.analysis.findings.model import Unchecked
 from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration
@@ -31,11 +33,8 @@ _MEMORY = (LABELS["mte2"], LABELS["mte3"])
 _CUBE, _VECTOR = ("AI_CORE", "MIX_AIC"), ("AI_VECTOR_CORE", "MIX_AIV")
 
 
-def find(run: RunData) -> list[Finding]:
+def _conclude(run: RunData, found: Costs) -> tuple[Message, Sequence[Message]]:
     """The rank that loses most."""
-    found = costs(run, lost_time)
-    if found is None:
-        return []
     rows = found.rank.table.text("type").equals(found.top)
     loss = np.where(rows, lost_time(found.rank), 0.0)
     row = int(loss.argmax())
@@ -49,7 +48,7 @@ def find(run: RunData) -> list[Finding]:
         cores=int(cores(found.rank)[row]),
         time=duration(found.total),
     )
-    return [kernel_finding(run, RULE, found, message, fix)]
+    return message, fix
 
 
 def cores(rank: RankKernels) -> FloatArray:
@@ -82,4 +81,4 @@ def missing(run: RunData) -> Optional[Unchecked]:
     return found
 
 
-RULE = Rule("block_dim", "compute", find, missing, device="NPU")
+RULE = replace(kernel_rule("block_dim", ["block_dim"], lost_time, _conclude), missing=missing)

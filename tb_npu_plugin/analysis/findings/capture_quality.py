@@ -54,7 +54,6 @@ def _finding(message: Message, fix: tuple[Message, ...]) -> Finding:
         subject=Subject(),
         message=message,
         cost_ns=0,
-        cost_kind="upper bound",
         part="preparing",
         confidence=Confidence("measured"),
         evidence=(Evidence("doctor"),),

@@ -39,7 +39,6 @@ def _finding(one: ClusterFinding, run: RunData) -> Finding:
         subject=Subject(None if link else one.rank, stage=one.stage, link=link),
         message=_message(one),
         cost_ns=0 if one.rule in _SHARES else min(one.gain_ns or 0, run.step_ns),
-        cost_kind="upper bound",
         part=_PARTS[one.rule],
         confidence=Confidence("measured" if one.outlier else "inferred", one.peers),
         evidence=(Evidence("distributed"),),

@@ -9,11 +9,18 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.communication.statistics import base_names
-from tb_npu_plugin.analysis.findings.byte_alignment import LEAST_UNALIGNED, share_of_unaligned
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
 from tb_npu_plugin.analysis.findings.text import duration, speed
-from tb_npu_plugin.analysis.findings.transfers import EXPECTED, exposed_time, is_costly, missing_table, transfer_finding
+from tb_npu_plugin.analysis.findings.transfers import (
+    EXPECTED,
+    LEAST_UNALIGNED,
+    exposed_time,
+    is_costly,
+    missing_table,
+    share_of_unaligned,
+    transfer_finding,
+)
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.intervals import Intervals
 from tb_npu_plugin.analysis.kernels.meaning import CLASSES, PRODUCTS, classes

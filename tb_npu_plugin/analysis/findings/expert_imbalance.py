@@ -56,7 +56,6 @@ def _of_stage(run: RunData, found: ExpertTimes) -> Optional[Finding]:
             cost=duration(cost),
         ),
         cost_ns=cost,
-        cost_kind="upper bound",
         part="waiting",
         confidence=Confidence("measured", len(found.ranks)),
         evidence=(Evidence("distributed", table="experts"), Evidence("trace", rank.span.token)),

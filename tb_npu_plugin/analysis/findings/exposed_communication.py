@@ -60,15 +60,13 @@ def find(run: RunData) -> list[Finding]:
     cost //= run.step_count
     if span is None or not is_costly(run, cost):
         return []
-    rank = span.capture.rank
     return [
         Finding(
             rule=RULE.id,
             category=RULE.category,
-            subject=Subject(rank, None if rank is not None else span.worker_label),
+            subject=Subject.of(span),
             message=Message("finding.exposed_communication", time=duration(cost), share=percent(cost / run.step_ns)),
             cost_ns=cost,
-            cost_kind="upper bound",
             part="communication",
             confidence=Confidence("confirmed" if len(found) > 1 else "measured", len(found)),
             evidence=(Evidence("distributed"), Evidence("trace", span.token)),

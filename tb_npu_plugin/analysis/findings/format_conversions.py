@@ -9,9 +9,8 @@ from typing import Optional
 import numpy as np
 
 from tb_npu_plugin.analysis.findings.fixes import Fix
-from tb_npu_plugin.analysis.findings.kernel_costs import costs, kernel_finding, missing_column
+from tb_npu_plugin.analysis.findings.kernel_costs import Costs, kernel_rule
 from tb_npu_plugin.analysis.findings.kernel_groups import KernelGroup, groups_of
-from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
@@ -49,14 +48,11 @@ _GROUPS = 200
 _LEAST_SHARE = 0.05
 
 
-def find(run: RunData) -> list[Finding]:
+def _conclude(run: RunData, found: Costs) -> Optional[tuple[Message, Sequence[Message]]]:
     """The rank with most conversions, if they take a good part of its computing."""
-    found = costs(run, _times)
-    if found is None:
-        return []
     share = found.total * run.step_count / int(found.rank.table.ints("dur_ns").sum())
     if share < _LEAST_SHARE:
-        return []
+        return None
     calls, cost = round(sum(found.calls.values())), _times(found.rank)
     types = [type for type, time in found.items.items() if time >= _ADVISED * found.total]
     fix = [text for type in types for text in _fixes(run, groups_of(run, found.rank, cost, type))]
@@ -68,7 +64,7 @@ def find(run: RunData) -> list[Finding]:
         time=duration(found.total),
         share=percent(share),
     )
-    return [kernel_finding(run, RULE, found, message, fix)]
+    return message, fix
 
 
 def _fixes(run: RunData, groups: Sequence[KernelGroup]) -> tuple[Message, ...]:
@@ -106,9 +102,4 @@ def _times(rank: RankKernels) -> FloatArray:
     return np.where(rows, rank.table.ints("dur_ns"), 0).astype(np.float64)
 
 
-def missing(run: RunData) -> Optional[Unchecked]:
-    """The types of the kernels."""
-    return missing_column(run, RULE.id, "type")
-
-
-RULE = Rule("format_conversions", "compute", find, missing, device="NPU")
+RULE = kernel_rule("format_conversions", ["type"], _times, _conclude)

@@ -167,16 +167,14 @@ def finding_of(
     kind: ConfidenceKind = "measured",
 ) -> Finding:
     """The finding of a rule about this cost."""
-    rank = found.span.capture.rank
     confirmed: ConfidenceKind = "confirmed" if found.ranks > 1 and kind == "measured" else kind
     first, *_ = found.own
     return Finding(
         rule=rule,
         category=category,
-        subject=Subject(rank, None if rank is not None else found.span.worker_label),
+        subject=Subject.of(found.span),
         message=message,
         cost_ns=found.cost_ns,
-        cost_kind="upper bound",
         part="free",
         confidence=Confidence(confirmed, found.ranks),
         evidence=(Evidence("idle", found.span.token), *found.evidence()),

@@ -46,18 +46,16 @@ def _of_rank(run: RunData, span: SpanData) -> Optional[Finding]:
     waits = None if operators is None else loader(operators)
     if waits is None or not elapsed or not _LEAST_SHARE <= waits.total_ns / elapsed <= 1:
         return None
-    rank = span.capture.rank
     return Finding(
         rule=RULE.id,
         category=RULE.category,
-        subject=Subject(rank, None if rank is not None else span.worker_label),
+        subject=Subject.of(span),
         message=Message(
             "finding.input_bound",
             mean=duration(waits.total_ns / waits.calls),
             share=percent(waits.total_ns / elapsed, 1),
         ),
         cost_ns=waits.total_ns // run.all_steps,
-        cost_kind="upper bound",
         part="free",
         confidence=Confidence("inferred"),
         evidence=(Evidence("data_pipeline", span.token),),

@@ -93,15 +93,13 @@ def kernel_finding(
 ) -> Finding:
     """A finding about kernels of the rank with the highest cost. is_loss: False if the time is no loss by itself; the
     finding then costs nothing."""
-    rank = found.rank.span.capture.rank
     costs = dict(found.items) if is_loss else {}
     return Finding(
         rule=rule.id,
         category=rule.category,
-        subject=Subject(rank, None if rank is not None else found.rank.span.worker_label, kernel=found.top),
+        subject=Subject.of(found.rank.span, kernel=found.top),
         message=message,
         cost_ns=sum(costs.values()),
-        cost_kind="upper bound",
         part="computing",
         confidence=Confidence("confirmed" if found.ranks > 1 else "measured", found.ranks),
         evidence=(Evidence("kernel", found.rank.span.token, "types", found.top),),
@@ -109,6 +107,33 @@ def kernel_finding(
         check=Message("check.kernel", kernel=found.top),
         costs=costs,
     )
+
+
+def kernel_rule(
+    id: str,
+    columns: Sequence[str],
+    cost_of: Callable[[RankKernels], NDArray[np.float64]],
+    conclude: Callable[[RunData, Costs], Optional[tuple[Message, Sequence[Message]]]],
+    is_loss: bool = True,
+) -> Rule:
+    """The rule about the rank on which some kernels cost most.
+
+    Args:
+        columns: It needs one of these columns of the kernels.
+        cost_of: See `costs`.
+        conclude: The sentence about that rank, and what to do; None if there is nothing to say.
+        is_loss: See `kernel_finding`.
+    """
+
+    def find(run: RunData) -> list[Finding]:
+        found = costs(run, cost_of)
+        conclusion = None if found is None else conclude(run, found)
+        if found is None or conclusion is None:
+            return []
+        return [kernel_finding(run, made, found, *conclusion, is_loss=is_loss)]
+
+    made = Rule(id, "compute", find, lambda run: missing_column(run, id, *columns), device="NPU")
+    return made
 
 
 def missing_column(run: RunData, rule: str, *keys: str) -> Optional[Unchecked]:

@@ -16,11 +16,7 @@ from tb_npu_plugin.schema.torch_npu_csv import CPU, LEVEL_1
 #: Smaller entries do not ask for data, share of the step.
 _LEAST_OPEN = 0.01
 #: Format -> settings with which its trace shows launches, and waits inside communication.
-_LAUNCHES = {
-    TORCH_NPU.id: CPU,
-    MINDSPORE.id: CPU,
-    MSPROF.id: file_of("api_statistic", MSPROF.id).condition,
-}
+_LAUNCHES = {TORCH_NPU.id: CPU, MINDSPORE.id: CPU, MSPROF.id: file_of("api_statistic", MSPROF.id).condition}
 _WAITS = {TORCH_NPU.id: LEVEL_1, MINDSPORE.id: LEVEL_1}
 
 

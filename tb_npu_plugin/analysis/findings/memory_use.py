@@ -39,14 +39,12 @@ def _finding(
     rule: Rule, span: SpanData, ranks: int, message: Message, fix: tuple[Message, ...], check: Optional[Message] = None
 ) -> Finding:
     """Memory costs no time, but training fails without it."""
-    rank = span.capture.rank
     return Finding(
         rule=rule.id,
         category="memory",
-        subject=Subject(rank, None if rank is not None else span.worker_label),
+        subject=Subject.of(span),
         message=message,
         cost_ns=0,
-        cost_kind="upper bound",
         part="computing",
         confidence=Confidence("confirmed" if ranks > 1 else "measured", ranks),
         evidence=(Evidence("memory", span.token),),

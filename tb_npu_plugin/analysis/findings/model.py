@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Optional
+from typing import Any, Literal, Optional
 
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.model import SpanData
 
 Category = Literal["ranks", "communication", "host", "input", "compute", "memory", "capture"]
 Severity = Literal["high", "medium", "low"]
@@ -47,6 +48,12 @@ class Subject:
     """Kernel name or type."""
     link: Optional[tuple[int, int]] = None
     """Source and destination rank."""
+
+    @staticmethod
+    def of(span: SpanData, **more: Any) -> Subject:
+        """A span, by the name of its worker only if its rank is unknown. more: other fields."""
+        rank = span.capture.rank
+        return Subject(rank, None if rank is not None else span.worker_label, **more)
 
 
 @dataclass(frozen=True)
@@ -93,12 +100,12 @@ class Finding:
     """The sentence, with its figure."""
     cost_ns: int
     """Time at stake per step."""
-    cost_kind: CostKind
-    """Whether the cost is measured."""
     part: Part
     """Part of the step that it would shorten."""
     confidence: Confidence
     """How sure it is."""
+    cost_kind: CostKind = "upper bound"
+    """Whether the cost is measured."""
     evidence: tuple[Evidence, ...] = ()
     """Places that show it."""
     fix: tuple[Message, ...] = ()

@@ -1,18 +1,23 @@
-"""Stages and micro-batches of a pipeline."""
+"""Stages and micro-batches of a pipeline, and the rules about them: the bubble, and stages of different times."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Optional
 
 from tb_npu_plugin.analysis.communication.statistics import traffic_of
+from tb_npu_plugin.analysis.findings.fixes import Fix
+from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.rank_totals import RankTotals
 from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
+from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.analysis.ledger.bubble import BubbleParts, split_bubble
+from tb_npu_plugin.analysis.ledger.bubble import BubbleParts, saved_by_batches, saved_by_equal_stages, split_bubble
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.devices import RankDevice
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.cluster import BATCH, RECEIVE
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 from tb_npu_plugin.tables import Table, known
@@ -133,3 +138,144 @@ def _launched(line: RankDevice) -> int:
         return 0
     chosen = kernels.take(kernels.text("name").matching(lambda name: _ONCE in name))
     return int(Groups([chosen.text("step")], len(chosen)).count().max(initial=0))
+
+
+# The bubble of a pipeline with few micro-batches: stages wait while it fills and drains.
+
+#: Micro-batches for each stage from which on the bubble is small (GPipe, Huang et al. 2019: four times the stages).
+_ENOUGH = 4
+#: Least share of step time that is reported.
+_LEAST_SHARE = 0.01
+_BUBBLE_FIX = Fix(
+    "fix.bubble", torch="fix.bubble.torch", megatron="fix.bubble.megatron", mindspore="fix.bubble.mindspore"
+)
+
+
+def _find_bubble(run: RunData) -> list[Finding]:
+    """The time that as many micro-batches as suit the stages would save."""
+    stages, batches = run.stage_count, micro_batches(run)
+    enough = _ENOUGH * stages
+    if not 0 < batches < enough or not run.step_ns:
+        return []
+    times = stage_times(run).values()
+    works = [min(one.work, run.step_ns - one.bubble) for one in times]
+    bubble = max(one.bubble for one in times)
+    works += [sum(works) / len(works)] * (stages - len(works))  # stages that were not profiled
+    cost = round(min(saved_by_batches(works, batches, enough), bubble))
+    if cost < _LEAST_SHARE * run.step_ns:
+        return []
+    return [
+        Finding(
+            rule=BUBBLE.id,
+            category=BUBBLE.category,
+            subject=Subject(),
+            message=Message(
+                "finding.bubble",
+                count=batches,
+                stages=stages,
+                time=duration(bubble),
+                share=percent(bubble / run.step_ns),
+                enough=enough,
+            ),
+            cost_ns=cost,
+            part="bubble",
+            confidence=Confidence("inferred", len(run.lines)),
+            evidence=(Evidence("distributed"),),
+            fix=_BUBBLE_FIX.of(run, count=enough),
+            check=Message("check.bubble"),
+        )
+    ]
+
+
+def _missing_bubble(run: RunData) -> Optional[Unchecked]:
+    """The stages of the ranks with their computing, and what they receive."""
+    if not run.has_stages:
+        return Unchecked(BUBBLE.id, Message("unchecked.no_stages"), "") if run.has_pipeline_waits else None
+    if not stage_times(run):
+        return Unchecked(BUBBLE.id, Message("unchecked.no_step_times"), "")
+    waits = any(one.bubble >= _LEAST_SHARE * run.step_ns for one in stage_times(run).values())
+    return Unchecked(BUBBLE.id, Message("unchecked.no_batches"), "") if waits and not micro_batches(run) else None
+
+
+BUBBLE = Rule("bubble", "ranks", _find_bubble, _missing_bubble, needs_ranks=True, needs_training=True)
+
+# Stages that compute for different times: the others wait for the slowest.
+
+#: Least relative distance of the slowest stage to the mean of the others.
+_LEAST_EXCESS = 0.05
+#: By the place of the stage in the pipeline.
+_FIRST, _LAST, _MIDDLE = (
+    Fix("fix.stage_imbalance", megatron=code, mindspore="fix.stage_imbalance.mindspore")
+    for code in ("fix.stage_imbalance.first", "fix.stage_imbalance.last", "fix.stage_imbalance.middle")
+)
+_LAYERS = Fix("fix.stage_imbalance.layers")
+
+
+def _find_imbalance(run: RunData) -> list[Finding]:
+    """The stage that computes longest, if it exceeds the others."""
+    times = stage_times(run)
+    if len(times) < 2:
+        return []
+    slowest = max(times, key=lambda stage: times[stage].computing)
+    others = [one for stage, one in times.items() if stage != slowest]
+    mean = sum(one.computing for one in others) / len(others)
+    if mean <= 0 or times[slowest].computing <= mean * (1 + _LEAST_EXCESS):
+        return []
+    cost = _imbalance_cost(times, slowest, micro_batches(run))
+    if cost < _LEAST_SHARE * run.step_ns:
+        return []
+    return [
+        Finding(
+            rule=STAGE_IMBALANCE.id,
+            category=STAGE_IMBALANCE.category,
+            subject=Subject(stage=slowest),
+            message=Message(
+                "finding.stage_imbalance",
+                stage=slowest,
+                time=duration(times[slowest].computing),
+                share=percent(times[slowest].computing / mean - 1),
+                mean=duration(mean),
+            ),
+            cost_ns=cost,
+            part="bubble",
+            confidence=Confidence("confirmed", len(run.lines)),
+            evidence=(Evidence("distributed"),),
+            fix=advice(run, slowest, times),
+            check=Message("check.stage_imbalance"),
+        )
+    ]
+
+
+def _imbalance_cost(times: Mapping[int, StageTimes], slowest: int, batches: int) -> int:
+    """What equal stages would save, ns: layers that move take their communication along. 0 if another stage works longer."""
+    works = [one.work for one in times.values()]
+    if times[slowest].work < max(works):
+        return 0
+    computing = saved_by_equal_stages([one.computing for one in times.values()], batches)
+    with_layers = computing * times[slowest].work / times[slowest].computing
+    return round(min(with_layers, saved_by_equal_stages(works, batches)))
+
+
+def advice(run: RunData, stage: int, times: Mapping[int, StageTimes]) -> tuple[Message, ...]:
+    """Which layers to move: so many that the stage computes as long as the mean. A layer takes as long as on the stage where it
+    takes least: embeddings and the loss are no layers."""
+    place = _FIRST if stage == 1 else _LAST if stage == run.stage_count else _MIDDLE
+    layers = {one: layers_of(run, one) for one in times}
+    if not all(layers.values()):
+        return place.of(run, stage=stage)
+    taken = min(one.computing / layers[other] for other, one in times.items())
+    mean = sum(one.computing for one in times.values()) / len(times)
+    count = min(round((times[stage].computing - mean) / taken), layers[stage] - 1)
+    if count < 1:
+        return place.of(run, stage=stage)
+    return (*_LAYERS.of(run, stage=stage, count=count, layers=layers[stage]), *place.of(run, stage=stage))
+
+
+def _missing_stages(run: RunData) -> Optional[Unchecked]:
+    """Ranks of two stages or more."""
+    if len(stage_times(run)) > 1 or not run.has_pipeline_waits:
+        return None
+    return Unchecked(STAGE_IMBALANCE.id, Message("unchecked.no_stages"), "")
+
+
+STAGE_IMBALANCE = Rule("stage_imbalance", "ranks", _find_imbalance, _missing_stages, needs_ranks=True)

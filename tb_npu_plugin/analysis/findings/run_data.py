@@ -33,8 +33,8 @@ from tb_npu_plugin.analysis.run.devices import rank_order
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
 from tb_npu_plugin.analysis.run.step_waits import LineWaits, step_waits_of
 from tb_npu_plugin.analysis.steps.iterations import IterationGroup, groups_of
-from tb_npu_plugin.analysis.steps.mean import divide_rounded, longest_by_step, mean_of
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
+from tb_npu_plugin.analysis.steps.parts import divide_rounded, longest_by_step, mean_of
 from tb_npu_plugin.messages import Period
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table, known

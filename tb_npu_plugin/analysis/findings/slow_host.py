@@ -84,7 +84,6 @@ def _finding(run: RunData, part: Part, host: str, own: float, others: float, ran
         subject=Subject(worker=host),
         message=message,
         cost_ns=min(round(own - others), run.step_ns),
-        cost_kind="upper bound",
         part=part,
         confidence=Confidence("confirmed" if ranks > 1 else "measured", ranks),
         evidence=(Evidence("distributed"),),

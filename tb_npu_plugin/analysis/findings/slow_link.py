@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Optional
 
 from tb_npu_plugin.analysis.communication.statistics import Link
-from tb_npu_plugin.analysis.findings.byte_alignment import LEAST_UNALIGNED, share_of_unaligned
 from tb_npu_plugin.analysis.findings.model import (
     Confidence,
     ConfidenceKind,
@@ -21,6 +20,7 @@ from tb_npu_plugin.analysis.findings.model import (
 from tb_npu_plugin.analysis.findings.outliers import LEAST_PEERS
 from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
 from tb_npu_plugin.analysis.findings.text import percent, speed
+from tb_npu_plugin.analysis.findings.transfers import LEAST_UNALIGNED, share_of_unaligned
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.torch_npu_json import LOCAL
 
@@ -131,7 +131,6 @@ def _finding(slow: _Slow, cost_ns: int) -> Finding:
         subject=Subject(link=(one.src, one.dst), operator=one.op_type or None),
         message=message,
         cost_ns=cost_ns,
-        cost_kind="upper bound",
         part="communication",
         confidence=Confidence(slow.kind),
         evidence=(Evidence("distributed", table="links", row=f"{one.src} {one.dst}"),),

@@ -22,7 +22,7 @@ def find(run: RunData) -> list[Finding]:
     ledger = max(run.ledgers, key=_gap, default=None)
     if ledger is None or _gap(ledger) < _LEAST_SHARE * ledger.window_ns:
         return []
-    gap, rank = _gap(ledger), ledger.rank
+    gap = _gap(ledger)
     figures = {"time": duration(gap), "share": percent(gap / ledger.window_ns)}
     name = rank_name(ledger.span)
     slow, is_busy = next((found for span in run.spans if (found := _bottleneck(span)) is not None), (None, False))
@@ -35,10 +35,9 @@ def find(run: RunData) -> list[Finding]:
         Finding(
             rule=RULE.id,
             category=RULE.category,
-            subject=Subject(rank, None if rank is not None else ledger.span.worker_label, operator=slow),
+            subject=Subject.of(ledger.span, operator=slow),
             message=message,
             cost_ns=gap,
-            cost_kind="upper bound",
             part="free",
             confidence=Confidence("inferred"),
             evidence=(Evidence("step_trace", ledger.span.token), Evidence("data_pipeline", ledger.span.token)),

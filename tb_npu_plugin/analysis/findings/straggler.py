@@ -27,11 +27,7 @@ _LEAST_COMPARED = 0.5
 _EXPLAINS = 0.5
 
 #: What to do, by the kind of a straggler.
-_FIX = {
-    "computes": "fix.straggler.computes",
-    "arrives": "fix.straggler.arrives",
-    "host": "fix.straggler.host",
-}
+_FIX = {"computes": "fix.straggler.computes", "arrives": "fix.straggler.arrives", "host": "fix.straggler.host"}
 
 
 @dataclass(frozen=True)
@@ -169,15 +165,14 @@ def _idles_longer(run: RunData) -> list[Straggler]:
 
 
 def _finding(run: RunData, one: Straggler) -> Finding:
-    rank, others = one.line.span.capture.rank, len(run.lines) - 1
+    others = len(run.lines) - 1
     is_confirmed = one.kind != "computes" and others > 1  # the others show it by waiting
     return Finding(
         rule=RULE.id,
         category=RULE.category,
-        subject=Subject(rank, None if rank is not None else one.line.span.worker_label, one.line.stage),
+        subject=Subject.of(one.line.span, stage=one.line.stage),
         message=one.message,
         cost_ns=round(one.cost_ns),
-        cost_kind="upper bound",
         part="waiting",
         confidence=Confidence("confirmed", others) if is_confirmed else Confidence("measured"),
         evidence=_evidence(run, one.line.span.token),

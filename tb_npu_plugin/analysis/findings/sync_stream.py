@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Optional
 
 from tb_npu_plugin.analysis.findings.fixes import Fix
@@ -10,19 +12,53 @@ from tb_npu_plugin.analysis.findings.idle import finding_of, highest_cost, missi
 from tb_npu_plugin.analysis.findings.late_launches import AFTER_SYNC
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject
 from tb_npu_plugin.analysis.findings.run_data import RunData
-from tb_npu_plugin.analysis.idle.blocking_reads import blocking_reads
+from tb_npu_plugin.analysis.idle.causes import host_slices
+from tb_npu_plugin.analysis.idle.places import operators_and_frames
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.model import SpanData, timeline_of
+from tb_npu_plugin.model import SpanData, Timeline, timeline_of
+
+# Counts the operators that block the host until the device is done: `.item()`, `nonzero`, copies.
+
+#: The second operator calls the first one: a read counts once.
+_INNER, _OUTER = "aten::_local_scalar_dense", "aten::item"
+
+
+@dataclass(frozen=True)
+class BlockingRead:
+    """Calls of one operator from one Python line."""
+
+    operator: str
+    """The operator that blocks."""
+    frame: Optional[str]
+    """File, line and function that call it; null without stacks."""
+    calls: int
+    """Calls in the capture."""
+
+
+def blocking_reads(timeline: Timeline) -> Sequence[BlockingRead]:
+    """The most frequent first. Synchronizations outside operators are left out."""
+    calls = host_slices(timeline, "synchronization")
+    counts: Counter[tuple[int, int]] = Counter()
+    seen: set[int] = set()  # an operator may synchronize several times
+    for operator, frame in zip(*(places.tolist() for places in operators_and_frames(timeline, calls))):
+        if operator >= 0 and operator not in seen:
+            seen.add(operator)
+            counts[int(timeline.name[operator]), int(timeline.name[frame]) if frame >= 0 else -1] += 1
+    names = timeline.names
+    if any(names[operator] == _INNER for operator, _ in counts):
+        counts = Counter({key: count for key, count in counts.items() if names[key[0]] != _OUTER})
+    return [
+        BlockingRead(names[operator], names[frame] if frame >= 0 else None, count)
+        for (operator, frame), count in counts.most_common()
+    ]
+
 
 #: Fewer reads in a step are left out where none of them costs much.
 _LEAST_READS = 3
 #: Number of places that are named.
 _NAMED = 3
 _FIX = Fix(
-    "fix.sync_stream",
-    torch="fix.sync_stream.torch",
-    gpu="fix.sync_stream.gpu",
-    mindspore="fix.sync_stream.mindspore",
+    "fix.sync_stream", torch="fix.sync_stream.torch", gpu="fix.sync_stream.gpu", mindspore="fix.sync_stream.mindspore"
 )
 
 
@@ -44,15 +80,13 @@ def find(run: RunData) -> list[Finding]:
         return []
     reads = _reads(span, run.all_steps)
     assert reads is not None
-    rank = span.capture.rank
     return [
         Finding(
             rule=RULE.id,
             category=RULE.category,
-            subject=Subject(rank, None if rank is not None else span.worker_label),
+            subject=Subject.of(span),
             message=reads,
             cost_ns=0,
-            cost_kind="upper bound",
             part="free",
             confidence=Confidence("measured"),
             evidence=(Evidence("operator", span.token),),

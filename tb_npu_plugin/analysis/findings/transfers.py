@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin.analysis.communication.waiting import RDMA, is_small
 from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData
@@ -142,14 +143,12 @@ def transfer_finding(
     operator: Optional[str] = None,
 ) -> Finding:
     """A finding about the transfers of a rank."""
-    name = span.worker_label if span.capture.rank is None else None
     return Finding(
         rule=rule.id,
         category=rule.category,
-        subject=Subject(span.capture.rank, name, operator=operator),
+        subject=Subject.of(span, operator=operator),
         message=message,
         cost_ns=round(cost),
-        cost_kind="upper bound",
         part="communication",
         confidence=Confidence("measured"),
         evidence=(Evidence("distributed", table="transports"), Evidence("trace", span.token)),
@@ -164,3 +163,48 @@ def missing_table(run: RunData, rule: str, table: str) -> Optional[Unchecked]:
     if any(span.rows(table) is not None for span in run.spans) or (run.world_size or len(run.spans)) < 2:
         return None
     return Unchecked(rule, Message("unchecked.no_communication"), "profiler_level=ProfilerLevel.Level1")
+
+
+# Most transfers are too small to reach the bandwidth of their links.
+
+#: Least share of small packets, by number.
+_LEAST_SMALL = 0.2
+_SMALL_FIX = Fix(
+    "fix.small_packets",
+    torch="fix.small_packets.torch",
+    megatron="fix.small_packets.megatron",
+    mindspore="fix.small_packets.mindspore",
+)
+
+
+def _are_small(packets: Table) -> NDArray[np.bool_]:
+    return np.asarray(is_small(packets) == 1)
+
+
+_CODES = ("finding.small_packets", "check.small_packets")
+SMALL_PACKETS = packet_rule("small_packets", _are_small, _LEAST_SMALL, _CODES, _SMALL_FIX, is_whole=True)
+
+# Links move transfers slower whose size is not a multiple of 512 bytes.
+
+#: Size of which SDMA packets should be a multiple, bytes; packets up to it need not be.
+_ALIGNED = 512
+#: Least share of packets that are not aligned, by number.
+LEAST_UNALIGNED = 0.2
+
+
+def share_of_unaligned(packets: Table, transport: str) -> float:
+    """Share of the packets of a transport, by number; 0 of none."""
+    packets = packets.take(packets.text("transport").equals(transport))
+    counts = np.maximum(packets.ints("count"), 0)
+    return float(counts[_are_unaligned(packets)].sum() / max(1, counts.sum()))
+
+
+def _are_unaligned(packets: Table) -> NDArray[np.bool_]:
+    size = packets.ints("packet_bytes")
+    return np.asarray((size > _ALIGNED) & (size % _ALIGNED != 0) & ~packets.text("transport").equals(RDMA))
+
+
+_UNALIGNED_CODES = ("finding.byte_alignment", "check.byte_alignment")
+BYTE_ALIGNMENT = packet_rule(
+    "byte_alignment", _are_unaligned, LEAST_UNALIGNED, _UNALIGNED_CODES, Fix("fix.byte_alignment"), is_whole=False
+)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from collections.abc import Sequence
 
 import numpy as np
 
 from tb_npu_plugin.analysis.findings.fixes import Fix
-from tb_npu_plugin.analysis.findings.kernel_costs import LEAST_KERNEL_NS, costs, kernel_finding, missing_column
+from tb_npu_plugin.analysis.findings.kernel_costs import LEAST_KERNEL_NS, Costs, kernel_rule
 from tb_npu_plugin.analysis.findings.kernel_groups import KernelGroup, largest_group, unaligned
-from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
@@ -29,11 +28,8 @@ _ALIGNMENT, _MANY_ROWS = 128, 4096
 MATRIX = (*PRODUCTS, "conv_forward", "conv_backward", "attention")
 
 
-def find(run: RunData) -> list[Finding]:
+def _conclude(run: RunData, found: Costs) -> tuple[Message, Sequence[Message]]:
     """The rank that loses most."""
-    found = costs(run, _lost_time)
-    if found is None:
-        return []
     busiest = _busiest(found.rank, found.top)
     message = Message(
         "finding.under_utilised",
@@ -43,11 +39,7 @@ def find(run: RunData) -> list[Finding]:
         share=percent(busiest),
         time=duration(found.total),
     )
-    return [
-        kernel_finding(
-            run, RULE, found, message, _fix(run, largest_group(run, found.rank, _lost_time(found.rank), found.top))
-        )
-    ]
+    return message, _fix(run, largest_group(run, found.rank, _lost_time(found.rank), found.top))
 
 
 def _fix(run: RunData, group: KernelGroup) -> tuple[Message, ...]:
@@ -79,9 +71,4 @@ def _busiest(rank: RankKernels, type: str) -> float:
     return float((bounds(chosen).busy * dur).sum() / dur.sum())
 
 
-def missing(run: RunData) -> Optional[Unchecked]:
-    """Counters of the units."""
-    return missing_column(run, RULE.id, *COUNTERS)
-
-
-RULE = Rule("under_utilised", "compute", find, missing, device="NPU")
+RULE = kernel_rule("under_utilised", COUNTERS, _lost_time, _conclude)

@@ -86,13 +86,9 @@ def _finding(run: RunData, waits: list[LatePeer]) -> Finding:
             count=len(totals),
         ),
         cost_ns=saved,
-        cost_kind="upper bound",
         part="waiting",
         confidence=Confidence("confirmed" if len(totals) > 1 else "measured", len(totals)),
-        evidence=(
-            Evidence("distributed", step=longest.step),
-            *(_evidence(span, longest) for span in observers),
-        ),
+        evidence=(Evidence("distributed", step=longest.step), *(_evidence(span, longest) for span in observers)),
         fix=(Message("fix.unprofiled_rank", rank=name),),
         check=Message("check.straggler", rank=name),
     )

@@ -10,26 +10,17 @@ from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.idle.model import CAUSES, LAUNCHES, CauseTime, DeviceIdle
 from tb_npu_plugin.analysis.idle.places import Places, places_of
 from tb_npu_plugin.model import Timeline
-from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table, column_texts, from_lists
+from tb_npu_plugin.schema.columns import columns_of
+from tb_npu_plugin.tables import IntArray, StringColumn, Table, from_lists
 
-CAUSE = Column("cause", Kind.TEXT, *column_texts("cause"), "identity")
-LAUNCH = Column("launch", Kind.TEXT, *column_texts("launch"), "identity")
-OPERATOR = Column("operator", Kind.TEXT, *column_texts("operator"), "identity")
-FRAME = Column("frame", Kind.TEXT, *column_texts("frame"), "identity")
-TASK = Column("task", Kind.TEXT, *column_texts("task"), "identity")
-START = Column("start_ns", Kind.TIME, *column_texts("idle.start_ns"), "time")
-DURATION = Column("dur_ns", Kind.DURATION, *column_texts("idle.dur_ns"), "time")
-TIME = Column("time_ns", Kind.DURATION, *column_texts("idle.time_ns"), "time")
-LONGEST = Column("longest_ns", Kind.DURATION, *column_texts("longest_ns"), "time")
-GAPS = Column("gaps", Kind.INT, *column_texts("gaps"), "")
-INTERVALS = Column("intervals", Kind.INT, *column_texts("intervals"), "")
-SHARE = Column("share", Kind.RATIO, *column_texts("idle.share"), "")
+#: Columns that identify a place in the program.
+_PLACE = ("cause", "operator", "frame")
 
 
 def by_cause(sums: Sequence[CauseTime]) -> Table:
     """Idle time by cause and launch."""
     whole = max(sum(one.time_ns for one in sums), 1)
-    columns = (CAUSE, LAUNCH, TIME, SHARE, GAPS)
+    columns = columns_of("idle_causes")
     rows = [(one.cause, one.launch, one.time_ns, one.time_ns / whole, one.gaps) for one in sums]
     return from_lists(columns, {column.key: [row[at] for row in rows] for at, column in enumerate(columns)})
 
@@ -39,7 +30,7 @@ def intervals(idle: DeviceIdle, timeline: Timeline, rows: IntArray) -> Table:
     parts, gaps = idle.parts, idle.gaps
     gap, places = parts.gap[rows], places_of(idle, timeline, rows)
     return Table(
-        (START, DURATION, CAUSE, LAUNCH, OPERATOR, FRAME, TASK),
+        columns_of("idle_intervals"),
         {
             "start_ns": timeline.base_ns + parts.start[rows],
             "dur_ns": parts.end[rows] - parts.start[rows],
@@ -53,13 +44,13 @@ def intervals(idle: DeviceIdle, timeline: Timeline, rows: IntArray) -> Table:
 
 def by_place(found: Table) -> Table:
     """Idle time by cause, operator and Python function, of the table of `intervals`."""
-    keys = [found.text(column.key) for column in (CAUSE, OPERATOR, FRAME)]
+    keys = [found.text(key) for key in _PLACE]
     groups, times = Groups(keys, len(found)), found.ints("dur_ns")
     sums = groups.sum(times)
     return Table(
-        (CAUSE, OPERATOR, FRAME, TIME, SHARE, INTERVALS, LONGEST),
+        columns_of("idle_places"),
         {
-            **{column.key: key.take(groups.first) for column, key in zip((CAUSE, OPERATOR, FRAME), keys)},
+            **{key: texts.take(groups.first) for key, texts in zip(_PLACE, keys)},
             "time_ns": sums,
             "share": sums / max(int(times.sum()), 1),
             "intervals": groups.count(),

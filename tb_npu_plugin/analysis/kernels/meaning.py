@@ -58,11 +58,7 @@ CLASSES = (
     "idle",
 )
 #: Classes that the accelerator core alone tells.
-_CORES = {
-    **dict.fromkeys(COMMUNICATION_CORES, "communication"),
-    **dict.fromkeys(COPIES, "copying"),
-    "AI_CPU": "ai_cpu",
-}
+_CORES = {**dict.fromkeys(COMMUNICATION_CORES, "communication"), **dict.fromkeys(COPIES, "copying"), "AI_CPU": "ai_cpu"}
 #: Classes of matrix products, and of kernels that only move or convert data.
 PRODUCTS, MOVES = ("matmul", "grouped_matmul"), ("cast_format", "copy_memory")
 #: Names of unknown kernels that `coverage` lists.

@@ -8,8 +8,7 @@ from typing import Optional
 
 import numpy as np
 
-from tb_npu_plugin.analysis.grouping import Groups, group_rows, text_key
-from tb_npu_plugin.analysis.joining import concat
+from tb_npu_plugin.analysis.grouping import Groups, concat, group_rows, text_key
 from tb_npu_plugin.analysis.kernels.kinds import is_computing
 from tb_npu_plugin.analysis.kernels.meaning import is_fused
 from tb_npu_plugin.analysis.kernels.statistics import CALLS, TOTAL

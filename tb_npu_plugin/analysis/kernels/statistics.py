@@ -14,17 +14,7 @@ from tb_npu_plugin.analysis.kernels.kinds import MEANING, is_communication, is_c
 from tb_npu_plugin.analysis.kernels.meaning import FOLDED, GROUP
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.kernel_meaning import SCHEDULING
-from tb_npu_plugin.tables import (
-    Column,
-    Data,
-    FloatArray,
-    GroupByQuery,
-    IntArray,
-    Kind,
-    Table,
-    column_texts,
-    known,
-)
+from tb_npu_plugin.tables import Column, Data, FloatArray, GroupByQuery, IntArray, Kind, Table, column_texts, known
 
 NAME = Column("name", Kind.TEXT, *column_texts("kernel_sums.name"), "identity")
 TYPE = Column("type", Kind.TEXT, *column_texts("operator_type"), "identity")

@@ -17,8 +17,14 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.kernels.kinds import is_communication
-from tb_npu_plugin.analysis.kernels.matmuls import Side, matmul_operations
-from tb_npu_plugin.analysis.kernels.shapes import MOST_DIGITS, MOST_ELEMENTS, pack_texts, parse_shapes
+from tb_npu_plugin.analysis.kernels.shapes import (
+    MOST_DIGITS,
+    MOST_ELEMENTS,
+    Side,
+    matmul_operations,
+    pack_texts,
+    parse_shapes,
+)
 from tb_npu_plugin.schema.torch_npu_csv import TENSORS
 from tb_npu_plugin.tables import (
     NULL_INT,

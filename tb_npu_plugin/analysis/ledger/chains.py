@@ -72,7 +72,7 @@ def with_chains(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Ch
     return out
 
 
-def _scaled(ends: Ends, ns: int) -> tuple[ChainEnd, ...]:
+def _scaled(ends: Ends, ns: int) -> list[ChainEnd]:
     """The ends, scaled so that their sum is `ns`."""
     total, scaled, left = sum(ends.values()), list[ChainEnd](), ns
     for (_, rank, kind), time in ends.most_common():
@@ -80,4 +80,4 @@ def _scaled(ends: Ends, ns: int) -> tuple[ChainEnd, ...]:
         left -= scaled[-1].ns
     if scaled:
         scaled[0] = replace(scaled[0], ns=scaled[0].ns + left)
-    return tuple(one for one in scaled if one.ns > 0)
+    return [one for one in scaled if one.ns > 0]

@@ -154,8 +154,8 @@ def _largest(ledger: RankLedger) -> Entry:
     """The largest loss, the time before the first task included. All waits count together, by what is certain of them, and the
     longest one stands for them."""
     ns, outside = ledger.before_ns, ledger.outside_ns
-    before = Entry("idle", "preparing", ns, ns, ns, None, "")
-    rest = Entry("unexplained", "outside", outside, outside, outside, None, "trace")
+    before = Entry("idle", "preparing", ns, ns, ns)
+    rest = Entry("unexplained", "outside", outside, outside, outside, needs="trace")
     others = [one for one in ledger.entries if one.entry not in ("computing", "waiting")]
     largest = max([*others, before, rest], key=lambda one: one.ns)
     waits = sum(one.low_ns for one in ledger.entries if one.entry == "waiting")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Optional
 
 from tb_npu_plugin.analysis.run.chains import EndKind
@@ -32,7 +32,7 @@ class Entry:
     """A part of a step, ns."""
 
     entry: EntryKind
-    """What it is."""
+    """What it is. "communication": waiting or transfer, which nothing tells apart."""
     detail: str
     """Waiting: "collective", "p2p", or the type of the kernel that waits inside. Idle: "late" or "before", its launch. Unexplained: "idle", or
     "gap" before the forward pass. Computing between recorded points: "forward_backward", "tail", or "or_idle" if the
@@ -43,12 +43,12 @@ class Entry:
     """Least possible."""
     high_ns: int
     """Largest possible."""
-    culprit: Optional[int]
+    culprit: Optional[int] = None
     """Rank at the root of waiting: the awaited rank, or one that it waits for in turn; null if unknown."""
-    needs: Needs
-    """Data that would narrow it; "" if it is exact."""
-    chain: tuple[ChainEnd, ...] = ()
+    chain: list[ChainEnd] = field(default_factory=list)
     """Waiting: where its chains end, the largest part first; the sum is `ns`. Empty if the waits have no times."""
+    needs: Needs = ""
+    """Data that would narrow it; "" if it is exact."""
 
 
 @dataclass(frozen=True)

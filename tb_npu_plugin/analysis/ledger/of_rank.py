@@ -11,15 +11,54 @@ from typing import Optional
 
 from tb_npu_plugin.analysis.idle.model import DeviceIdle, Launch
 from tb_npu_plugin.analysis.ledger.model import Entry, EntryKind, Needs, RankLedger
-from tb_npu_plugin.analysis.ledger.of_points import ledger_of_points
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.run.step_waits import Awaited, LineWaits, Wait
+from tb_npu_plugin.analysis.steps import trajectory
 from tb_npu_plugin.analysis.steps.iterations import TimeBetween, time_between
-from tb_npu_plugin.analysis.steps.mean import mean_step_ns
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span, marks_of_timeline
 from tb_npu_plugin.analysis.steps.partition import Step
+from tb_npu_plugin.analysis.steps.parts import mean_step_ns
+from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import KINETO
+
+# The ledger of a rank of MindSpore up to 2.2, whose profiler records points of each step, and sums for each rank of a
+# cluster.
+
+
+def ledger_of_points(span: SpanData) -> Optional[RankLedger]:
+    """The mean step; None without step times.
+
+    With the sums of a cluster: exposed communication, and the time that is computing or idle. Else the points: the gap before the forward pass,
+    forward and backward pass, and the tail. What ran on the device between two points is unknown.
+    """
+    course = trajectory.course(span.capture.rank, None, span.table("iterations"), span.table("parallel_times"))
+    means = [found.figures for basis in ("mean", "recorded") if (found := course.row(basis)) is not None]
+    figures = next((one for one in means if one.get("total_ns")), None)
+    if figures is None:
+        return None
+    total = figures["total_ns"] or 0
+    computing, communication = figures.get("computation_ns"), figures.get("communication_alone_ns")
+    if computing is not None and communication is not None:
+        total = max(total, computing + communication)
+        entries = [
+            _entry("computing", "or_idle", computing, "kernels"),
+            _entry("communication", "", communication, "ranks"),
+            _entry("unexplained", "idle", total - computing - communication, "trace"),
+        ]
+    else:
+        gap, tail = (figures.get(key) or 0 for key in ("interval_ns", "tail_ns"))
+        entries = [
+            _entry("computing", "forward_backward", total - gap - tail, "kernels"),
+            _entry("computing", "tail", tail, "kernels"),
+            _entry("unexplained", "gap", gap, "trace"),
+        ]
+    return RankLedger(span, None, total, 0, 0, 0, 0, tuple(one for one in entries if one.ns))
+
+
+def _entry(kind: EntryKind, detail: str, ns: int, needs: Needs) -> Entry:
+    return Entry(kind, detail, ns, ns, ns, needs=needs)
+
 
 #: Smaller differences of the lengths of a step are noise, as a share of it.
 _LEAST_OUTSIDE = 0.01
@@ -110,7 +149,7 @@ def _between(line: RankDevice) -> Optional[TimeBetween]:
 def _computing(line: RankDevice, ns: int, unmatched: int) -> Entry:
     """Kernels may wait for other ranks inside: without kernels, or without the other ranks, how much of it is waiting is unknown."""
     if unmatched:
-        return Entry("computing", "", ns, max(0, ns - unmatched), ns, None, "ranks")
+        return Entry("computing", "", ns, max(0, ns - unmatched), ns, needs="ranks")
     return _exact("computing", ns, needs="kernels" if line.span.table("kernels") is None else "")
 
 
@@ -125,7 +164,7 @@ def _fused(run: RunCommunication, at: int, steps: Sequence[Step]) -> list[Entry]
         key = waits.kernel[number] or "", run.root_inside(at, number)
         sums[key] = sums.get(key, 0) + int(waits.end[number] - waits.start[number])
     means = sorted(((ns // len(steps), key) for key, ns in sums.items()), key=lambda one: -one[0])
-    return [Entry("waiting", kernel, ns, ns, ns, rank, "") for ns, (kernel, rank) in means]
+    return [Entry("waiting", kernel, ns, ns, ns, rank) for ns, (kernel, rank) in means]
 
 
 def _before(step: Step) -> int:
@@ -153,7 +192,7 @@ def _mean_waiting(found: Sequence[Optional[Mapping[Awaited, Wait]]]) -> Optional
 
 
 def _exact(kind: EntryKind, ns: int, detail: str = "", needs: Needs = "") -> Entry:
-    return Entry(kind, detail, ns, ns, ns, None, needs)
+    return Entry(kind, detail, ns, ns, ns, needs=needs)
 
 
 def _communication(exposed: int, waiting: Optional[Mapping[Awaited, Wait]]) -> list[Entry]:
@@ -162,11 +201,11 @@ def _communication(exposed: int, waiting: Optional[Mapping[Awaited, Wait]]) -> l
         return [_exact("communication", exposed, needs="ranks")]
     waits = sorted(waiting.items(), key=lambda one: -one[1].high_ns)
     entries = [
-        Entry("waiting", detail, *wait, rank, "" if wait.low_ns == wait.high_ns else "trace")
+        Entry("waiting", detail, *wait, rank, needs="" if wait.low_ns == wait.high_ns else "trace")
         for (detail, rank), wait in waits
     ]
     ns, low, high = (sum(getattr(one, key) for one in entries) for key in Wait._fields)
-    return [*entries, Entry("transfer", "", exposed - ns, max(0, exposed - high), exposed - low, None, "")]
+    return [*entries, Entry("transfer", "", exposed - ns, max(0, exposed - high), exposed - low)]
 
 
 def _idle(total: int, steps: Sequence[Step], idle: Optional[DeviceIdle], causes: Sequence[Launch]) -> list[Entry]:
@@ -205,8 +244,8 @@ def _bounded(ledger: RankLedger, least: int) -> list[Entry]:
     for one in ledger.entries:
         if one.entry == "communication":
             low = max(0, one.ns - least)
-            out.append(Entry("waiting", "collective", low, low, one.ns, None, "trace"))
-            out.append(Entry("transfer", "", one.ns - low, 0, one.ns - low, None, "trace"))
+            out.append(Entry("waiting", "collective", low, low, one.ns, needs="trace"))
+            out.append(Entry("transfer", "", one.ns - low, 0, one.ns - low, needs="trace"))
         else:
             out.append(one)
     return out

@@ -85,11 +85,7 @@ def by_stack(operators: Table) -> Table:
     stacks = [None if stack is None else _one_frame_a_line(stack) for stack in text_key(found, "call_stack").tolist()]
     return Table(
         (STACK, CALLS, *TIME_COLUMNS),
-        {
-            "call_stack": StringColumn.of(stacks),
-            "calls": found.count,
-            **{key: found.total[key] for key in TIMES},
-        },
+        {"call_stack": StringColumn.of(stacks), "calls": found.count, **{key: found.total[key] for key in TIMES}},
     )
 
 

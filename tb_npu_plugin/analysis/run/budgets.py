@@ -4,19 +4,70 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, Optional
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tb_npu_plugin.analysis.communication import statistics as communication
+from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.analysis.kernels.kinds import is_computing, is_copy
 from tb_npu_plugin.analysis.kernels.same_kernels import LEAST_RANKS, same_kernels
 from tb_npu_plugin.analysis.kernels.statistics import by_step
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.devices import RankDevice
-from tb_npu_plugin.analysis.run.step_waits import NO_WAITING, LateRank, LineWaits, StepWaiting, waiting_by_step
+from tb_npu_plugin.analysis.run.step_waits import (
+    NO_WAITING,
+    LateRank,
+    LineWaits,
+    StepWaiting,
+    waiting_by_step,
+    waiting_in,
+)
+from tb_npu_plugin.analysis.run.strips import PARTS, coverage_of, device_times, exposed_waits, part_times
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.analysis.steps.parts import UNKNOWN_PARTS, StepParts, parts_of
-from tb_npu_plugin.analysis.steps.repeats import repeats
+from tb_npu_plugin.tables import Table, known
+
+# Counts how often a capture without steps repeats its work, from its kernels.
+
+#: A type of kernels that occurs more often in a step does not separate the steps.
+_MOST_A_STEP = 16
+
+
+def repeats(kernels: Table) -> int:
+    """Number of complete, consecutive repetitions in the type sequence of the busiest stream's computing kernels; 1 if
+    the sequence does not repeat.
+
+    A training step has forward, backward and parameter update, so that neither a part of it nor the layers of a single
+    step count as a repetition. Types are compared, not shapes, which may change with the input.
+    """
+    codes = _sequence(kernels)
+    if not len(codes):
+        return 1
+    count = np.bincount(codes)
+    rarest = np.flatnonzero(codes == np.where(count > 0, count, len(codes) + 1).argmin())
+    for number in range(1, min(_MOST_A_STEP, len(rarest) - 1) + 1):
+        period = int(rarest[number] - rarest[0])
+        if np.array_equal(codes[period:], codes[:-period]):
+            return max(len(codes) // period, 1)
+    return 1
+
+
+def _sequence(kernels: Table) -> NDArray[np.int64]:
+    """Codes of the types (of the names for unknown types), by start."""
+    rows = kernels.take((is_computing(kernels) | is_copy(kernels)) & known(kernels.ints("start_ns")))
+    types = rows.text("type")
+    words = types if (types.codes >= 0).any() else rows.text("name")
+    rows, words = rows.take(words.codes >= 0), words.take(words.codes >= 0)
+    streams = Groups([rows.ints("stream_id")], len(rows))
+    if not len(streams):
+        return np.zeros(0, dtype=np.int64)
+    own = streams.of_row == streams.count().argmax()
+    order = np.argsort(rows.ints("start_ns")[own], kind="stable")
+    return np.asarray(words.codes[own][order], dtype=np.int64)
 
 
 @dataclass
@@ -96,17 +147,10 @@ class RankBudget:
 _PEERS = 3
 
 #: Fields of a budget that its step has, too.
-_STEP_TIMES = (
-    "computing",
-    "overlapped",
-    "communication_not_overlapped",
-    "copying",
-    "free",
-    "stage",
-    "bubble",
-    "preparing",
-    "exposed_preparing",
-)
+_STEP_TIMES = {field.name for field in fields(RankBudget)} & {field.name for field in fields(Step)} - {
+    "step",
+    "device_id",
+}
 
 _Budgets = Sequence[Sequence[RankBudget]]
 
@@ -186,3 +230,42 @@ def rank_budget(
         incomplete=split.incomplete,
         parts=UNKNOWN_PARTS if step is None else parts_of(step, waiting.exposed_waiting, beside),
     )
+
+
+# The ranks of a run in a time range, by the clock of each rank.
+
+_KEYS = ("step", "kind", "name", "group")
+
+
+def budgets_in(run: RunCommunication, start: int, end: int) -> list[RankBudget]:
+    """One for each line of the run. Communication is that of the operators that overlap [start, end), ns since the epoch, each
+    as a whole; `parts` are those of the range itself. What is recorded for whole steps is unknown."""
+    return [_budget(run, at, start, end) for at in range(len(run.lines))]
+
+
+def _budget(run: RunCommunication, at: int, start: int, end: int) -> RankBudget:
+    line, rows = run.lines[at], run.rows_in(at, start, end)
+    split = communication.UNKNOWN_SPLIT if line.comm_ops is None else communication.split(line.comm_ops.take(rows))
+    waiting = waiting_in(run, at, rows)
+    budget = rank_budget(line, None, None, split, waiting)
+    budget.parts = _parts(run, at, start, end, waiting.waiting is not None)
+    return budget
+
+
+def _parts(run: RunCommunication, at: int, start: int, end: int, has_waiting: bool) -> StepParts:
+    """What the device did in the range; unknown without task times, and for a rank of several devices."""
+    line = run.lines[at]
+    times = None if sum(one.span is line.span for one in run.lines) > 1 else device_times(line)
+    if times is None:
+        return UNKNOWN_PARTS
+    waits = coverage_of(exposed_waits(run, at, times))
+    found = part_times(times, waits, np.array([start, end], dtype=np.int64))
+    parts = StepParts(**dict(zip(PARTS, found[:, 0].tolist())))
+    return parts if has_waiting else replace(parts, waiting=None)
+
+
+def of_operators(bandwidth: Table, operators: Table) -> Table:
+    """The rows of comm_bandwidth of some rows of comm_ops."""
+    chosen = set(zip(*(operators.text(key).tolist() for key in _KEYS)))
+    keys = zip(*(bandwidth.text(key).tolist() for key in _KEYS))
+    return bandwidth.take(np.array([key in chosen for key in keys], dtype=bool))

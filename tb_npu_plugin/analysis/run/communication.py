@@ -15,13 +15,22 @@ from tb_npu_plugin.analysis.communication.clocks import Clock, Collectives, alig
 from tb_npu_plugin.analysis.communication.first_waits import CollectiveWait, first_waits
 from tb_npu_plugin.analysis.communication.waiting import RDMA, Waits, waits_of_ranks
 from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.analysis.intervals import overlaps
 from tb_npu_plugin.analysis.kernels.kinds import is_communication
 from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size
-from tb_npu_plugin.analysis.run.chains import ChainLine, Ends, LineWait, follow
+from tb_npu_plugin.analysis.run.chains import (
+    Call,
+    ChainLine,
+    Ends,
+    LineWait,
+    Roots,
+    add_waits,
+    follow,
+    matched_calls,
+    roots_of,
+)
 from tb_npu_plugin.analysis.run.devices import RankDevice, devices_of, rank_order
 from tb_npu_plugin.analysis.run.fused import RunFusedWaits, fused_waits_of
-from tb_npu_plugin.analysis.run.point_to_point import Call, Roots, add_waits, matched_calls, roots_of
-from tb_npu_plugin.analysis.time_range import overlaps
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known

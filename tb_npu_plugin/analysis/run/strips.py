@@ -10,11 +10,11 @@ from typing import Optional
 import numpy as np
 
 from tb_npu_plugin.analysis import intervals
-from tb_npu_plugin.analysis.intervals import Coverage, Intervals
+from tb_npu_plugin.analysis.communication.first_waits import SAME_START_NS
+from tb_npu_plugin.analysis.intervals import Coverage, Intervals, overlaps
 from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing, is_copy
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.devices import RankDevice
-from tb_npu_plugin.analysis.time_range import overlaps
 from tb_npu_plugin.tables import IntArray, Table, known
 
 #: Parts of the time from the first to the last device task of a rank, ids of analysis.parts.BUDGET. They sum to it.
@@ -162,3 +162,29 @@ def _times(rows: Table, length: str) -> Intervals:
 def _nothing() -> Intervals:
     none = np.zeros(0, dtype=np.int64)
     return Intervals(none, none)
+
+
+# One collective on all ranks that run it.
+
+
+def starts_of_collective(run: RunCommunication, span: str, name: str, start: int) -> dict[str, int]:
+    """Start of a collective on each rank that runs it, ns since the epoch by the clock of the rank, by token of its span.
+
+    Args:
+        span, name, start: A slice of the collective: token of the span, name, and start in ns since the epoch.
+
+    Returns:
+        Empty if the collective cannot be matched, as a send or receive, or one that not every member recorded as often.
+    """
+    found, tokens = run.matched, [line.span.token for line in run.lines]
+    starts = found.rows.ints("start_ns")
+    is_own = np.array([token == span for token in tokens], dtype=bool)
+    own = np.flatnonzero(found.rows.text("name").equals(name) & (found.number >= 0))
+    own = own[is_own[found.owner[own]]]
+    if not len(own):
+        return {}
+    nearest = own[np.argmin(np.abs(starts[own] - start))]
+    if abs(int(starts[nearest]) - start) > SAME_START_NS:
+        return {}
+    rows = np.flatnonzero(found.number == found.number[nearest])
+    return {tokens[int(found.owner[row])]: int(starts[row]) for row in rows}

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.operators.tree import enclosing, with_children
 from tb_npu_plugin.problems import Problem, problem_of
-from tb_npu_plugin.schema.mindspore_files import STEP_MARKS_COLUMNS
-from tb_npu_plugin.schema.serving import GRAPH_LAUNCH, ITERATIONS_COLUMNS, Engine, Mark, mark_of
+from tb_npu_plugin.schema.columns import columns_of
+from tb_npu_plugin.schema.serving import GRAPH_LAUNCH, Engine, Mark, mark_of
 from tb_npu_plugin.tables import IntArray, StringColumn, Table, from_lists, known
 
 Index = NDArray[np.int64]
@@ -63,7 +63,7 @@ class Steps:
 
     def table(self) -> Table:
         """Return the table step_marks."""
-        return Table(STEP_MARKS_COLUMNS, {"step": self.names, "start_ns": self.start, "end_ns": self.end})
+        return Table(columns_of("step_marks"), {"step": self.names, "start_ns": self.start, "end_ns": self.end})
 
 
 def engine_ranges(start: IntArray, dur: IntArray, thread: IntArray, names: StringColumn) -> Steps:
@@ -110,7 +110,7 @@ def iterations_table(steps: Steps, kernels: Table, replayed: NDArray[np.bool_]) 
         "kernels": counts.tolist(),
         "graph_kernels": in_graph.tolist(),
     }
-    return from_lists(ITERATIONS_COLUMNS, columns)
+    return from_lists(columns_of("engine_iterations"), columns)
 
 
 def with_steps_of(tasks: Table, others: Table) -> Table:

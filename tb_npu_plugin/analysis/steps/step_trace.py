@@ -17,22 +17,14 @@ from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing
 from tb_npu_plugin.analysis.steps import partition as budgets
-from tb_npu_plugin.analysis.steps.mean import mean_of
+from tb_npu_plugin.analysis.steps.parts import mean_of
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 
 #: Source of the phases: recorded points; the kernels of each step; the figures of step_trace_time.csv alone; iterations of a
 #: serving engine, which have none.
 Method = Literal["points", "kernels", "figures", "iterations"]
 #: Averaged times of a step.
-FIGURES = (
-    "total_ns",
-    "gap_ns",
-    "fp_bp_ns",
-    "tail_ns",
-    "reduce_ns",
-    "preparing_ns",
-    "exposed_preparing_ns",
-)
+FIGURES = ("total_ns", "gap_ns", "fp_bp_ns", "tail_ns", "reduce_ns", "preparing_ns", "exposed_preparing_ns")
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Optional
 
-from tb_npu_plugin.analysis.steps.mean import mean_of
 from tb_npu_plugin.analysis.steps.partition import averaged_steps
+from tb_npu_plugin.analysis.steps.parts import mean_of
 from tb_npu_plugin.tables import NULL_INT, Table
 
 #: Source of a row: our mean of the steps without the first; the average in the file; one step.

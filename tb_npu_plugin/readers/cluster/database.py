@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
-from tb_npu_plugin.analysis.joining import concat
+from tb_npu_plugin.analysis.grouping import concat
 from tb_npu_plugin.readers.database.communication import (
     comm_bandwidth,
     comm_links,

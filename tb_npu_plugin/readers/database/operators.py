@@ -64,10 +64,7 @@ def _device_times(context: Context, ops: Rows) -> tuple[IntArray, IntArray | Non
     there = task >= 0
     connection = np.concatenate([tasks.ints("connection")[task[there]], comm.ints("connection")])
     dur = np.concatenate(
-        [
-            (tasks.ints("end_ns") - tasks.ints("start_ns"))[task[there]],
-            comm.ints("end_ns") - comm.ints("start_ns"),
-        ]
+        [(tasks.ints("end_ns") - tasks.ints("start_ns"))[task[there]], comm.ints("end_ns") - comm.ints("start_ns")]
     )
     cores = context.strings.column(compute.ints("core"))
     on_core = np.concatenate([cores.isin(_AI_CORES)[there], np.zeros(len(comm), dtype=np.bool_)])

@@ -41,10 +41,7 @@ def _rows_of(name: str, table: Table) -> dict[str, int]:
     """Return the rows of a logical table by the table that they come from; {} for sums of rows."""
     if name == "kernels":
         communication = int(np.count_nonzero(table.text("core").isin(COMMUNICATION_CORES)))
-        return {
-            schema.COMPUTE_TASK.table: len(table) - communication,
-            schema.COMMUNICATION_OP.table: communication,
-        }
+        return {schema.COMPUTE_TASK.table: len(table) - communication, schema.COMMUNICATION_OP.table: communication}
     if name == "memory_record":
         process = int(np.count_nonzero(table.text("component").equals(schema.APP_COMPONENT)))
         return {schema.MEMORY_RECORD.table: len(table) - process}

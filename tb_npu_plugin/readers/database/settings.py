@@ -26,11 +26,7 @@ _TAKEN = (names.GROUPS, names.ENVIRONMENT, names.DISTRIBUTED, names.SIMULATED)
 
 
 def with_database_settings(
-    capture: Capture,
-    folder: Path,
-    files: Sequence[str],
-    log: ProblemLog,
-    database: ResultFile = PROFILER_DATABASE,
+    capture: Capture, folder: Path, files: Sequence[str], log: ProblemLog, database: ResultFile = PROFILER_DATABASE
 ) -> Capture:
     """Return the capture with unknown fields filled from the profiler's database, if `files` has one. Problems are left
     to the reader of its tables."""

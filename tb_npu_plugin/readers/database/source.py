@@ -16,22 +16,12 @@ from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import list_places
 from tb_npu_plugin.readers.database.cells import text_of
-from tb_npu_plugin.readers.database.checks import Fields, RowChecks
-from tb_npu_plugin.readers.database.columns import ColumnReader, expression, quote
+from tb_npu_plugin.readers.database.checks import ColumnReader, Fields, RowChecks, expression, quote
 from tb_npu_plugin.readers.database.recording import CHUNK_ROWS, RecordingWindow, TimeColumn
 from tb_npu_plugin.readers.shared.damage import is_damaged, repair
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.spool import Spool
-from tb_npu_plugin.schema.torch_npu_db import (
-    END,
-    MOMENTS,
-    SELECTS,
-    STRING_IDS,
-    TEXTS_OF,
-    Content,
-    Field,
-    Select,
-)
+from tb_npu_plugin.schema.torch_npu_db import END, MOMENTS, SELECTS, STRING_IDS, TEXTS_OF, Content, Field, Select
 from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray
 
 #: Prefix of the tables of SQLite itself.

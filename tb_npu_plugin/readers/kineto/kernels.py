@@ -10,15 +10,12 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.steps.marks import Steps
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.kineto.lost_args import report_lost_args
-from tb_npu_plugin.readers.kineto.nesting import threads
 from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents, find_rows
+from tb_npu_plugin.readers.kineto.stacks import threads
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, Kind, StringColumn, Table
 
-_KINDS = {
-    **dict.fromkeys(kineto.MEMCPY, kineto.MEMCPY_KIND),
-    **dict.fromkeys(kineto.MEMSET, kineto.MEMSET_KIND),
-}
+_KINDS = {**dict.fromkeys(kineto.MEMCPY, kineto.MEMCPY_KIND), **dict.fromkeys(kineto.MEMSET, kineto.MEMSET_KIND)}
 _FROM_ARGS = {column: key for key, column in kineto.KERNEL_ARGS.items()}
 _ARGS_COLUMNS = tuple(column for column in kineto.KERNEL_COLUMNS if column.key in _FROM_ARGS)
 _INT = 2**63

@@ -7,9 +7,9 @@ import numpy as np
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.kineto.lost_args import report_lost_args
-from tb_npu_plugin.readers.kineto.nesting import threads
 from tb_npu_plugin.readers.kineto.operators import Operators
 from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents
+from tb_npu_plugin.readers.kineto.stacks import threads
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.registry import TABLES

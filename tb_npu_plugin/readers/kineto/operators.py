@@ -11,9 +11,8 @@ from msgspec import Raw, Struct, field
 
 from tb_npu_plugin.analysis.operators.nesting import codes, nesting
 from tb_npu_plugin.analysis.operators.tree import with_children, without_children
-from tb_npu_plugin.readers.kineto.nesting import NestedEvents
 from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents
-from tb_npu_plugin.readers.kineto.stacks import FRAME_END, call_stacks
+from tb_npu_plugin.readers.kineto.stacks import FRAME_END, NestedEvents, call_stacks
 from tb_npu_plugin.schema import kineto, trace
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import Data, IntArray, StringColumn, Table

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Optional
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.steps import partition as analysis
-from tb_npu_plugin.analysis.steps.marks import Steps
-from tb_npu_plugin.readers.kineto.nesting import threads
-from tb_npu_plugin.readers.kineto.selected_events import SelectedEvents
+from tb_npu_plugin.analysis.steps.marks import MOST, Steps, engine_ranges, iterations_in
+from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents, find_rows
+from tb_npu_plugin.readers.kineto.stacks import threads
+from tb_npu_plugin.schema.serving import GRAPH_LAUNCH
 from tb_npu_plugin.schema.torch_npu_csv import COPYING
 from tb_npu_plugin.schema.trace import STEP_MARK
-from tb_npu_plugin.tables import StringColumn, Table
+from tb_npu_plugin.tables import IntArray, StringColumn, Table
 
 
 def steps_of(selected: SelectedEvents) -> Steps:
@@ -50,3 +53,36 @@ def budgets(kernels: Table, steps: Steps) -> Table:
 def _time_since(mark: int | None, start: int | None) -> int | None:
     """Return the time since the mark; unknown if the clocks of host and GPU disagree."""
     return None if mark is None or start is None or start < mark else start - mark
+
+
+# Iterations of a serving engine, from its marks or from the calls that replay a graph.
+
+
+def iterations_of(selected: SelectedEvents) -> Optional[Steps]:
+    """Return the ranges of the iterations that launch tasks, numbered in order of time; None without any."""
+    if len(selected.steps) or not len(selected.device):
+        return None
+    calls = find_rows(selected.correlations(selected.runtime), selected.correlations(selected.device))
+    launches = selected.runtime[calls[calls >= 0]]
+    rows = selected.engine_marks
+    if not len(rows):
+        rows = _graph_launches(selected)
+        replayed = np.count_nonzero(np.isin(launches, rows))
+        if not len(rows) or replayed < MOST * len(selected.device):
+            return None
+    events = selected.events
+    ranges = engine_ranges(events.ts[rows], events.dur[rows], threads(selected, rows), selected.names(rows))
+    return iterations_in(ranges, events.ts[launches], threads(selected, launches))
+
+
+def in_graphs(selected: SelectedEvents, correlations: IntArray) -> NDArray[np.bool_]:
+    """Return whether the call with each correlation id replays a graph."""
+    return find_rows(selected.correlations(_graph_launches(selected)), correlations) >= 0
+
+
+def _graph_launches(selected: SelectedEvents) -> Index:
+    """Return the calls that replay a graph."""
+    names = selected.events.names
+    codes = np.unique(selected.events.name[selected.runtime]).tolist()
+    launching = [code for code in codes if GRAPH_LAUNCH.fullmatch(names[code])]
+    return selected.runtime[np.isin(selected.events.name[selected.runtime], launching)]

@@ -7,14 +7,13 @@ import numpy as np
 from tb_npu_plugin.analysis.steps.marks import iterations_table, unsure_marks
 from tb_npu_plugin.problems import ProblemLog, problem_of
 from tb_npu_plugin.readers.kineto.communication import read_communication
-from tb_npu_plugin.readers.kineto.iterations import in_graphs, iterations_of
 from tb_npu_plugin.readers.kineto.kernels import read_kernels
 from tb_npu_plugin.readers.kineto.lost_args import report_lost_args
 from tb_npu_plugin.readers.kineto.memory import read_memory
-from tb_npu_plugin.readers.kineto.nesting import threads
 from tb_npu_plugin.readers.kineto.operators import Operators
 from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents, find_rows
-from tb_npu_plugin.readers.kineto.steps import budgets, steps_of
+from tb_npu_plugin.readers.kineto.stacks import threads
+from tb_npu_plugin.readers.kineto.steps import budgets, in_graphs, iterations_of, steps_of
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.schema import kineto

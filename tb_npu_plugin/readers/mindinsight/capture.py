@@ -16,8 +16,7 @@ from tb_npu_plugin.readers.shared.json_shapes import report_lost_keys
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.settings import known_versions, possible_settings
 from tb_npu_plugin.refusal import raise_if_of_environment
-from tb_npu_plugin.schema.mindinsight_ops import INFO
-from tb_npu_plugin.schema.mindinsight_steps import CLUSTER_ANALYSE
+from tb_npu_plugin.schema.mindinsight import CLUSTER_ANALYSE, INFO
 from tb_npu_plugin.schema.settings import LEGACY_KEYS
 from tb_npu_plugin.schema.torch_npu_json import STAGES
 

@@ -12,8 +12,7 @@ from tb_npu_plugin.readers.shared.figures import Figures, RowBuilder
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.text_rows import CsvRows, is_number, open_rows, text
-from tb_npu_plugin.schema import mindinsight_ops as names
-from tb_npu_plugin.schema import mindinsight_steps as steps
+from tb_npu_plugin.schema import mindinsight as names
 from tb_npu_plugin.schema import torch_npu_json as tables
 from tb_npu_plugin.tables import Table, known
 from tb_npu_plugin.units import DECIMAL_SIZE_UNITS, TIME_UNITS
@@ -64,7 +63,7 @@ def read_hccl(reading: Reading) -> Tables:
         rows.report_unknown_headers(names.HCCL_HEADERS)
         found = [_step(rows, cells, line, positions) for line, cells in rows.lines]
     report.count("rows", shown=len(found))
-    real = [step for step in found if step.step != steps.AVERAGE_STEP]
+    real = [step for step in found if step.step != names.AVERAGE_STEP]
     figures = Figures(report)
     unit = _unit(real, figures, reading.before)
     out = _TablesBuilder(figures, report, unit)
@@ -79,7 +78,7 @@ def _step(rows: CsvRows, cells: list[str], line: int, positions: list[int | None
     """Decode the JSON cells of a row, figures as text."""
     place, cost, wait, links, ops = positions
     step = text(cells, place) or str(line - 1)
-    if not is_number(step) and step != steps.AVERAGE_STEP:
+    if not is_number(step) and step != names.AVERAGE_STEP:
         rows.report.add("bad_cell", f"line {line}, {names.HCCL_STEP}", found=step)
         step = str(line - 1)
     return _Step(

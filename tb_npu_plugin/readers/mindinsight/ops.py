@@ -17,7 +17,8 @@ from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.text_rows import open_rows, text
-from tb_npu_plugin.schema import mindinsight_ops as names
+from tb_npu_plugin.schema import mindinsight as names
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS, OP_STATISTIC, TENSORS
 from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table, known
 from tb_npu_plugin.units import TIME_UNITS, unit_of
@@ -266,7 +267,7 @@ def _totals(tables: Tables) -> Table | None:
     framework, flops = tables.get(FRAMEWORK), tables.get(FLOPS)
     by_name = _rows_by_name(framework)
     by_work = _rows_by_name(flops)
-    out = RowBuilder(names.OP_TOTALS_COLUMNS)
+    out = RowBuilder(columns_of("op_totals"))
     labels = ops.text("name").tolist()
     avg, calls = (_to_list(ops.ints(key)) for key in ("avg_ns", "calls"))
     total = [None if a is None or c is None else a * c for a, c in zip(avg, calls)]

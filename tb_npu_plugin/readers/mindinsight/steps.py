@@ -13,7 +13,8 @@ from tb_npu_plugin.readers.shared.json_file import load_object, read_text
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.text_rows import CsvRows, is_number, open_rows, text
-from tb_npu_plugin.schema import mindinsight_steps as names
+from tb_npu_plugin.schema import mindinsight as names
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.units import TIME_UNITS, scale_decimal
 
@@ -36,22 +37,22 @@ def read_step_trace(reading: Reading) -> Tables:
     """Return `iterations` and `iteration_reduces` of step_trace_raw; {} if the file is unreadable. Rows without start
     and end are skipped and reported. Durations are computed from the points and compared with the recorded ones."""
     report = reading.report
-    steps, reduces = RowBuilder(names.ITERATIONS_COLUMNS), RowBuilder(names.REDUCES_COLUMNS)
+    steps, reduces = RowBuilder(columns_of("iterations")), RowBuilder(columns_of("iteration_reduces"))
     with open_rows(reading) as rows:
         if rows is None:
             return {}
         positions = {
-            column.key: rows.first_position(column.headers) for column in names.ITERATIONS_COLUMNS if column.headers
+            column.key: rows.first_position(column.headers) for column in columns_of("iterations") if column.headers
         }
         missing = [key for key in ("step", "start_ns", "end_ns", "fp_ns") if positions[key] is None]
         if missing:
-            headers = {column.key: column.headers[0] for column in names.ITERATIONS_COLUMNS if column.headers}
+            headers = {column.key: column.headers[0] for column in columns_of("iterations") if column.headers}
             expected = ", ".join(headers[key] for key in missing)
             rows.report_missing(expected)
             return {}
         found = _reduces(rows.header)
         rows.report_unknown_headers(_known_headers(found))
-        rows.report_lost_headers([column.headers[0] for column in names.ITERATIONS_COLUMNS if column.headers])
+        rows.report_lost_headers([column.headers[0] for column in columns_of("iterations") if column.headers])
         count = 0
         for line, cells in rows.lines:
             if _add_step(rows, cells, line, positions, steps):
@@ -140,7 +141,7 @@ def _reduces(header: list[str]) -> list[_Reduce]:
 def _known_headers(found: list[_Reduce]) -> set[str]:
     """Return the headers that are read: those of points, and of all-reduces with start and end."""
     reduces = {reduce.header for reduce in found if reduce.start is not None and reduce.end is not None}
-    points = {name for column in names.ITERATIONS_COLUMNS for name in column.headers}
+    points = {name for column in columns_of("iterations") for name in column.headers}
     return points | {name + end for name in reduces for end in ("", names.REDUCE_START, names.REDUCE_END)}
 
 
@@ -176,7 +177,7 @@ def read_points(reading: Reading) -> Tables:
         each = [(str(number), item) for number, item in enumerate(steps, 1)]
     elif isinstance(steps, dict) and steps and all(isinstance(item, dict) for item in steps.values()):
         each = list(steps.items())
-    rows = RowBuilder(names.POINTS_COLUMNS)
+    rows = RowBuilder(columns_of("step_points"))
     report.count("entries", seen=len(each))
     for step, item in each:
         if not isinstance(item, dict):
@@ -208,18 +209,18 @@ def read_cluster(reading: Reading) -> Tables:
     with open_rows(reading) as rows:
         if rows is None:
             return {}
-        positions = [rows.first_position(column.headers) for column in names.PARALLEL_COLUMNS if column.headers]
+        positions = [rows.first_position(column.headers) for column in columns_of("parallel_times") if column.headers]
         if all(place is None for place in positions):
             rows.report_missing("")
             return {}
-        headers = [name for column in names.PARALLEL_COLUMNS for name in column.headers]
+        headers = [name for column in columns_of("parallel_times") for name in column.headers]
         rows.report_unknown_headers(headers)
         if names.PIPELINE in reading.name:  # other modes write some of them
             rows.report_lost_headers(headers)
         for line, cells in rows.lines:
             found.append((line, [rows.integer(cells, place, TIME_UNITS["ms"], line) for place in positions]))
         last = rows.source.last
-    out = RowBuilder(names.PARALLEL_COLUMNS)
+    out = RowBuilder(columns_of("parallel_times"))
     seen: set[tuple[int | None, ...]] = set()
     for line, values in found:
         if len(found) > _FIRST_STEP and tuple(values) in seen:  # the average of one step equals it

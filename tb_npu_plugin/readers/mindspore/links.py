@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_npu_plugin.analysis.joining import concat
+from tb_npu_plugin.analysis.grouping import concat
 from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.schema.mindspore import P2P_WORDS
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_LINKS_COLUMNS, TOTAL

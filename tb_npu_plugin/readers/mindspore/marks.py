@@ -10,7 +10,7 @@ from tb_npu_plugin.readers.shared.figures import Figures, RowBuilder
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.source import READ_ERRORS, open_file
 from tb_npu_plugin.refusal import raise_if_of_environment
-from tb_npu_plugin.schema.mindspore_files import STEP_MARKS_COLUMNS
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.trace import STEP_MARK
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.units import TIME_UNITS
@@ -35,7 +35,7 @@ def read_marks(reading: Reading) -> Table:
         dur = figures.integer(_text(event.get("dur")), _US, "dur")
         if number and start is not None and dur is not None:
             found[number.group(1), start] = start + dur
-    rows = RowBuilder(STEP_MARKS_COLUMNS)
+    rows = RowBuilder(columns_of("step_marks"))
     for (step, start), end in sorted(found.items(), key=lambda item: item[0][1]):
         rows.add(step, start, end)
     return rows.table()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.tables import read_database
-from tb_npu_plugin.readers.mindspore import links, memory, steps
-from tb_npu_plugin.readers.mindspore.kernels import with_short_names
+from tb_npu_plugin.readers.mindspore import links
 from tb_npu_plugin.readers.mindspore.marks import read_marks
 from tb_npu_plugin.readers.shared.csv_reader import read_csv
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
@@ -19,14 +24,122 @@ from tb_npu_plugin.readers.text.steps import with_known_times
 from tb_npu_plugin.schema import minddata as minddata_files
 from tb_npu_plugin.schema import mindspore_files as files
 from tb_npu_plugin.schema.formats import MINDSPORE
+from tb_npu_plugin.schema.mindspore import APP, EVENT_SEPARATOR, LAUNCH_SEPARATOR
+from tb_npu_plugin.schema.mindspore_files import FULL_NAME, SCOPE
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
+from tb_npu_plugin.tables import NULL_INT, StringColumn, Table, known
+
+# Splits kernel names: "Kernel::KernelLaunch::Default/net/MatMul-op1/aclnnMatmul" is the kernel aclnnMatmul, launched in
+# the scope Default/net/MatMul-op1. Source: docs/facts/ascend_ms.md, Kernel names and steps.
+
+
+def with_short_names(kernels: Table) -> Table:
+    """Shorten kernel names to their last part, and add the full name and the scope as columns; unchanged if no name has
+    parts."""
+    names = kernels.text("name")
+    parts = [split(value) for value in names.values]
+    if not any(scope for _, scope in parts) and all(short == value for (short, _), value in zip(parts, names.values)):
+        return kernels
+    renamed = Table(kernels.columns, {**kernels.data, "name": replace_texts(names, [short for short, _ in parts])})
+    return renamed.with_columns(
+        [(FULL_NAME, names), (SCOPE, replace_texts(names, [scope or None for _, scope in parts]))]
+    )
+
+
+def split(name: str) -> tuple[str, str]:
+    """Return (kernel, scope): the text after the last slash, and the text from the second "::" to that slash or "".
+
+    >>> split("Kernel::KernelLaunch::Default/net/MatMul-op1/aclnnMatmul")
+    ('aclnnMatmul', 'Default/net/MatMul-op1')
+    >>> split("hcom_allReduce__974_0_1")
+    ('hcom_allReduce__974_0_1', '')
+    """
+    before, _, kernel = name.rpartition(LAUNCH_SEPARATOR)
+    if not kernel:
+        return name, ""
+    parts = before.split(EVENT_SEPARATOR, 2)
+    return kernel, parts[2] if len(parts) == 3 else ""
+
+
+def replace_texts(column: StringColumn, values: Sequence[str | None]) -> StringColumn:
+    """Replace the distinct texts of a column; None is unknown."""
+    text = StringColumn.of(values)
+    codes = np.append(text.codes, np.int32(-1))  # code -1 is the last entry
+    return StringColumn(codes[column.codes].astype(np.int32), text.values)
+
+
+# Corrects the steps that rows belong to.
+# Source: docs/facts/ascend_ms.md, Kernel names and steps, step_trace_time.csv of MindSpore.
+#
+# A kernel belongs to the step in which it was launched; the profiler counts launches outside all steps to the last one.
+# Without marks there are no steps, but files call the entire capture step 0.
+
+#: Step name in files without marked steps.
+_WHOLE = "0"
+
+
+def remove_impossible_steps(kernels: Table, marks: Table, report: FileReport) -> Table:
+    """Remove the step of kernels counted to the last step that ran before it began: they cannot have been launched in
+    it. Kernels after the end of the last step may have been launched in it, and stay."""
+    if not len(marks) or not kernels.has("step"):
+        return kernels
+    last = int(marks.ints("start_ns").argmax())
+    name, begins = marks.text("step")[last], int(marks.ints("start_ns")[last])
+    steps = kernels.text("step")
+    wrong = steps.equals(name or "") & (kernels.ints("start_ns") < begins)
+    if not wrong.any():
+        return kernels
+    report.add("outside_steps", found=Message("found.step", step=name or ""), count=int(wrong.sum()))
+    codes = np.where(wrong, np.int32(-1), steps.codes).astype(np.int32)
+    return replace(kernels, data={**kernels.data, "step": StringColumn(codes, steps.values)})
+
+
+def are_marked(kernels: Table | None, capture: Capture) -> bool:
+    """Whether the host marked steps: then kernels have steps."""
+    if kernels is None:
+        return capture.schedule is not None
+    return bool((kernels.text("step").codes >= 0).any())
+
+
+def without_whole(table: Table) -> Table:
+    """Remove step 0 from rows of the entire capture; a table with other steps stays unchanged."""
+    steps = table.text("step")
+    if set(steps.values) != {_WHOLE}:
+        return table
+    return replace(table, data={**table.data, "step": replace_texts(steps, [None])})
+
+
+# Removes placeholder values of memory files: 0 for the process's allocated memory in memory_record.csv, N/A in two
+# columns of operator_memory.csv. Source: docs/facts/ascend_ms.md, Memory files of MindSpore.
+
+_NEVER_RECORDED = ("active_release_ns", "active_dur_ns")
+_NOT_RECORDED = ("allocated_bytes", "active_bytes")
+
+
+def without_zeros(records: Table) -> Table:
+    """Set the process's allocated and active memory to unknown if the file says 0."""
+    app = records.text("component").equals(APP)
+    data = dict(records.data)
+    for key in _NOT_RECORDED:
+        if records.has(key):
+            values = records.ints(key)
+            data[key] = np.where(app & (values == 0), NULL_INT, values)
+    return replace(records, data=data)
+
+
+def without_unknown(allocations: Table) -> Table:
+    """Drop the columns of active release if they have no value: otherwise every block would be shown as still held."""
+    kept = tuple(
+        column
+        for column in allocations.columns
+        if column.key not in _NEVER_RECORDED or known(allocations.ints(column.key)).any()
+    )
+    return Table(kept, {column.key: allocations.data[column.key] for column in kept})
+
 
 #: Files with one table and a header.
 _TABLES = (*files.CSV_FILES, minddata_files.DATASET)
-_READERS = {
-    files.COMMUNICATION: read_communication,
-    files.COMMUNICATION_MATRIX: read_communication_matrix,
-}
+_READERS = {files.COMMUNICATION: read_communication, files.COMMUNICATION_MATRIX: read_communication_matrix}
 
 
 def read_file(reading: Reading) -> Tables:
@@ -60,19 +173,19 @@ def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     if kernels is not None:
         report = FileReport(log, f"{OUTPUT_FOLDER}/{files.KERNELS.name}")
         if "step_marks" in out:
-            kernels = steps.remove_impossible_steps(kernels, out["step_marks"], report)
+            kernels = remove_impossible_steps(kernels, out["step_marks"], report)
         out["kernels"] = with_short_names(kernels)
     if "memory_record" in out:
-        out["memory_record"] = memory.without_zeros(out["memory_record"])
+        out["memory_record"] = without_zeros(out["memory_record"])
     if "op_memory" in out:
-        out["op_memory"] = memory.without_unknown(out["op_memory"])
+        out["op_memory"] = without_unknown(out["op_memory"])
     if "comm_links" in out:
         out["comm_links"] = links.by_type(out["comm_links"])
     for name, named_by in links.NAMED_BY.items():
         if name in out:
             out[name] = links.with_point_to_point(out[name], named_by)
-    if not steps.are_marked(kernels, capture):
+    if not are_marked(kernels, capture):
         for name in ("step_trace", *links.NAMED_BY):
             if name in out:
-                out[name] = steps.without_whole(out[name])
+                out[name] = without_whole(out[name])
     return out

@@ -13,8 +13,8 @@ from tb_npu_plugin.readers.shared.json_shapes import lost_of_most
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.text_rows import CsvRows, is_number, open_rows, text
 from tb_npu_plugin.schema import msprof as names
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.core import normalise_header
-from tb_npu_plugin.schema.mindinsight_steps import ITERATIONS_COLUMNS, REDUCES_COLUMNS
 from tb_npu_plugin.tables import NULL_INT, Table, known
 from tb_npu_plugin.units import TIME_UNITS, unit_of
 
@@ -119,13 +119,13 @@ def _factor(header: str) -> int:
 
 def _tables(found: list[_Row]) -> Tables:
     """Build the tables. Iterations are counted per graph: step names include the device or model if there are several."""
-    steps, reduces = RowBuilder(ITERATIONS_COLUMNS), RowBuilder(REDUCES_COLUMNS)
+    steps, reduces = RowBuilder(columns_of("iterations")), RowBuilder(columns_of("iteration_reduces"))
     varies = [len({row.origin[part] for row in found}) > 1 for part in (0, 1)]
     for row in sorted(found, key=lambda row: (*(name or "" for name in row.origin), row.figures["end_ns"] or 0)):
         origin = [name or "" for name, shown in zip(row.origin, varies) if shown]
         step = "/".join([*origin, row.number])
         values = {"step": step, "average": 0, **row.figures}
-        steps.add(*(values[column.key] for column in ITERATIONS_COLUMNS))
+        steps.add(*(values[column.key] for column in columns_of("iterations")))
         for number, (start, duration) in enumerate(row.reduces, 1):
             reduces.add(step, names.REDUCE_NAME.format(number), None, start, duration)
     return {"iterations": steps.table(), "iteration_reduces": reduces.table()}

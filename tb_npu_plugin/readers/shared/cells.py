@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.shared.csv_header import Field
 from tb_npu_plugin.readers.shared.damage import is_damaged, repair
-from tb_npu_plugin.readers.shared.distinct_texts import DistinctTexts, distinct_texts
+from tb_npu_plugin.readers.shared.distinct_texts import DistinctTexts, PackedTexts, distinct_texts
 from tb_npu_plugin.readers.shared.figures import TOO_LONG
-from tb_npu_plugin.readers.shared.packed_texts import PackedTexts
 from tb_npu_plugin.readers.shared.spool import GrowingColumn, Spool
 from tb_npu_plugin.schema.metrics import Guess
 from tb_npu_plugin.tables import NULL_INT, Column, Data, Kind, StringColumn

@@ -23,10 +23,7 @@ from tb_npu_plugin.schema.settings import DISTRIBUTED_KEYS, GROUP_KEYS, ROOT_KEY
 from tb_npu_plugin.tables import Table
 
 #: What a simulation may leave out -> its text in problems.
-_LEFT_OUT = {
-    names.MEMORY_BLOCKS: Message("found.no_memory_blocks"),
-    names.SUNK_GRAPH: Message("found.no_sunk_graph"),
-}
+_LEFT_OUT = {names.MEMORY_BLOCKS: Message("found.no_memory_blocks"), names.SUNK_GRAPH: Message("found.no_sunk_graph")}
 #: Figures are below this: clock counters have 64 bits. -1 stands for unknown.
 _TOO_LARGE = 1 << 64
 #: Objects nested deeper than this are not checked.

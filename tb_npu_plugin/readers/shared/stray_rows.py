@@ -1,7 +1,7 @@
 """Drops table rows with times outside the recording, which would stretch every view.
 
 The readers of databases and traces check times themselves, before they derive tables; see database/source.py and
-stray_events.py in this folder."""
+repeated_events.py in this folder."""
 
 from __future__ import annotations
 

@@ -15,8 +15,7 @@ from tb_npu_plugin.readers.shared.json_file import complete_objects, load_object
 from tb_npu_plugin.readers.shared.json_shapes import members, object_members, report_lost_keys
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.text.communication_steps import report_lost_steps
-from tb_npu_plugin.readers.text.communication_totals import Totals
+from tb_npu_plugin.readers.text.communication_totals import Totals, report_lost_steps
 from tb_npu_plugin.schema import torch_npu_json as names
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.units import DECIMAL_SIZE_UNITS, TIME_UNITS

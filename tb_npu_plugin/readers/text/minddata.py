@@ -18,7 +18,7 @@ from tb_npu_plugin.readers.text.minddata_batches import DEVICE, HOST, read_devic
 from tb_npu_plugin.readers.text.minddata_cpu import read_cpu
 from tb_npu_plugin.readers.text.minddata_summary import read_summary, with_summary
 from tb_npu_plugin.schema import minddata as files
-from tb_npu_plugin.schema import minddata_tables as names
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.units import TIME_UNITS, scale_decimal
@@ -31,13 +31,13 @@ _SUMMARY_ONLY = 5
 def read_pipeline_raw(reading: Reading) -> Tables:
     """Return `minddata_ops` and `minddata_queues` of minddata_pipeline_raw. Rows without a unique operator number are
     skipped and reported."""
-    ops, queues = RowBuilder(names.MINDDATA_OPS_COLUMNS), RowBuilder(names.MINDDATA_QUEUES_COLUMNS)
+    ops, queues = RowBuilder(columns_of("minddata_ops")), RowBuilder(columns_of("minddata_queues"))
     seen: set[int] = set()
     with open_rows(reading) as rows:
         if rows is None:
             return {}
         place = {
-            column.key: rows.first_position(column.headers) for column in names.MINDDATA_OPS_COLUMNS if column.headers
+            column.key: rows.first_position(column.headers) for column in columns_of("minddata_ops") if column.headers
         }
         sizes_position = rows.first_position((files.RAW_SIZES,))
         if place["op_id"] is None or place["name"] is None:
@@ -134,7 +134,7 @@ def read_pipeline_profiling(reading: Reading) -> Tables:
             named = str(item.get(files.OP_ID))
             report.leave_out("entries", "bad_required_cell", files.OP_ID, expected=_EXPECTED_NUMBER, found=named)
     parents = {child: int64_or_none(item[files.OP_ID]) for item in found for child in _children(report, item)}
-    ops, queues = RowBuilder(names.MINDDATA_OPS_COLUMNS), RowBuilder(names.MINDDATA_QUEUES_COLUMNS)
+    ops, queues = RowBuilder(columns_of("minddata_ops")), RowBuilder(columns_of("minddata_queues"))
     for item in found:
         report_lost_keys(report, item, files.RAW_KEYS, f"{files.OP_ID} {item[files.OP_ID]}")
         queue = member(report, member(report, item, files.RAW_METRICS, dict), files.RAW_QUEUE, dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import IO
 
-from tb_npu_plugin.analysis.joining import concat
+from tb_npu_plugin.analysis.grouping import concat
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.damage import is_damaged
 from tb_npu_plugin.readers.shared.figures import RowBuilder
@@ -13,7 +13,7 @@ from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.source import open_file, read_lines
 from tb_npu_plugin.schema import minddata as files
-from tb_npu_plugin.schema import minddata_tables as names
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.units import TIME_UNITS, scale_decimal
 
 #: Intermediate tables: the batches of one queue, for minddata_batches.
@@ -51,9 +51,9 @@ def read_device_queue(reading: Reading) -> Tables:
             latest[batch].update(figures)
     records = [("size" in figures) + sum(key in figures for key in _TIMES.values()) for _, figures in batches]
     report.count("rows", shown=sum(records))
-    rows = RowBuilder(names.MINDDATA_BATCHES_COLUMNS)
+    rows = RowBuilder(columns_of("minddata_batches"))
     for batch, figures in sorted(batches, key=lambda entry: entry[0]):
-        rows.add(names.QUEUE_HOST, batch, *(figures.get(key) for key in _FIGURES))
+        rows.add(files.QUEUE_HOST, batch, *(figures.get(key) for key in _FIGURES))
     return _unless_empty(HOST, rows, report)
 
 
@@ -90,7 +90,7 @@ def read_device_wait(reading: Reading) -> Tables:
     Lines are `name start end queue_size`; only those of GetNext take a batch."""
     report = reading.report
     unit = _US if "aicpu" in reading.name else 1
-    rows = RowBuilder(names.MINDDATA_BATCHES_COLUMNS)
+    rows = RowBuilder(columns_of("minddata_batches"))
     batch = 0
     stamped: set[tuple[str, ...]] = set()
     with open_file(reading) as stream:
@@ -113,7 +113,7 @@ def read_device_wait(reading: Reading) -> Tables:
                 report.leave_out("rows", "short_row", f"line {line}", expected=expected, found=content.strip())
             elif is_batch:
                 batch += 1
-                rows.add(names.QUEUE_DEVICE, batch, None, size, end - start, None, end - start)
+                rows.add(files.QUEUE_DEVICE, batch, None, size, end - start, None, end - start)
             else:
                 report.leave_out("rows", "no_batch", f"line {line}", found=content.strip())
     report.count("rows", shown=len(rows.table()))

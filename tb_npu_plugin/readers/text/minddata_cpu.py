@@ -11,7 +11,7 @@ from tb_npu_plugin.readers.shared.json_shapes import member, objects, report_los
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema import minddata as files
-from tb_npu_plugin.schema import minddata_tables as names
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.units import TIME_UNITS, float_or_none
 
@@ -28,12 +28,12 @@ def read_cpu(reading: Reading) -> dict[str, Table]:
     machine = member(report, value, files.CPU_DEVICE, dict)
     report_lost_keys(report, machine, files.CPU_MACHINE_KEYS, files.CPU_DEVICE)
     found.detect_base(machine)
-    found.add(names.CPU_MACHINE, None, machine)
-    found.add(names.CPU_PROCESS, None, member(report, value, files.CPU_PROCESS, dict))
+    found.add(files.SCOPE_MACHINE, None, machine)
+    found.add(files.SCOPE_PROCESS, None, member(report, value, files.CPU_PROCESS, dict))
     for item in objects(report, value, files.CPU_OPS):
         op_id = found.figures.whole(item.get(files.OP_ID), files.OP_ID)
         known = op_id if op_id is not None and op_id >= 0 else None
-        found.add(names.CPU_OP, known, member(report, item, files.CPU_METRICS, dict))
+        found.add(files.SCOPE_OP, known, member(report, item, files.CPU_METRICS, dict))
         report.count("entries", shown=1)
     return {"minddata_cpu": found.rows.table()}
 
@@ -46,7 +46,7 @@ class _Samples:
         self.figures = Figures(report)
         self._stamps = [self.figures.integer(stamp, TIME_UNITS["ms"], files.CPU_STAMPS) for stamp in stamps]
         self._has_base = False
-        self.rows = RowBuilder(names.MINDDATA_CPU_COLUMNS)
+        self.rows = RowBuilder(columns_of("minddata_cpu"))
 
     def detect_base(self, machine: dict[str, Any]) -> None:
         """Detect whether the first sample is the base: its shares are all 0, those of a real sample add up to 100."""

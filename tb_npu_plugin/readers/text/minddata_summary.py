@@ -17,7 +17,7 @@ from tb_npu_plugin.readers.shared.json_shapes import report_lost_keys
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema import minddata as files
-from tb_npu_plugin.schema import minddata_tables as names
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.tables import NULL_INT, Column, Data, Kind, Table, from_lists
 from tb_npu_plugin.units import TIME_UNITS
 
@@ -26,7 +26,7 @@ FIGURES = "minddata_summary"
 _KINDS = ("cpu", "queue", "warning", "suggestion")
 _COLUMNS = tuple(
     column
-    for column in names.MINDDATA_OPS_COLUMNS
+    for column in columns_of("minddata_ops")
     if column.key in ("op_id", *files.SUMMARY_FIGURES, *files.SUMMARY_TIMES)
 )
 _MS = TIME_UNITS["ms"]
@@ -43,7 +43,7 @@ def read_summary(reading: Reading) -> Tables:
     if content is None:
         return {}
     report_lost_keys(report, content, files.SUMMARY_KEYS, "")
-    remarks = RowBuilder(names.MINDDATA_REMARKS_COLUMNS)
+    remarks = RowBuilder(columns_of("minddata_remarks"))
     for key, kind in sorted(zip(files.REMARKS, _KINDS), key=lambda pair: _KINDS.index(pair[1]) < 2):
         for item in _as_list(content.get(key)):
             if isinstance(item, str) and item.strip():

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, Optional, TypedDict
+from typing import Any, Literal, Optional, TypedDict, cast
 
 import numpy as np
 
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.server.kernel_facts import kernel_facts
+from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.torch_npu_csv import TENSORS
 from tb_npu_plugin.server.timeline.ask import Answer, Ask, Download, Format, IsGone, csv_of, page_of
 from tb_npu_plugin.server.timeline.rows import shown_layers
 from tb_npu_plugin.server.timeline.sources import Source, Sources, Whole, check_slice
 from tb_npu_plugin.service.collective import collective_tasks, find_collective
 from tb_npu_plugin.store.timeline.chain import chain
-from tb_npu_plugin.store.timeline.contract import FlowsJson, SliceJson
+from tb_npu_plugin.store.timeline.contract import FlowsJson, KernelFactsJson, SliceJson
 from tb_npu_plugin.store.timeline.descent import (
     COLLECTIVE_COLUMNS,
     Index,
@@ -31,10 +32,41 @@ from tb_npu_plugin.store.timeline.matches import Placed
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.repacked import Repacked, places_of
 from tb_npu_plugin.store.timeline.stats import find
-from tb_npu_plugin.tables import empty
+from tb_npu_plugin.tables import StringColumn, empty, known
 from tb_npu_plugin.views.base import TableJson, ViewTable
 from tb_npu_plugin.views.table_query import TableQuery
 from tb_npu_plugin.views.tables_json import to_csv
+
+# Facts of the kernel table about a device slice; the trace has neither core nor shapes.
+
+#: Maximum difference of a start between the files, in ns: both write microseconds with three decimals.
+_ROUNDING = 1
+#: Columns of the table that the response holds.
+_FACTS = ("step", "type", "core", "wait_ns", "block_dim", "mix_block_dim", *TENSORS, "bound")
+
+
+def kernel_facts(span: SpanData, name: str, start_ns: int) -> KernelFactsJson | None:
+    """The table row of the kernel with this name and start (ns since the epoch); None without one."""
+    table = span.table("kernels")
+    if table is None:
+        return None
+    start, names = table.ints("start_ns"), table.text("name")
+    near = np.flatnonzero(known(start) & (np.abs(start - start_ns) <= _ROUNDING))
+    row = next((index for index in near.tolist() if names[index] == name), None)
+    if row is None:
+        return None
+    found = table.loaded(np.asarray([row]))
+    facts: Any = {"source": span.source("kernels")}
+    for key in _FACTS:
+        facts[key] = _value(found.data[key]) if found.has(key) else None
+    return cast(KernelFactsJson, facts)
+
+
+def _value(column: Any) -> Any:
+    if isinstance(column, StringColumn):
+        return column[0]
+    return int(column[0]) if bool(known(column)[0]) else None
+
 
 #: Maximum number of rows of each table.
 MAX_DESCENT = 2_000

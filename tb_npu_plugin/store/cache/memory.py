@@ -25,7 +25,7 @@ TABLE_BYTES = 1 << 29
 COLUMN_BYTES = 1 << 28
 #: Number of DuckDB files that stay open.
 CONNECTIONS = 4
-#: Number of timelines that stay open. They hold no descriptors (store/timeline/mapping.py).
+#: Number of timelines that stay open. They hold no descriptors (store/timeline/files.py).
 OPEN_TIMELINES = 64
 
 K = TypeVar("K", bound=Hashable)

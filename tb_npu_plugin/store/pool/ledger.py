@@ -6,9 +6,11 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from tb_npu_plugin.model import Cost, StageCost
 from tb_npu_plugin.schema.core import Stage
@@ -70,18 +72,14 @@ class Ledger:
         limits = self._limits
         total = self._begin.since()
         return asdict(
-            StageCost(self._stage, total, limits.memory, limits.output, round(limits.cpu * 1000), self._files),
+            StageCost(self._stage, total, limits.memory, limits.output, round(limits.cpu * 1000), self._files)
         )
 
 
 def stage_cost(meta: dict[str, Any]) -> StageCost | None:
     """The costs of an entry; None where its meta has none."""
     found = meta.get("cost")
-    if not isinstance(found, dict):
-        return None
-    files = {name: Cost(**cost) for name, cost in found["files"].items()}
-    values = {field.name: found[field.name] for field in fields(StageCost)}
-    return StageCost(**{**values, "total": Cost(**found["total"]), "files": files})
+    return msgspec.convert(found, StageCost) if isinstance(found, dict) else None
 
 
 def _text(name: str) -> str:

@@ -15,9 +15,8 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.printable import package_logger, printable
 from tb_npu_plugin.refusal import is_exhausted, is_of_environment, persist
 from tb_npu_plugin.store.cache.disk import RETRY_AFTER, Cache
-from tb_npu_plugin.store.pool.budget import memory_budget, needed_memory, unpacked_bytes
-from tb_npu_plugin.store.pool.failures import is_disk_full, log_failure, problem_of_failure
-from tb_npu_plugin.store.pool.job import Job, Preview
+from tb_npu_plugin.store.pool.job import Job, Preview, is_disk_full, log_failure, problem_of_failure
+from tb_npu_plugin.store.pool.limits import memory_budget, needed_memory, unpacked_bytes
 from tb_npu_plugin.store.pool.process import Process, RequestFailed, WorkerKilled, WorkerProcess, WorkerStopped
 from tb_npu_plugin.store.pool.watchdog import StopReason
 from tb_npu_plugin.store.stages import Request, is_settled

@@ -343,14 +343,7 @@ def _trace(request: Request, log: ProblemLog, progress: Progress, ledger: Ledger
     log.seen.extend(found.seen, places, file.relative)
     if not built:
         log.seen.lose(file.relative, "events")
-        return {
-            "timeline": False,
-            "tables": {},
-            "base_ns": None,
-            "has_device": None,
-            "marks": [],
-            "steps": [],
-        }
+        return {"timeline": False, "tables": {}, "base_ns": None, "has_device": None, "marks": [], "steps": []}
     timeline = Timeline.open(out, request.folder / file.relative)
     files = {name: {_name(file.relative): len(table)} for name, table in tables.items()}
     index = write_tables(request.out, tables, files) if tables else {}

@@ -147,13 +147,7 @@ class FileColumns(StoredColumns):
     """
 
     def __init__(
-        self,
-        memory: MemoryCache,
-        path: Path,
-        table: str,
-        columns: Sequence[Column],
-        sizes: dict[str, int],
-        rows: int,
+        self, memory: MemoryCache, path: Path, table: str, columns: Sequence[Column], sizes: dict[str, int], rows: int
     ) -> None:
         self.rows = rows
         self._memory, self._path, self._id = memory, path, table

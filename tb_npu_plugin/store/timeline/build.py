@@ -16,9 +16,8 @@ from tb_npu_plugin.analysis import packing
 from tb_npu_plugin.errors import NoEvents
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog, problem_of
-from tb_npu_plugin.readers.shared.repeated_events import hide_repeated_events
+from tb_npu_plugin.readers.shared.repeated_events import drop_stray_events, hide_repeated_events
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.stray_events import drop_stray_events
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.scan import Scan, ScanSink, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile

@@ -10,47 +10,19 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.idle.launches import launches_of, queue_at_launch
 from tb_npu_plugin.schema import trace as words
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.trace_events import GROUP, NO_RANK, PEER, PLANE, SIZE, SOURCE, TRANSPORT
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import check_client
-from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, StringColumn, Table, column_texts
+from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn, Table
 
 Index = NDArray[np.int64]
 #: Processes whose slices launch others; slices of all other processes are device tasks.
 _HOST = (*words.PROGRAM, *words.CANN)
 
-_SLICE = (
-    Column("id", Kind.INT, *column_texts("id"), "identity"),
-    Column("name", Kind.TEXT, *column_texts("slice.name"), "identity"),
-    Column("track", Kind.INT, *column_texts("track"), "identity"),
-)
-_TIMES = (
-    Column("start", Kind.TIME, *column_texts("start"), "time"),
-    Column("dur", Kind.DURATION, *column_texts("dur"), "time"),
-)
-TASK_COLUMNS = (
-    *_SLICE,
-    *_TIMES,
-    Column("delay", Kind.DURATION, *column_texts("delay"), "time"),
-    Column("queue", Kind.INT, *column_texts("task.queue")),
-)
-NESTED_COLUMNS = (
-    *_SLICE,
-    Column("level", Kind.INT, *column_texts("nested.level")),
-    *_TIMES,
-    Column("self", Kind.DURATION, *column_texts("nested.self"), "time"),
-    Column("tasks", Kind.INT, *column_texts("tasks")),
-    Column("device", Kind.DURATION, *column_texts("nested.device"), "time"),
-)
-COLLECTIVE_COLUMNS = (
-    *_SLICE,
-    Column("plane", Kind.TEXT, *column_texts("plane"), "identity"),
-    Column("source", Kind.INT, *column_texts("source"), "identity"),
-    Column("target", Kind.INT, *column_texts("target"), "identity"),
-    *_TIMES,
-    Column("size_bytes", Kind.TRAFFIC, *column_texts("collective.size_bytes"), ""),
-    Column("transport", Kind.TEXT, *column_texts("collective.transport"), "identity"),
-)
+TASK_COLUMNS = columns_of("slice_tasks")
+NESTED_COLUMNS = columns_of("nested_slices")
+COLLECTIVE_COLUMNS = columns_of("collective_tasks")
 
 
 @dataclass(frozen=True)

@@ -91,12 +91,7 @@ class _Export:
     """Writes the events of a rank that overlap a range of the common axis, which begins at `origin` in the file."""
 
     def __init__(
-        self,
-        rank: ExportedRank,
-        first_process: int,
-        window: tuple[int, int],
-        tracks: Sequence[int] | None,
-        origin: int,
+        self, rank: ExportedRank, first_process: int, window: tuple[int, int], tracks: Sequence[int] | None, origin: int
     ) -> None:
         self._timeline, self._name, offset = rank.placed.timeline, rank.name, rank.placed.offset
         self._t0, self._t1 = (time - offset for time in window)

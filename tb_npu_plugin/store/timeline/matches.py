@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from tb_npu_plugin.store.timeline.args_search import slices_with_arg
 from tb_npu_plugin.store.timeline.drawn import Drawn
 from tb_npu_plugin.store.timeline.levels import EVERYTHING
-from tb_npu_plugin.store.timeline.name_patterns import names_matching
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.rows import Rows
-from tb_npu_plugin.store.timeline.slice_query import parse_slice_query
+from tb_npu_plugin.store.timeline.slice_query import names_matching, parse_slice_query
 from tb_npu_plugin.store.timeline.stats import check_client
 from tb_npu_plugin.store.timeline.window import BAR_BYTES, BUDGET, NAME_SHARE, ONE_ROW_FACTOR, WindowBars, shift_of
 

@@ -8,23 +8,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.store.timeline.matches import matcher
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import check_client, slices_of_rows
-from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table, column_texts
+from tb_npu_plugin.tables import IntArray, StringColumn, Table
 from tb_npu_plugin.texts import natural_order
 
 Index = NDArray[np.int64]
 
-MEMBER_COLUMNS = (
-    Column("id", Kind.INT, *column_texts("id"), "identity"),
-    Column("name", Kind.TEXT, *column_texts("slice.name"), "identity"),
-    Column("track", Kind.INT, *column_texts("track"), "identity"),
-    Column("start", Kind.TIME, *column_texts("start"), "time"),
-    Column("dur", Kind.DURATION, *column_texts("dur"), "time"),
-    Column("self", Kind.DURATION, *column_texts("nested.self"), "time"),
-    Column("clipped", Kind.DURATION, *column_texts("member.clipped"), "time"),
-)
+MEMBER_COLUMNS = columns_of("slices")
 _FIGURES = ("start", "dur", "self", "clipped")
 #: What a list can be sorted by; "row" is the track.
 SORTS = (*_FIGURES, "name", "row")

@@ -7,19 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.store.timeline.matches import Placed
-from tb_npu_plugin.store.timeline.members import MAX_ROW, MEMBER_COLUMNS, SORTS, Members, name_ranks
+from tb_npu_plugin.store.timeline.members import MAX_ROW, SORTS, Members, name_ranks
 from tb_npu_plugin.store.timeline.open import Timeline
-from tb_npu_plugin.tables import Column, Data, Kind, StringColumn, Table, column_texts
+from tb_npu_plugin.tables import Data, StringColumn, Table
 
 Index = NDArray[np.int64]
 
-LIST_COLUMNS = (
-    Column("part", Kind.INT, *column_texts("part"), "identity"),
-    *MEMBER_COLUMNS,
-    Column("process", Kind.TEXT, *column_texts("process"), "identity"),
-    Column("thread", Kind.TEXT, *column_texts("list.thread"), "identity"),
-)
+LIST_COLUMNS = columns_of("slice_list")
 #: What the list can be sorted by; "rank" is the order of the request, then the start.
 LIST_SORTS = (*SORTS, "rank")
 

@@ -11,33 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.errors import ClientGone
+from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.store.timeline.layout import load_packing
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.quantiles import percentiles
-from tb_npu_plugin.tables import Column, Data, Kind, StringColumn, Table, column_texts
+from tb_npu_plugin.tables import Data, StringColumn, Table
 
 Index = NDArray[np.int64]
 #: Maximum number of slices in memory.
 TILE = 1 << 17
 
-STATS_COLUMNS = (
-    Column("part", Kind.INT, *column_texts("part"), "identity"),
-    Column("name", Kind.TEXT, *column_texts("stats.name"), "identity"),
-    Column("track", Kind.INT, *column_texts("track"), "identity"),
-    Column("process", Kind.TEXT, *column_texts("process"), "identity"),
-    Column("thread", Kind.TEXT, *column_texts("stats.thread"), "identity"),
-    Column("count", Kind.INT, *column_texts("stats.count")),
-    Column("total", Kind.DURATION, *column_texts("total"), "time"),
-    Column("self", Kind.DURATION, *column_texts("stats.self"), "time"),
-    Column("avg", Kind.DURATION, *column_texts("avg"), "time"),
-    Column("min", Kind.DURATION, *column_texts("kernel_sums.min_ns"), "time"),
-    Column("max", Kind.DURATION, *column_texts("kernel_sums.max_ns"), "time"),
-    Column("p50", Kind.DURATION, *column_texts("p50"), "time"),
-    Column("p95", Kind.DURATION, *column_texts("p95"), "time"),
-    Column("clipped", Kind.DURATION, *column_texts("stats.clipped"), "time"),
-    Column("clipped_self", Kind.DURATION, *column_texts("clipped_self"), "time"),
-    Column("share", Kind.RATIO, *column_texts("stats.share")),
-)
+STATS_COLUMNS = columns_of("slice_stats")
 #: What the statistics of a range are grouped by, and the columns that identify a group.
 GROUPINGS: dict[str, tuple[str, ...]] = {
     "name_row": ("part", "name", "track", "process", "thread"),

@@ -93,13 +93,7 @@ def read_names(events: TraceEvents, args: ArgsFile | None, file: str, log: Probl
 #: Name of a metadata event -> key of its value.
 _OF_THREADS = (trace.THREAD_NAME[0], trace.THREAD_SORT_INDEX[0])
 _KEYS = dict(
-    (
-        trace.PROCESS_NAME,
-        trace.PROCESS_LABELS,
-        trace.PROCESS_SORT_INDEX,
-        trace.THREAD_NAME,
-        trace.THREAD_SORT_INDEX,
-    )
+    (trace.PROCESS_NAME, trace.PROCESS_LABELS, trace.PROCESS_SORT_INDEX, trace.THREAD_NAME, trace.THREAD_SORT_INDEX)
 )
 
 

@@ -55,13 +55,7 @@ def shift_of(px: float) -> int:
 
 
 def bars(
-    drawn: Drawn,
-    requested: Sequence[int],
-    t0: int,
-    t1: int,
-    px: float,
-    budget: int = BUDGET,
-    is_exact: bool = False,
+    drawn: Drawn, requested: Sequence[int], t0: int, t1: int, px: float, budget: int = BUDGET, is_exact: bool = False
 ) -> WindowBars:
     """Bars of all slices of the rows that overlap [t0, t1). Slices that start in the same bin share a bar.
 

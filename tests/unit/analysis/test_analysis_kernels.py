@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tb_npu_plugin.analysis.kernels import statistics
-from tb_npu_plugin.analysis.kernels.l2_cache import with_l2
 from tb_npu_plugin.analysis.kernels.same_kernels import SameKernels, same_kernels
+from tb_npu_plugin.readers.text.kernel_columns import with_l2
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS, L2_CACHE
 from tb_npu_plugin.tables import Table, from_lists
 from tests.support.span import table_of

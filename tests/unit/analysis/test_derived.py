@@ -18,10 +18,10 @@ from tb_npu_plugin.analysis.derived.registry import derived_rows
 from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.json_encoding import encode_json
+from tb_npu_plugin.server.timeline.layers import step_marks
 from tb_npu_plugin.tables import NULL_INT
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.derived import Derived, open_derived
-from tb_npu_plugin.views.device_steps import step_marks
 from tb_npu_plugin.views.registry import VIEWS
 from tests.conftest import FIXTURES
 from tests.support.ask import ask, part

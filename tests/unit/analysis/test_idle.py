@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_npu_plugin.analysis.idle.blocking_reads import blocking_reads
+from tb_npu_plugin.analysis.findings.sync_stream import blocking_reads
 from tb_npu_plugin.analysis.idle.input_bound import InputBoundSteps, input_bound_steps
 from tb_npu_plugin.analysis.idle.launches import queue_at_launch, queue_series
 from tb_npu_plugin.analysis.idle.model import DeviceIdle, code_of

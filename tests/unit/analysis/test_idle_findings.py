@@ -9,16 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tb_npu_plugin.analysis.findings import (
-    allocator,
-    garbage_collection,
-    host_bound,
-    input_bound,
-    operator_compile,
-    sync_stream,
-)
-from tb_npu_plugin.analysis.findings.causes import with_causes
-from tb_npu_plugin.analysis.findings.diagnose import diagnose
+from tb_npu_plugin.analysis.findings import host_idle, input_bound, sync_stream
+from tb_npu_plugin.analysis.findings.diagnose import diagnose, with_causes
 from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Subject
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.capture.models.catalog import Sizes
@@ -33,7 +25,14 @@ from tests.support.mock import rank_folder, written
 from tests.support.reading import open_spans
 from tests.support.span import TestSpan, found_spans
 
-RULES = [rule.RULE for rule in (allocator, garbage_collection, host_bound, input_bound, operator_compile, sync_stream)]
+RULES = [
+    host_idle.ALLOCATOR,
+    host_idle.GARBAGE_COLLECTION,
+    host_idle.HOST_BOUND,
+    input_bound.RULE,
+    host_idle.COMPILE,
+    sync_stream.RULE,
+]
 
 
 def run_of(*spans: TestSpan, step_us: int = 1000) -> RunData:

@@ -13,18 +13,16 @@ from tb_npu_plugin.analysis.findings import (
     ai_cpu,
     block_dim,
     capture_quality,
-    compute_bound,
     dynamic_shapes,
     format_conversions,
     frequency_drop,
     fusion,
-    memory_bound,
     memory_use,
     optimizer,
     under_utilised,
+    unit_bound,
 )
-from tb_npu_plugin.analysis.findings.causes import with_causes
-from tb_npu_plugin.analysis.findings.diagnose import at_stake, diagnose
+from tb_npu_plugin.analysis.findings.diagnose import at_stake, diagnose, with_causes
 from tb_npu_plugin.analysis.findings.kernel_costs import Costs
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Subject, severity_of
 from tb_npu_plugin.analysis.findings.run_data import RunData
@@ -124,11 +122,11 @@ SWIGLU = [kernel("Swish", 30), kernel("Mul", 10)]
         (under_utilised.RULE, [kernel("MatMulV3", 100, **IDLE)], [("MatMulV3", 60)]),
         (under_utilised.RULE, [kernel("MatMulV3", 100, **BUSY), kernel("MatMulV3", 100, **WAITS)], []),
         (under_utilised.RULE, [kernel("Relu", 100, aiv_vec_ratio=0.1, aiv_mte2_ratio=0.1)], []),
-        (memory_bound.RULE, [kernel("MatMulV3", 100, input_shapes=ODD, **BF16, **WAITS)], [("MatMulV3", 0)]),
-        (memory_bound.RULE, [kernel("MatMulV3", 100, input_shapes=EVEN, **BF16, **WAITS)], []),
-        (memory_bound.RULE, [kernel("MatMulV3", 100, input_shapes=ODD, **BF16, **BUSY)], []),
-        (compute_bound.RULE, [kernel("Conv2D", 100, **FP32, **BUSY)], [("Conv2D", 0)]),
-        (compute_bound.RULE, [kernel("Conv2D", 100, **BF16, **BUSY), kernel("Conv2D", 100, **FP32, **WAITS)], []),
+        (unit_bound.MEMORY_BOUND, [kernel("MatMulV3", 100, input_shapes=ODD, **BF16, **WAITS)], [("MatMulV3", 0)]),
+        (unit_bound.MEMORY_BOUND, [kernel("MatMulV3", 100, input_shapes=EVEN, **BF16, **WAITS)], []),
+        (unit_bound.MEMORY_BOUND, [kernel("MatMulV3", 100, input_shapes=ODD, **BF16, **BUSY)], []),
+        (unit_bound.COMPUTE_BOUND, [kernel("Conv2D", 100, **FP32, **BUSY)], [("Conv2D", 0)]),
+        (unit_bound.COMPUTE_BOUND, [kernel("Conv2D", 100, **BF16, **BUSY), kernel("Conv2D", 100, **FP32, **WAITS)], []),
         (frequency_drop.RULE, [clock(1800, 100), clock(1350, 200)], [("MatMulV3", 50)]),
         (frequency_drop.RULE, [clock(1620, 200)], [("MatMulV3", 20)]),
         (frequency_drop.RULE, [clock(1800, 500), clock(1600, 100)], []),
@@ -146,7 +144,7 @@ def test_rules_about_kernels(rule: Rule, rows: list[Kernel], expected: list[tupl
 
 def test_the_rank_with_most_of_it_is_named_and_the_others_confirm() -> None:
     few, many = [kernel("TransData", 20), kernel("Add", 50)], [kernel("TransData", 40), kernel("Add", 50)]
-    (found,) = format_conversions.find(run_of(few, many, [kernel("Add", 50)]))
+    (found,) = format_conversions.RULE.find(run_of(few, many, [kernel("Add", 50)]))
     assert (found.subject.rank, found.cost_ns, found.confidence.kind, found.confidence.ranks) == (
         1,
         40 * US,
@@ -170,7 +168,7 @@ def test_a_low_clock_explains_a_straggler(others_us: int, expected: tuple[str, .
 
 def test_rules_share_the_time_of_a_kernel_type() -> None:
     run = run_of([kernel("MatMulV3", 100, block_dim=12, **IDLE)])
-    found = [*block_dim.find(run), *under_utilised.find(run)]
+    found = [*block_dim.RULE.find(run), *under_utilised.RULE.find(run)]
     assert [one.cost_ns for one in found] == [50 * US, 60 * US]
     assert at_stake(found, run) == 60 * US
 
@@ -190,7 +188,7 @@ def test_advice_about_the_ai_cpu_follows_from_types_and_framework(
     type: str, types: str, format: str, expected: str
 ) -> None:
     run = run_of([kernel(type, 50, input_types=types, **CPU)], format=format)
-    (found,) = ai_cpu.find(run)
+    (found,) = ai_cpu.RULE.find(run)
     assert [expected in text for text in found.fix] == [True], found.fix
 
 
@@ -214,7 +212,7 @@ WIDE_NZ = kernel("TransData", 40, input_shapes="4096,151936", name="aclnnMatmul_
 def test_advice_about_conversions_follows_from_shapes(
     rows: list[Kernel], capture: Capture, expected: list[str]
 ) -> None:
-    (found,) = format_conversions.find(run_of(rows, capture=capture))
+    (found,) = format_conversions.RULE.find(run_of(rows, capture=capture))
     assert [text[: len(start)] for text, start in zip(found.fix, expected)] == expected, found.fix
 
 
@@ -227,7 +225,7 @@ def test_advice_about_conversions_follows_from_shapes(
     ],
 )
 def test_matrices_are_aligned_only_if_they_are_not(shapes: str, expected: str) -> None:
-    (found,) = under_utilised.find(run_of([kernel("MatMulV3", 100, input_shapes=shapes, **BF16, **IDLE)]))
+    (found,) = under_utilised.RULE.find(run_of([kernel("MatMulV3", 100, input_shapes=shapes, **BF16, **IDLE)]))
     assert [expected in text for text in found.fix] == [True], found.fix
 
 
@@ -396,7 +394,7 @@ def test_three_types_are_listed_and_more_are_hinted_at(types: str, expected: str
 
 def test_recorded_runs_convert_formats_and_do_not_fuse_their_optimizer() -> None:
     run = RunData(found_spans(recording("ascend_pt_text_level1")))
-    (conversions,), (fused,) = format_conversions.find(run), optimizer.find(run)
+    (conversions,), (fused,) = format_conversions.RULE.find(run), optimizer.find(run)
     assert "57 × TransData 1.42 ms" in conversions.message and conversions.confidence.ranks == 2
     assert [str(text) for text in fused.fix] == ["Use `torch_npu.optim.NpuFusedSGD`."]
     assert dynamic_shapes.missing(run) is not None, "every kernel is of OP State dynamic, but one step cannot tell"

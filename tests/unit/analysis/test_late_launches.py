@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_npu_plugin.analysis.findings import conjectured_gc, core_binding, late_launches
+from tb_npu_plugin.analysis.findings import host_idle, late_launches
 from tb_npu_plugin.analysis.findings.late_launches import AFTER_SYNC, PREEMPTED, SILENT
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.idle.model import Parts, code_of
@@ -55,7 +55,7 @@ def test_a_pause_is_conjectured_to_be_a_collection_unless_collections_are_record
     def found(*slices: Slice) -> list[str]:
         run = RunData([idle_span(*slices, launch=890)])
         vars(run).update(step_ns=1000 * US, step_count=1)
-        return [one.confidence.kind for one in conjectured_gc.find(run)]
+        return [one.confidence.kind for one in host_idle.CONJECTURED_GC.find(run)]
 
     assert found() == ["inferred"]
     assert found((*GC[:3], 100, 50)) == []
@@ -81,7 +81,7 @@ def test_a_launch_call_that_stands_still_is_preempted() -> None:
     (found,) = run.idle_items
     assert found.cost_of(PREEMPTED) == 800 * US
     vars(run).update(step_ns=1000 * US, step_count=1)
-    assert [one.cost_ns for one in core_binding.RULE.find(run)] == [800 * US]
+    assert [one.cost_ns for one in host_idle.CORE_BINDING.find(run)] == [800 * US]
 
 
 @pytest.mark.parametrize(("averaged", "expected"), [("1", 800), ("2", 0)])

@@ -141,7 +141,6 @@ def test_a_finding_of_a_healthy_run_is_no_loss_of_its_step() -> None:
         Subject(0),
         Message("verdict.unknown"),
         4 * MS,
-        "upper bound",
         "free",
         Confidence("measured"),
     )
@@ -158,7 +157,7 @@ def test_a_finding_explains_a_loss_from_half_of_it_on(cost_ns: int, rule: str) -
     """The run is idle for 30 ms."""
     run = RunData(ranks_of((70, 0, 30)))
     text, confidence = Message("verdict.unknown"), Confidence("measured")
-    finding = Finding("host_bound", "host", Subject(0), text, cost_ns, "upper bound", "free", confidence)
+    finding = Finding("host_bound", "host", Subject(0), text, cost_ns, "free", confidence)
     assert verdict_of([finding], run).rule == rule
 
 

@@ -21,7 +21,7 @@ NONE, RUN = Message("ledger.capture"), Subject()
 
 
 def entry(kind: EntryKind, ms: int, detail: str = "", culprit: Optional[int] = None, needs: Needs = "") -> Entry:
-    return Entry(kind, detail, ms * MS, ms * MS, ms * MS, culprit, needs)
+    return Entry(kind, detail, ms * MS, ms * MS, ms * MS, culprit, needs=needs)
 
 
 def ledger_of(*entries: Entry, rank: Optional[int] = 0, **span: Any) -> RankLedger:
@@ -42,7 +42,7 @@ def ledger_of(*entries: Entry, rank: Optional[int] = 0, **span: Any) -> RankLedg
 #: Rank 0 of the real run of two stages, rounded to ms.
 LEDGER = ledger_of(
     entry("computing", 231),
-    replace(entry("waiting", 312, "p2p", 2), chain=(ChainEnd(2, "computing", 298 * MS), ChainEnd(7, "idle", 14 * MS))),
+    replace(entry("waiting", 312, "p2p", 2), chain=[ChainEnd(2, "computing", 298 * MS), ChainEnd(7, "idle", 14 * MS)]),
     entry("waiting", 4, "collective", 2),
     entry("waiting", 2, "collective", 3),
     entry("transfer", 102),
@@ -112,7 +112,7 @@ def test_all_waiting_is_named_as_in_the_sentence(
 
 
 def finding(rule: str, part: Part, subject: Subject = RUN, category: Any = "compute", cost: int = MS) -> Finding:
-    return Finding(rule, category, subject, NONE, cost, "measured", part, Confidence("measured"))
+    return Finding(rule, category, subject, NONE, cost, part, Confidence("measured"))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.analysis.findings import bubble, exposed_communication, stage_imbalance
+from tb_npu_plugin.analysis.findings import exposed_communication, pipeline
 from tb_npu_plugin.analysis.findings.model import Finding
 from tb_npu_plugin.analysis.findings.pipeline import StageTimes
 from tb_npu_plugin.analysis.findings.run_data import RunData
@@ -44,7 +44,7 @@ def test_a_bubble_needs_the_computing_of_stages() -> None:
     spans = [stage(number, 2) for number in (0, 1)]
     for span in spans:
         del span.tables["step_trace"], span.tables["kernels"]
-    missing = bubble.RULE.missing(RunData(spans))
+    missing = pipeline.BUBBLE.missing(RunData(spans))
     assert missing is not None and missing.missing.code == "unchecked.no_step_times"
 
 
@@ -64,10 +64,10 @@ def test_advice_about_pipelines_speaks_the_framework(
     args: dict[str, int], format: str, bubble_fix: str, stage_fix: str
 ) -> None:
     run = RunData([stage(number, 2, layers=4, args=args, format=format) for number in (0, 1)])
-    (found,) = bubble.find(run)
+    (found,) = pipeline.BUBBLE.find(run)
     assert [bubble_fix in text for text in found.fix] == [True], found.fix
     times = {1: StageTimes(40, 40, 0), 2: StageTimes(80, 80, 0)}  # 10 ms a layer: two of stage 2 go to stage 1
-    layers, settings = stage_imbalance.advice(run, 2, times)
+    layers, settings = pipeline.advice(run, 2, times)
     assert "about 2 of the 4 layers" in layers and stage_fix in settings
 
 
@@ -81,16 +81,16 @@ def test_advice_about_pipelines_speaks_the_framework(
 )
 def test_a_bubble_costs_what_more_micro_batches_would_save(batches: int, free: int, expected: float | None) -> None:
     run = RunData([stage(0, batches, free), stage(1, batches, free)])
-    assert bubble.RULE.missing(run) is None
-    found = bubble.find(run)
+    assert pipeline.BUBBLE.missing(run) is None
+    found = pipeline.BUBBLE.find(run)
     assert [one.cost_ns / MS for one in found] == ([] if expected is None else [pytest.approx(expected)])
 
 
 def test_the_first_stage_alone_shows_the_bubble() -> None:
     """Its metadata name the number of stages. Without receives, the number of micro-batches is unknown."""
     run = RunData([stage(0, 2)])
-    assert run.stage_count == 2 and [one.rule for one in bubble.find(run)] == ["bubble"]
-    missing = bubble.RULE.missing(RunData([stage(0, 0)]))
+    assert run.stage_count == 2 and [one.rule for one in pipeline.BUBBLE.find(run)] == ["bubble"]
+    missing = pipeline.BUBBLE.missing(RunData([stage(0, 0)]))
     assert missing is not None and missing.missing.code == "unchecked.no_batches"
 
 
@@ -98,8 +98,8 @@ def test_a_bubble_needs_known_stages() -> None:
     spans = [stage(0, 2), stage(1, 2)]
     for span in spans:
         span.capture = Capture(rank=span.capture.rank)
-    assert bubble.RULE.missing(RunData(spans)) is not None
-    assert bubble.find(RunData(spans)) == []
+    assert pipeline.BUBBLE.missing(RunData(spans)) is not None
+    assert pipeline.BUBBLE.find(RunData(spans)) == []
 
 
 def test_the_bubble_is_split_into_unequal_stages_few_micro_batches_and_the_rest() -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tb_npu_plugin.analysis.findings import bubble, stage_imbalance, straggler, unprofiled_rank
+from tb_npu_plugin.analysis.findings import straggler, unprofiled_rank
 from tb_npu_plugin.analysis.findings.diagnose import diagnose
-from tb_npu_plugin.analysis.findings.pipeline import micro_batches
+from tb_npu_plugin.analysis.findings.pipeline import BUBBLE, STAGE_IMBALANCE, micro_batches
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
@@ -33,9 +33,9 @@ def pipeline(fault: str, level: int, form: str, batches: bool, out: Path) -> Run
 @pytest.mark.parametrize(
     ("fault", "culprits", "stage", "rule", "subject", "count"),
     [
-        ("slow-rank:3:2", (3,), None, straggler, 3, 4),
-        pytest.param("uneven-stages", (), 1, stage_imbalance, 1, 4, marks=pytest.mark.full),
-        ("few-micro-batches", (), None, bubble, None, 1),
+        ("slow-rank:3:2", (3,), None, straggler.RULE, 3, 4),
+        pytest.param("uneven-stages", (), 1, STAGE_IMBALANCE, 1, 4, marks=pytest.mark.full),
+        ("few-micro-batches", (), None, BUBBLE, None, 1),
     ],
 )
 def test_a_pipeline_is_judged_by_its_waits(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tb_npu_plugin.analysis.run.budgets import budgets_of_ranks
+from tb_npu_plugin.analysis.run.budgets import budgets_of_ranks, repeats
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.step_waits import step_waits_of
-from tb_npu_plugin.analysis.steps.repeats import repeats
 from tb_npu_plugin.tables import Table
 from tests.support.span import TestSpan, table_of
 

@@ -6,12 +6,7 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.analysis.findings import (
-    byte_alignment,
-    contention,
-    retransmission,
-    small_packets,
-)
+from tb_npu_plugin.analysis.findings import contention, retransmission, transfers
 from tb_npu_plugin.analysis.findings.model import Finding, Rule
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.model import Capture
@@ -19,7 +14,7 @@ from tb_npu_plugin.schema.communicators import group_hash
 from tests.support.span import TestSpan, table_of
 
 MS = 1_000_000
-RULES = (byte_alignment.RULE, contention.RULE, retransmission.RULE, small_packets.RULE)
+RULES = (transfers.BYTE_ALIGNMENT, contention.RULE, retransmission.RULE, transfers.SMALL_PACKETS)
 GROUP = "10.0.0.1%eth0_60000_1"
 ALIGNED, UNALIGNED = 16_000_000, 16_000_001
 
@@ -70,26 +65,26 @@ HIDDEN, BESIDE = (("MatMulV2", 0, 200),), (("MatMulV2", 0, 20), ("MatMulV2", 45,
 @pytest.mark.parametrize(
     ("rule", "unusual", "expected"),
     [
-        (small_packets, {}, None),
-        (small_packets, {"size": 1_000_000, "speed": 7.2}, 30),
-        (small_packets, {"size": 1_000_000}, None),  # small, but as fast as large ones
-        (small_packets, {"size": 1_500_000, "speed": 5, "transport": "RDMA"}, None),
-        (small_packets, {"size": 500_000, "speed": 5, "transport": "RDMA"}, 30),
-        (byte_alignment, {"size": UNALIGNED}, None),
-        (byte_alignment, {"size": UNALIGNED, "speed": 7.2}, 30),
-        (byte_alignment, {"speed": 7.2}, None),
-        (byte_alignment, {"size": UNALIGNED, "speed": 5, "transport": "RDMA"}, None),
-        (contention, {"speed": 7.2}, None),  # slow without matrix products, too
-        (contention, {"speed": 7.2, "kernels": BESIDE}, 30),
-        (contention, {"speed": 7.2, "kernels": HIDDEN}, None),
-        (contention, {"kernels": BESIDE}, None),
-        (retransmission, {"transport": "RDMA"}, None),
-        (retransmission, {"transport": "RDMA", "times": (4100, 20, 20)}, 4100),
-        (retransmission, {"times": (4100, 20, 20)}, None),
+        (transfers.SMALL_PACKETS, {}, None),
+        (transfers.SMALL_PACKETS, {"size": 1_000_000, "speed": 7.2}, 30),
+        (transfers.SMALL_PACKETS, {"size": 1_000_000}, None),  # small, but as fast as large ones
+        (transfers.SMALL_PACKETS, {"size": 1_500_000, "speed": 5, "transport": "RDMA"}, None),
+        (transfers.SMALL_PACKETS, {"size": 500_000, "speed": 5, "transport": "RDMA"}, 30),
+        (transfers.BYTE_ALIGNMENT, {"size": UNALIGNED}, None),
+        (transfers.BYTE_ALIGNMENT, {"size": UNALIGNED, "speed": 7.2}, 30),
+        (transfers.BYTE_ALIGNMENT, {"speed": 7.2}, None),
+        (transfers.BYTE_ALIGNMENT, {"size": UNALIGNED, "speed": 5, "transport": "RDMA"}, None),
+        (contention.RULE, {"speed": 7.2}, None),  # slow without matrix products, too
+        (contention.RULE, {"speed": 7.2, "kernels": BESIDE}, 30),
+        (contention.RULE, {"speed": 7.2, "kernels": HIDDEN}, None),
+        (contention.RULE, {"kernels": BESIDE}, None),
+        (retransmission.RULE, {"transport": "RDMA"}, None),
+        (retransmission.RULE, {"transport": "RDMA", "times": (4100, 20, 20)}, 4100),
+        (retransmission.RULE, {"times": (4100, 20, 20)}, None),
     ],
 )
 def test_a_transfer_is_named_where_it_loses_time(rule: Any, unusual: dict[str, Any], expected: float | None) -> None:
-    findings = found(rule.RULE, **unusual)
+    findings = found(rule, **unusual)
     assert [pytest.approx(one.cost_ns / MS, rel=0.01) for one in findings] == ([] if expected is None else [expected])
     for one in findings:
         assert one.part == "communication" and one.costs == {"transfer": one.cost_ns}

@@ -13,8 +13,8 @@ from tb_npu_plugin.analysis.communication.first_waits import CollectiveWait
 from tb_npu_plugin.analysis.communication.lateness import operators_of
 from tb_npu_plugin.analysis.communication.waiting import PARTS, split_of_rows, waits_of_ranks
 from tb_npu_plugin.analysis.run.arrivals import arrivals_of
+from tb_npu_plugin.analysis.run.budgets import budgets_in
 from tb_npu_plugin.analysis.run.communication import Hold, RunCommunication
-from tb_npu_plugin.analysis.run.time_range import budgets_in
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.tables import NULL_INT, Table
 from tests.support.span import TestSpan, table_of

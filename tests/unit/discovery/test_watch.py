@@ -13,7 +13,7 @@ from tb_npu_plugin.discovery.logdirs import parse_logdirs, shows_summaries
 from tb_npu_plugin.discovery.model import Scan
 from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.discovery.watch import Watcher
-from tb_npu_plugin.schema.summary_files import LOCK_FILE
+from tb_npu_plugin.schema.other_files import LOCK_FILE
 from tests.unit.store.results import NAME, write_result
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.text.capture import read_capture
+from tb_npu_plugin.readers.text.reader import read_capture
 from tests.unit.readers.files import codes
 
 SCHEDULE = {"wait": 0, "active": 2, "warmup": 1, "repeat": 1, "skip_first": 4, "skip_first_wait": 0}

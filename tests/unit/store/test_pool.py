@@ -13,11 +13,11 @@ import pytest
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.store.cache.disk import Cache
-from tb_npu_plugin.store.pool import budget
 from tb_npu_plugin.store.pool import job as job_module
+from tb_npu_plugin.store.pool import limits
 from tb_npu_plugin.store.pool import pool as pool_module
-from tb_npu_plugin.store.pool.budget import WORKER_BYTES, memory_budget, needed_memory
 from tb_npu_plugin.store.pool.job import Job
+from tb_npu_plugin.store.pool.limits import WORKER_BYTES, memory_budget, needed_memory
 from tb_npu_plugin.store.pool.pool import Pool
 from tb_npu_plugin.store.pool.process import RequestFailed, WorkerKilled
 from tb_npu_plugin.store.stages import Request
@@ -306,7 +306,7 @@ def group(path: str, most: str, current: int, stat: str = "") -> dict[str, str]:
 
 
 BUDGETS: dict[str, tuple[dict[str, str], int]] = {
-    "unknown": ({}, budget.UNKNOWN_BYTES),
+    "unknown": ({}, limits.UNKNOWN_BYTES),
     "machine": (MEMORY, 4 << 30),
     "group without limit": ({**MEMORY, "proc/self/cgroup": "0::/\n", **group("", "max", 5)}, 4 << 30),
     "group": (

@@ -20,7 +20,6 @@ from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.shared.reading import Reading
-from tb_npu_plugin.readers.text import capture
 from tb_npu_plugin.readers.text import reader as text
 from tb_npu_plugin.store.cache.disk import reader_sources, reader_version
 from tb_npu_plugin.store.pool import worker
@@ -135,7 +134,7 @@ def test_a_defect_in_reading_the_settings_does_not_cost_the_tables(
     def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(capture, "read_capture", read_capture)
+    monkeypatch.setattr(text, "read_capture", read_capture)
     meta = worker.run(request(tmp_path), lambda message: None)
     assert rows_of(meta) == {"kernels": 2, "step_trace": 1} and meta["capture"]["rank"] is None
     assert [(item["code"], item["file"]) for item in meta["problems"]] == [("reader_defect", "profiler_info_0.json")]

@@ -16,11 +16,10 @@ from tensorboard.backend.event_processing.plugin_event_multiplexer import EventM
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.schema.summary_files import LOCK_FILE
+from tb_npu_plugin.schema.other_files import LOCK_FILE
 from tb_npu_plugin.summary import mirror
-from tb_npu_plugin.summary.defects import MAX_LISTED
 from tb_npu_plugin.summary.mirror import STATE, Report, update
-from tb_npu_plugin.summary.records import Record, read_records
+from tb_npu_plugin.summary.records import MAX_LISTED, Record, read_records
 from tb_npu_plugin.summary.step_times import LINK_TAG, TIME_TAG, ProfileSteps
 from tests.support import summary_files as files
 from tests.unit.summary.shown import shown

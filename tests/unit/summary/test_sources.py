@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_npu_plugin.schema.summary_files import SummaryName, parse_summary_name
+from tb_npu_plugin.schema.other_files import SummaryName, parse_summary_name
 from tb_npu_plugin.summary.sources import find_runs
 from tests.support.summary_files import name_of
 

@@ -14,7 +14,7 @@ from tb_npu_plugin.analysis.kernels.bound import BOUND
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.registry import TABLES
-from tb_npu_plugin.server.kernel_facts import kernel_facts
+from tb_npu_plugin.server.timeline.slices import kernel_facts
 from tb_npu_plugin.store.timeline import quantiles
 from tb_npu_plugin.store.timeline.levels import EVERYTHING
 from tb_npu_plugin.store.timeline.members import Members

@@ -321,7 +321,7 @@ def test_an_end_far_off_is_skipped(tmp_path: Path) -> None:
 
 def test_long_columns_go_to_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tb_npu_plugin.readers.shared.spool.IN_MEMORY", 64)
-    monkeypatch.setattr("tb_npu_plugin.readers.shared.stray_events._PIECE", 7)
+    monkeypatch.setattr("tb_npu_plugin.readers.shared.repeated_events._PIECE", 7)
     timeline, problems = open_trace([*good()[:25], event("stray", 5, 1), *good()[25:]], tmp_path)
     assert [found["name"] for found in slices_of(timeline)] == [f"a{number}" for number in range(50)]
     assert len(problems) == 1 and not list(tmp_path.glob("*/timeline/kept"))

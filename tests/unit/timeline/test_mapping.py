@@ -8,15 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_npu_plugin.store.timeline import mapping
-from tb_npu_plugin.store.timeline.files import load, save
+from tb_npu_plugin.store.timeline.files import MAP_FROM, load, save
 
 
 def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-@pytest.mark.parametrize("count", [0, 1, mapping.MAP_FROM // 8, 100_000])
+@pytest.mark.parametrize("count", [0, 1, MAP_FROM // 8, 100_000])
 def test_an_array_outlives_its_file_without_a_descriptor(count: int, tmp_path: Path) -> None:
     written = np.arange(count, dtype=np.int64)
     save(tmp_path, "a", written)

@@ -1,4 +1,4 @@
-import type { CostJson, DoctorFileJson, DoctorJson, SeenJson, StageCostJson, ViewId } from "../../api/types.gen";
+import type { Cost, DoctorFileJson, DoctorJson, SeenJson, StageCostJson, ViewId } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { type Key, t, textOf, viewTitle } from "../../i18n";
 import { openView } from "../../state/selection";
@@ -142,7 +142,7 @@ function File({ file }: { file: DoctorFileJson }) {
   );
 }
 
-function ioText({ read_bytes, written_bytes }: CostJson): string {
+function ioText({ read_bytes, written_bytes }: Cost): string {
   return t("doctor.io", { read: format.bytes(read_bytes), written: format.bytes(written_bytes) });
 }
 

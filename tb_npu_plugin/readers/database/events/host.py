@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
+from tb_npu_plugin.readers.database.copies import entries
 from tb_npu_plugin.readers.database.events.processes import Processes, thread_of
 from tb_npu_plugin.readers.database.events.sink import EventSink, json_texts
 from tb_npu_plugin.readers.database.operators import call_stacks
 from tb_npu_plugin.readers.database.source import Rows
-from tb_npu_plugin.readers.database.task_queue import entries
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema import trace, trace_events
 from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn

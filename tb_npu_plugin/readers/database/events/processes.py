@@ -41,11 +41,7 @@ class Processes:
 
 def _process_id(context: Context) -> int:
     """Return the program's process id; 0 if unknown."""
-    for rows, key, shift in (
-        (context.torch, "thread", 32),
-        (context.calls, "thread", 32),
-        (context.tasks, "pid", 0),
-    ):
+    for rows, key, shift in ((context.torch, "thread", 32), (context.calls, "thread", 32), (context.tasks, "pid", 0)):
         values = rows.ints(key)
         known = values[values != NULL_INT]
         if len(known):

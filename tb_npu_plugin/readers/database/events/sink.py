@@ -159,12 +159,7 @@ class EventSink:
             if rows:
                 self._report.add(code, table, found=str(rows), kind=table)
                 self._report.count("events", table, told=rows)
-        interners = {
-            "names": self._names,
-            "categories": self._categories,
-            "pids": self._pids,
-            "tids": self._tids,
-        }
+        interners = {"names": self._names, "categories": self._categories, "pids": self._pids, "tids": self._tids}
         texts = {name: self._columns.texts(name, TextList.of(interner)) for name, interner in interners.items()}
         # the texts of flow ids are not needed, only their equality
         texts["flows"] = TextList(b"", np.zeros(self._flows + 1, dtype=np.int64))

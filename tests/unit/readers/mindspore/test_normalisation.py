@@ -11,7 +11,7 @@ import pytest
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.mindspore import kernels, links, marks, memory, steps
+from tb_npu_plugin.readers.mindspore import links, marks, reader
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
 from tests.support.span import table_of
@@ -28,7 +28,7 @@ def test_names_are_split_at_the_last_slash_and_kept_in_full() -> None:
         "Kernel::KernelLaunch::Default/": ("Kernel::KernelLaunch::Default/", None),
     }
     named = [{"name": name, "start_ns": 1, "dur_ns": 1} for name in kinds]
-    table = kernels.with_short_names(table_of("kernels", named))
+    table = reader.with_short_names(table_of("kernels", named))
     assert list(zip(table.text("name").tolist(), table.text("scope").tolist())) == [*kinds.values()]
     assert table.text("full_name").tolist() == [*kinds]
     assert table.text("name").values.count("x") == 1  # one value for both, so that they are one group
@@ -40,7 +40,7 @@ def test_a_kernel_counted_to_the_last_step_before_it_began_has_none() -> None:
     counted = [(50, "1"), (150, "0"), (209, "1"), (210, "1"), (250, "0"), (400, "1")]
     launched = [{"name": "x", "start_ns": at, "dur_ns": 1, "step": step} for at, step in counted]
     report = FileReport(log, "kernel_details.csv")
-    table = steps.remove_impossible_steps(table_of("kernels", launched), table_of("step_marks", recorded), report)
+    table = reader.remove_impossible_steps(table_of("kernels", launched), table_of("step_marks", recorded), report)
     # At 250 one of step 0 still runs; at 400 one may have been launched in step 1: both are as the profiler says.
     assert table.text("step").tolist() == [None, "0", None, "1", "0", "1"]
     assert [(one.code, one.count, one.severity, one.found) for one in log.list()] == [
@@ -53,10 +53,10 @@ def test_kernels_tell_whether_steps_were_marked() -> None:
         table_of("kernels", [{"name": "x", "start_ns": 1, "dur_ns": 1, **more}]) for more in ({"step": "0"}, {})
     )
     scheduled = Capture(schedule={"wait": 0, "active": 1})
-    assert steps.are_marked(with_steps, Capture())
-    assert not steps.are_marked(without, scheduled)  # jit level O2
-    assert steps.are_marked(None, scheduled)
-    assert not steps.are_marked(None, Capture())
+    assert reader.are_marked(with_steps, Capture())
+    assert not reader.are_marked(without, scheduled)  # jit level O2
+    assert reader.are_marked(None, scheduled)
+    assert not reader.are_marked(None, Capture())
 
 
 def _trace(*names: str) -> str:
@@ -133,5 +133,5 @@ def test_columns_that_are_never_recorded_are_left_out() -> None:
         for known in (None, 5)
     ]
     table = table_of("op_memory", allocations)
-    assert memory.without_unknown(table).has("active_release_ns")
-    assert not memory.without_unknown(table.take(np.array([0]))).has("active_release_ns")
+    assert reader.without_unknown(table).has("active_release_ns")
+    assert not reader.without_unknown(table.take(np.array([0]))).has("active_release_ns")

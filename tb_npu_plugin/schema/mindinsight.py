@@ -1,4 +1,4 @@
-"""Operators and communication of legacy MindSpore results.
+"""Files of legacy MindSpore results (flat `profiler/` folders, up to 2.2): steps, cluster, operators, communication.
 Source: docs/facts/mindinsight.md, Files, Units and definitions."""
 
 from __future__ import annotations
@@ -6,43 +6,66 @@ from __future__ import annotations
 import re
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.schema.core import SELDOM, Condition, ResultFile
-from tb_npu_plugin.schema.mindinsight_steps import CLUSTER
+from tb_npu_plugin.schema.columns import columns_of
+from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS, OP_STATISTIC
 from tb_npu_plugin.schema.torch_npu_json import COMM_OPS_COLUMNS
-from tb_npu_plugin.tables import Column, Kind, column_texts
+
+GRAPH = Condition(Message("option.graph_mode"), Message("written.graph_mode"))
+CLUSTER = Condition(Message("option.every_rank"), Message("written.parallel"))
+
+#: One tick of the device's clock, ns: times of iterations are from it, not times of day.
+COUNT_NS = 10
+#: Step of the row with the recorder's average.
+AVERAGE_STEP = "-"
+#: Column suffixes of one all-reduce; the column of the duration has no suffix.
+REDUCE_START, REDUCE_END = "_start_point", "_end_point"
+#: "stream_36_0_AllReduce-op4542" -> stream 36, number 0, operator; older: "stream_10_parallel_0".
+REDUCE_NAME = re.compile(r"stream_(?P<stream>\d+)_(?P<name>.+)")
+
+#: Keys of step_trace_point_info.json.
+FP_KEYS = ("fp_start",)
+BP_KEYS = ("bp_end",)
+
+#: In the names of files of pipeline-parallel jobs.
+PIPELINE = "pipeline-parallel"
+
+STEP_TRACE_RAW = ResultFile(
+    id="iterations",
+    name="step_trace_raw_<rank>_detail_time.csv",
+    condition=GRAPH,
+    columns=columns_of("iterations"),
+    fills=("iterations", "iteration_reduces"),
+    doc="Points of each step on the device, in counts of 10 ns, and its all-reduces.",
+)
+POINT_INFO = ResultFile(
+    id="step_points",
+    name="step_trace_point_info_<rank>.json",
+    condition=GRAPH,
+    columns=columns_of("step_points"),
+    pattern=re.compile(r"step_trace_point_info(?:_(?P<rank>\d+))?\.json"),
+    doc="Operators that delimit forward and backward.",
+)
+CLUSTER_ANALYSE = ResultFile(
+    id="parallel_times",
+    name="ascend_cluster_analyse_<mode>_<stages>_<ranks>_<rank>.csv",
+    condition=CLUSTER,
+    columns=columns_of("parallel_times"),
+    unit="ms",
+    pattern=re.compile(
+        r"ascend_cluster_analyse_(?P<mode>data|model|pipeline)-parallel_(?P<stages>\d+)_(?P<ranks>\d+)"
+        r"_(?P<rank>\d+)\.csv"
+    ),
+    doc="Computation and communication of each step of one rank.",
+)
+STEP_FILES = (STEP_TRACE_RAW, POINT_INFO, CLUSTER_ANALYSE)
+
 
 OPS = Condition(Message("option.op_time"), Message("written.mindinsight"))
 MEMORY = Condition("profile_memory=True", Message("written.mindinsight_memory"))
 HCCL = Condition("profile_communication=True", Message("written.mindinsight_communication"))
 
-T, I, F, DUR, RATIO = Kind.TEXT, Kind.INT, Kind.FLOAT, Kind.DURATION, Kind.RATIO
-
 AI_CORE, AI_CPU = "AI_CORE", "AI_CPU"
-
-#: One row per operator of the network: sums by the recorder, no single calls.
-OP_TOTALS_COLUMNS = (
-    Column("name", T, *column_texts("op_totals.name"), "identity", required=True),
-    Column("type", T, *column_texts("op_totals.type"), "identity"),
-    Column("core", T, *column_texts("op_totals.core"), "identity"),
-    Column("calls", I, *column_texts("op_totals.calls"), ""),
-    Column("total_ns", DUR, *column_texts("op_totals.total_ns"), "time"),
-    Column("avg_ns", DUR, *column_texts("op_totals.avg_ns"), "time"),
-    Column("share", RATIO, *column_texts("op_totals.share"), ""),
-    Column("flops", F, *column_texts("op_totals.flops"), ""),
-    Column("flops_rate", F, *column_texts("op_totals.flops_rate"), ""),
-    Column("utilisation", Kind.PERCENT, *column_texts("utilisation"), ""),
-    Column("kernel", T, *column_texts("op_totals.kernel"), "identity"),
-    Column("input_shapes", T, *column_texts("input_shapes"), "shape"),
-    Column("input_types", T, *column_texts("input_types"), "shape"),
-    Column("input_formats", T, *column_texts("input_formats"), "shape"),
-    Column("output_shapes", T, *column_texts("output_shapes"), "shape"),
-    Column("output_types", T, *column_texts("output_types"), "shape"),
-    Column("output_formats", T, *column_texts("output_formats"), "shape"),
-    Column("block_dim", I, *column_texts("op_totals.block_dim"), "shape"),
-    Column("stream_id", I, *column_texts("kernel.stream_id"), "identity"),
-    Column("subgraph", T, *column_texts("subgraph"), "identity"),
-)
 
 #: Columns of framework_raw_<rank>.csv by header, older and newer spelling.
 FRAMEWORK_HEADERS = {
@@ -69,14 +92,6 @@ HCCL_HEADERS = (HCCL_STEP, HCCL_COST, HCCL_WAIT, HCCL_LINKS, HCCL_OPS)
 #: Columns of aicpu_intermediate_<rank>.csv.
 AICPU_TYPE, AICPU_TOTAL = "type", "total_time"
 
-FLOPS_SUMMARY_COLUMNS = (
-    Column("flops", F, *column_texts("flops_summary.flops"), ""),
-    Column("flops_rate", F, *column_texts("flops_summary.flops_rate"), ""),
-    Column("utilisation", Kind.PERCENT, *column_texts("utilisation"), ""),
-    Column("vec_flops", F, *column_texts("vec_flops"), "", written=SELDOM),
-    Column("vec_flops_rate", F, *column_texts("vec_flops_rate"), "", written=SELDOM),
-    Column("vec_utilisation", Kind.PERCENT, *column_texts("vec_utilisation"), "", written=SELDOM),
-)
 #: Keys of flops_summary_<rank>.json by column.
 FLOPS_KEYS = {
     "flops": ("FLOPs", "cube_FLOPs"),
@@ -86,13 +101,6 @@ FLOPS_KEYS = {
     "vec_flops_rate": ("vec_FLOPS",),
     "vec_utilisation": ("vec_FLOPS_Utilization",),
 }
-MEMORY_SUMMARY_COLUMNS = (
-    Column("capacity_bytes", Kind.BYTES, *column_texts("capacity_bytes"), "", ("capacity",)),
-    Column("peak_bytes", Kind.BYTES, *column_texts("memory_summary.peak_bytes"), "", ("peak_mem",)),
-    Column("static_bytes", Kind.BYTES, *column_texts("static_bytes"), "", ("static_mem",)),
-    Column("allocations", I, *column_texts("allocations"), "", ("allocations",)),
-    Column("deallocations", I, *column_texts("deallocations"), "", ("deallocations",)),
-)
 
 
 AICORE_TYPES = ResultFile(
@@ -100,7 +108,6 @@ AICORE_TYPES = ResultFile(
     name="aicore_intermediate_<rank>_type.csv",
     condition=OPS,
     columns=OP_STATISTIC.columns,
-    pattern=re.compile(r"aicore_intermediate_(?P<rank>\d+)_type\.csv"),
     unit="ms",
     fills=("op_statistic",),
     beside=("aicore_ops",),
@@ -110,8 +117,7 @@ AICORE_OPS = ResultFile(
     id="aicore_ops",
     name="aicore_intermediate_<rank>_detail.csv",
     condition=OPS,
-    columns=OP_TOTALS_COLUMNS,
-    pattern=re.compile(r"aicore_intermediate_(?P<rank>\d+)_detail\.csv"),
+    columns=columns_of("op_totals"),
     unit="ms",
     fills=("op_totals",),
     beside=(AICORE_TYPES.id,),
@@ -122,7 +128,6 @@ AICPU_OPS = ResultFile(
     name="aicpu_intermediate_<rank>.csv",
     condition=OPS,
     columns=OP_STATISTIC.columns,
-    pattern=re.compile(r"aicpu_intermediate_(?P<rank>\d+)\.csv"),
     unit="ms",
     fills=("op_statistic",),
     doc="One row per call on the AI CPU.",
@@ -131,8 +136,6 @@ FRAMEWORK = ResultFile(
     id="framework_ops",
     name="framework_raw_<rank>.csv",
     condition=OPS,
-    columns=(),
-    pattern=re.compile(r"framework_raw_(?P<rank>\d+)\.csv"),
     fills=("op_totals",),
     beside=(AICORE_OPS.id, AICORE_TYPES.id),
     doc="Types, shapes and scopes; joined to the times by the full name.",
@@ -141,8 +144,6 @@ OP_FLOPS = ResultFile(
     id="op_flops",
     name="flops_<rank>.txt",
     condition=OPS,
-    columns=(),
-    pattern=re.compile(r"flops_(?P<rank>\d+)\.txt"),
     fills=("op_totals",),
     doc="FLOPs, FLOPS and utilization; joined to the times by the name.",
 )
@@ -151,23 +152,17 @@ TIMELINE_DATA = ResultFile(
     name="output_timeline_data_<rank>.txt",
     condition=OPS,
     columns=KERNELS.columns,
-    pattern=re.compile(r"output_timeline_data_(?P<rank>\d+)\.txt"),
     unit="ms",
     doc="Name, stream, start and duration of every device task, by their place in the row.",
 )
 FLOPS_SUMMARY = ResultFile(
-    id="flops_summary",
-    name="flops_summary_<rank>.json",
-    condition=OPS,
-    columns=FLOPS_SUMMARY_COLUMNS,
-    pattern=re.compile(r"flops_summary_(?P<rank>\d+)\.json"),
+    id="flops_summary", name="flops_summary_<rank>.json", condition=OPS, columns=columns_of("flops_summary")
 )
 MEMORY_SUMMARY = ResultFile(
     id="memory_summary",
     name="memory_usage_summary_<rank>.json",
     condition=MEMORY,
-    columns=MEMORY_SUMMARY_COLUMNS,
-    pattern=re.compile(r"memory_usage_summary_(?P<rank>\d+)\.json"),
+    columns=columns_of("memory_summary"),
     unit="GB",
     doc="Figures in GiB.",
 )
@@ -176,7 +171,6 @@ HCCL_RAW = ResultFile(
     name="hccl_raw_<rank>.csv",
     condition=HCCL,
     columns=COMM_OPS_COLUMNS,
-    pattern=re.compile(r"hccl_raw_(?P<rank>\d+)\.csv"),
     unit="ms",
     fills=("comm_ops", "comm_bandwidth", "comm_links"),
     doc="Times of the communication operators and traffic of the links, by step.",
@@ -185,19 +179,11 @@ TIMELINE = ResultFile(
     id="trace",
     name="ascend_timeline_display_<rank>.json",
     condition=OPS,
-    columns=(),
     pattern=re.compile(r"(?:ascend_)?timeline_display_(?P<rank>\d+)\.json"),
     stages=("trace",),
     doc="Chrome trace events of the device.",
 )
-INFO = ResultFile(
-    id="profiler_info",
-    name="profiler_info_<rank>.json",
-    condition=CLUSTER,
-    columns=(),
-    pattern=re.compile(r"profiler_info_(?P<rank>\d+)\.json"),
-    settings=True,
-)
+INFO = ResultFile(id="profiler_info", name="profiler_info_<rank>.json", condition=CLUSTER, settings=True)
 
 OP_FILES = (
     AICORE_TYPES,

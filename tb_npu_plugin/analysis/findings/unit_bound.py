@@ -1,15 +1,19 @@
-"""Matrix multiplications that wait for memory and read rows that are not aligned."""
+"""Matrix kernels that keep one unit busy for a reason that can be changed.
+
+Compute-bound: the matrix unit computes FP32 at a quarter of the rate of FP16 and BF16. Memory-bound: rows that are not
+aligned are read slower. Neither is a loss by itself, so these findings cost nothing.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Optional
 
 import numpy as np
 
 from tb_npu_plugin.analysis.findings.fixes import Fix
-from tb_npu_plugin.analysis.findings.kernel_costs import costs, kernel_finding, missing_column
+from tb_npu_plugin.analysis.findings.kernel_costs import Costs, kernel_rule
 from tb_npu_plugin.analysis.findings.kernel_groups import largest_group, unaligned
-from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.rank_kernels import RankKernels
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration
@@ -19,22 +23,44 @@ from tb_npu_plugin.analysis.kernels.work import SIZES, tensors
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import FloatArray
 
+_FP32 = ("FLOAT", "FLOAT32")
+_COMPUTE_FIX = Fix("fix.compute_bound", torch="fix.compute_bound.torch", mindspore="fix.compute_bound.mindspore")
+
+
+def _conclude_fp32(run: RunData, found: Costs) -> tuple[Message, Sequence[Message]]:
+    """The rank with most time in such kernels."""
+    message = Message("finding.compute_bound", rank=found.rank.name, kernels=found.listed(), time=duration(found.total))
+    return message, _COMPUTE_FIX.of(
+        run, kernels=largest_group(run, found.rank, _fp32_times(found.rank), found.top).text
+    )
+
+
+def _fp32_times(rank: RankKernels) -> FloatArray:
+    is_fp32 = rank.table.text("input_types").matching(_is_fp32)
+    rows = rank.table.text("bound").equals(LABELS["mac"]) & is_fp32
+    return np.where(rows, rank.table.ints("dur_ns"), 0).astype(np.float64)
+
+
+def _is_fp32(types: str) -> bool:
+    """Whether the first input is FP32."""
+    return types.removeprefix("DT_").partition(";")[0] in _FP32
+
+
+COMPUTE_BOUND = kernel_rule("compute_bound", COUNTERS, _fp32_times, _conclude_fp32, is_loss=False)
+
 #: Rows of matrices start at multiples of this, bytes, where reading is fastest.
 _ALIGNMENT = 256
-_FIX = Fix("fix.memory_bound")
+_MEMORY_FIX = Fix("fix.memory_bound")
 
 
-def find(run: RunData) -> list[Finding]:
-    """The rank with most time in such kernels. That is no loss by itself, so the finding costs nothing."""
-    found = costs(run, _times)
-    if found is None:
-        return []
-    group = largest_group(run, found.rank, _times(found.rank), found.top)
+def _conclude_unaligned(run: RunData, found: Costs) -> tuple[Message, Sequence[Message]]:
+    """The rank with most time in such kernels."""
+    group = largest_group(run, found.rank, _unaligned_times(found.rank), found.top)
     shapes = found.rank.table.text("input_shapes")[int(group.rows[0])] or "–"
     padded = (
         text for tensor in group.inputs[:2] for text in unaligned(tensor, 1, _ALIGNMENT // SIZES.get(tensor.type, 1))
     )
-    fix = _FIX.of(run, kernels=group.text, dims=", ".join(dict.fromkeys(padded)))
+    fix = _MEMORY_FIX.of(run, kernels=group.text, dims=", ".join(dict.fromkeys(padded)))
     message = Message(
         "finding.memory_bound",
         rank=found.rank.name,
@@ -43,10 +69,10 @@ def find(run: RunData) -> list[Finding]:
         time=duration(found.total),
         alignment=_ALIGNMENT,
     )
-    return [kernel_finding(run, RULE, found, message, fix, is_loss=False)]
+    return message, fix
 
 
-def _times(rank: RankKernels) -> FloatArray:
+def _unaligned_times(rank: RankKernels) -> FloatArray:
     table = rank.table
     rows = table.text("bound").equals(LABELS["mte2"]) & rank.are(PRODUCTS)
     shapes, types = table.text("input_shapes"), table.text("input_types")
@@ -63,9 +89,4 @@ def is_aligned(shapes: Optional[str], types: Optional[str]) -> bool:
     return all(size % _ALIGNMENT == 0 for size in sizes)
 
 
-def missing(run: RunData) -> Optional[Unchecked]:
-    """Counters of the units."""
-    return missing_column(run, RULE.id, *COUNTERS)
-
-
-RULE = Rule("memory_bound", "compute", find, missing, device="NPU")
+MEMORY_BOUND = kernel_rule("memory_bound", COUNTERS, _unaligned_times, _conclude_unaligned, is_loss=False)
