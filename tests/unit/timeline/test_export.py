@@ -90,6 +90,8 @@ def test_slices_of_a_thread_are_nested_for_other_viewers(timeline: Timeline) -> 
         if one["ph"] == "X":
             threads.setdefault((one["pid"], one["tid"]), []).append((one["ts"], one["ts"] + one["dur"]))
     assert len(threads) > 3
+    names = [one["args"]["name"] for one in exported(timeline)["traceEvents"] if one["name"] == "thread_name"]
+    assert {"Stream 3", "Stream 3 (2)", "Stream 3 (3)"} <= {*names}
     for spans in threads.values():
         stack: list[float] = []
         for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):

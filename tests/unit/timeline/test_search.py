@@ -6,7 +6,7 @@ import re
 import time
 import tracemalloc
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Optional, cast
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from tb_npu_plugin.store.timeline import args_search, matches
 from tb_npu_plugin.store.timeline.members import Members
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.slice_list import list_hits
-from tb_npu_plugin.store.timeline.slice_query import SliceQuery, parse_slice_query
+from tb_npu_plugin.store.timeline.slice_query import MAX_TEXT, SliceQuery, parse_slice_query
 from tb_npu_plugin.texts import natural_key
 from tests.support.ask import ask
 from tests.support.trace import event, metadata, open_trace
@@ -58,12 +58,35 @@ def test_a_search_is_parsed_into_terms() -> None:
 
 
 @pytest.mark.parametrize(
+    ("term", "least", "most"),
+    [
+        ("dur>=2ns", 2, None),
+        ("dur>2", 3, None),
+        ("dur<=1.5us", None, 1500),
+        ("dur<1.5µs", None, 1499),
+        ("dur<1.5μs", None, 1499),
+        ("dur>=2ms dur>=1us", 2 * 10**6, None),
+        ("dur<=1s dur<2s", None, 10**9),
+    ],
+)
+def test_bounds_of_a_duration_are_in_whole_ns(term: str, least: Optional[int], most: Optional[int]) -> None:
+    assert parse_slice_query(term) == SliceQuery(least=least, most=most)
+
+
+def test_a_search_has_a_largest_length() -> None:
+    assert parse_slice_query("x" * MAX_TEXT).words == ("x" * MAX_TEXT,)
+    with pytest.raises(BadRequest):
+        parse_slice_query("x" * (MAX_TEXT + 1))
+
+
+@pytest.mark.parametrize(
     ("text", "matches_event"),
     [
         ("MAT v2", lambda name, dur, args: name == "MatMul_v2"),
         ("/^mat.*[13]$/", lambda name, dur, args: name == "MatMul_v1"),
         ("矩阵", lambda name, dur, args: name == "矩阵 mul"),
         ("dur>=3us dur<5us", lambda name, dur, args: 3 <= dur < 5),
+        ("dur<=3us", lambda name, dur, args: dur <= 3),
         ("arg:STREAM=3 mm", lambda name, dur, args: name == "aten::mm" and args["stream"] == 3),
         ("arg:3", lambda name, dur, args: args["stream"] == 3 or "3" in args["Shape"]),
         ("arg:stream=1", lambda name, dur, args: args["stream"] == 1),
@@ -107,6 +130,18 @@ def test_the_hits_around_a_time_do_not_depend_on_the_pieces(
         [240 + 80],
         whole.marks[0].tolist(),
     )
+
+
+def test_marks_are_the_first_hits_of_equal_parts(timeline: Timeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matches, "MAX_MARKS", 7)
+    begin, end = timeline.slice_bounds or (0, 0)
+    starts = np.sort(timeline.rows.start[matches.matcher(timeline, "m").ids(0, timeline.slice_count)]).tolist()
+    width = -(-(end - begin) // 7)
+    first = {(start - begin) // width: start for start in reversed(starts)}
+    assert around(timeline, "m", 1).marks[0].tolist() == sorted(first.values()) and len(first) == 7
+    monkeypatch.setattr(matches, "MAX_ALL_MARKS", 4)
+    two = matches.search([matches.Placed(timeline, timeline.base_ns)] * 2, "m", 1)
+    assert [len(marks) for marks in two.marks] == [2, 2], "timelines share them"
 
 
 def test_hostile_expressions_end_soon(timeline: Timeline) -> None:
@@ -178,6 +213,9 @@ def test_hits_of_two_ranks_are_one_list_by_time(events: list[dict[str, Any]], tm
     starts = [{hit[0] for hit in expected if hit[2] == rank} for rank in (0, 1)]
     assert all(set(marks.tolist()) <= starts[rank] for rank, marks in enumerate(found.marks))
     assert [min(marks.tolist()) for marks in found.marks] == [min(some) for some in starts]
+    briefs = [placed[part].timeline.brief(one) for part, one in zip(found.part.tolist(), found.id.tolist())]
+    places = list(zip(found.track.tolist(), found.depth.tolist()))
+    assert places == [(one["track"], one["depth"]) for one in briefs]
 
 
 @pytest.mark.parametrize("sort", ["start", "name", "rank", "dur", "row"])
@@ -204,6 +242,7 @@ def test_the_list_of_two_ranks_is_sorted_over_both(
     assert (list(rows), total) == ([hit[:3] for hit in wanted], len(expected))
     assert table.ints("id").tolist() == [hit[3] for hit in wanted]
     assert set(table.text("process").tolist()) == {"Python"}
+    assert table.text("thread").tolist() == [placed[hit[2]].timeline.brief(hit[3])["thread"] for hit in wanted]
     recorded = [start for one in listed.tables() for start in one.ints("start").tolist()]
     assert sorted(recorded) == sorted(start + placed[rank].zero for start, _, rank, _ in expected)
 
