@@ -71,3 +71,4 @@ def test_a_host_is_slow_if_all_its_ranks_are(times: tuple[int, ...], expected: i
     ranks = [on_host(rank, "ab"[rank // 2], time) for rank, time in enumerate(times)]
     found = [one for one in slow_host.RULE.find(RunData(ranks)) if one.part == "computing"]
     assert [(one.subject.worker, one.cost_ns) for one in found] == ([] if expected is None else [("b", expected * MS)])
+    assert all("90.00 ms" in str(one.message) and "80 %" in str(one.message) for one in found)

@@ -62,6 +62,8 @@ def test_kernels_and_steps_equal_those_of_the_full_result(tmp_path: Path, run: s
     found = assert_rebuilt(mock.rank_folder(mock.run(run)[0], rank), tmp_path)
     assert [problem.code for problem in found.problems if problem.code == "trace_alone"] == ["trace_alone"]
     assert found.source("kernels") == "trace_view.json" and found.rows("operators")
+    kernels = found.table("kernels")
+    assert kernels is not None and {*kernels.ints("device_id").tolist()} == {rank}
 
 
 @pytest.mark.parametrize("rank", [0, 1])

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tb_npu_plugin.analysis.findings.diagnose import diagnose
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.views.availability import facts_of_span, missing_data
@@ -18,8 +20,8 @@ OUTPUT = "ASCEND_PROFILER_OUTPUT"
 Event = dict[str, Any]
 
 
-def changed(tmp_path: Path, keep: Callable[[Event, str], bool], *removed: str) -> Span:
-    """A rank with the events of its trace that pass, (event, its process), and without some files."""
+def changed(tmp_path: Path, keep: Callable[[Event, str], bool], *removed: str, **settings: object) -> Span:
+    """A rank with the events of its trace that pass, (event, its process), without some files, and with other settings."""
     result = mock.rank_folder(mock.run("resnet")[0], 0)
     copy = tmp_path / "run" / result.name
     shutil.copytree(result, copy)
@@ -29,8 +31,18 @@ def changed(tmp_path: Path, keep: Callable[[Event, str], bool], *removed: str) -
     events = json.loads(file.read_text())
     names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
     file.write_text(json.dumps([event for event in events if keep(event, names[event["pid"]])]))
+    if settings:
+        (info,) = copy.glob("profiler_info_*.json")
+        info.write_text(json.dumps(replaced(json.loads(info.read_text()), settings)))
     (span,) = open_spans(tmp_path / "run", tmp_path)
     return span
+
+
+def replaced(value: Any, settings: dict[str, object]) -> Any:
+    """JSON with other values of these keys, at any depth."""
+    if not isinstance(value, dict):
+        return value
+    return {key: settings.get(key, replaced(inner, settings)) for key, inner in value.items()}
 
 
 def told(span: Span, code: str) -> list[str]:
@@ -63,6 +75,17 @@ def test_a_trace_of_the_host_alone_says_why(tmp_path: Path) -> None:
     assert told(span, "no_device_rows") == ["rows of the host only"]
     texts = {one["table"]: one["text"] for one in missing_data(facts_of_span(span))}
     assert "host only" in texts["kernels"] and "copied" not in texts["kernels"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("activities", ["ProfilerActivity.CPU"]), ("_profiler_level", "Level_none")]
+)
+def test_a_device_that_was_not_recorded_is_not_missed(tmp_path: Path, setting: str, value: object) -> None:
+    device = ("kernel_details.csv", "step_trace_time.csv", "op_statistic.csv", "communication.json")
+    span = changed(
+        tmp_path, lambda event, process: process == "Python", *device, "communication_matrix.json", **{setting: value}
+    )
+    assert told(span, "no_device_rows") == []
 
 
 def test_lost_launches_are_told_and_no_setting_is_blamed(tmp_path: Path) -> None:
