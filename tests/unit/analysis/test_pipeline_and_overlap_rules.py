@@ -111,6 +111,18 @@ def test_the_bubble_is_split_into_unequal_stages_few_micro_batches_and_the_rest(
     assert split_bubble(1_000, works[1], works, 2) == BubbleParts(0, 1_000, 0)
 
 
+def test_layers_that_move_to_another_stage_take_their_communication_along() -> None:
+    spans = [stage(number, 2) for number in (0, 1)]
+    for span, computing, bubble in zip(spans, (40, 60), (50, 0)):
+        step = {"computing": computing, "communication_not_overlapped": 100 - computing, "overlapped": 0, "free": 0}
+        budget = {key: time * MS for key, time in {**step, "bubble": bubble}.items()}
+        span.tables["step_trace"] = table_of("step_trace", [{"step": "1", "device_id": 0, **budget}])
+    (found,) = pipeline.STAGE_IMBALANCE.find(RunData(spans))
+    # Equal computing saves half of 60 - 50 ms in two micro-batches; of each 60 ms the stage also communicates 40.
+    assert (found.subject.stage, found.cost_ns) == (2, round(5 * MS * 100 / 60))
+    assert "50 %" in str(found.message)
+
+
 def rank(
     number: int, kernels: tuple[tuple[int, int], ...], role: str = "dp", megabytes: int = 0, steps: int = 1
 ) -> TestSpan:
