@@ -52,6 +52,10 @@ def test_a_search_is_parsed_into_terms() -> None:
     assert found == SliceQuery(("mat",), ("a b",), 1501, 2_000_000, (("", "x"), ("k 1", "a b")))
     assert parse_slice_query("dur>=0.4ns dur<0.4ns") == SliceQuery((), (), 1, 0)
     assert parse_slice_query("a/b /usr") == SliceQuery(("a/b", "/usr")), "slashes of a path are no expression"
+    lengths = [parse_slice_query(f"dur>=3{unit}").least for unit in ("", "ns", "us", "µs", "μs", "ms", "s")]
+    assert lengths == [3, 3, 3_000, 3_000, 3_000, 3_000_000, 3_000_000_000]
+    assert parse_slice_query("dur>5 dur>=4 dur<8 dur<=9") == SliceQuery((), (), 6, 7), "the narrowest bounds"
+    assert parse_slice_query("x" * 1000).words == ("x" * 1000,)
     for text in ("dur>x", "dur>1h", "arg:", 'arg:"a', "x" * 1001):
         with pytest.raises(BadRequest):
             parse_slice_query(text)
