@@ -233,15 +233,6 @@ def test_times_of_a_window_are_told_within_one_unit(t0: int, window: int, before
     assert early <= t0
 
 
-@pytest.mark.parametrize(
-    ("window", "unit", "margin"),
-    [(1, 1, 1), (2**31, 1, 2**31 - 1), (2**32 - 1, 1, 0), (2**32, 4, 2**32), (2**34, 16, 2**34)],
-)
-def test_the_unit_of_a_window(window: int, unit: int, margin: int) -> None:
-    scale = Scale(2**40, 2**40 + window, 0)
-    assert (scale.unit, 2**40 - scale.base) == (unit, margin)
-
-
 def test_levels_are_kept_where_they_save_bars(tmp_path: Path) -> None:
     dense = build([(start, 1, 1, "a") for start in range(0, 3000, 2)], tmp_path)
     sparse = build([(start, 1, 1, "a") for start in range(0, 30000, 1000)], tmp_path)
