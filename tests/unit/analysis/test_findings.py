@@ -86,6 +86,15 @@ def test_a_straggler_costs_what_it_computes_longer_and_is_the_verdict() -> None:
     assert found.message == "Rank 0 is the straggler: it computes for 90.00 ms, 50 % above the median rank."
 
 
+@pytest.mark.parametrize(("rank", "worker"), [(0, None), (None, "worker a")])
+def test_a_straggler_without_a_rank_is_named_by_its_worker(rank: Optional[int], worker: Optional[str]) -> None:
+    run = run_of([(30, {"computing": 90}), (55, {}), (55, {}), (55, {})])
+    span = TestSpan(capture=Capture(rank=rank), token="s0", worker_label="worker a")
+    run.lines[0] = replace(run.lines[0], span=span)
+    (found,) = straggler.find(run)
+    assert (found.subject.rank, found.subject.worker) == (rank, worker)
+
+
 def test_a_straggler_is_shown_while_the_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_of([(30, {"computing": 90}), (55, {}), (55, {}), (55, {})])
     monkeypatch.setattr(RunCommunication, "longest_hold", lambda self, span: Hold("7", 5, 9) if span == "s0" else None)

@@ -247,6 +247,7 @@ def test_advice_about_conversions_follows_from_shapes(
     ("shapes", "expected"),
     [
         ("32,1000;1000,4096", "pad these dimensions to multiples of 128: 32 → 128, 1000 → 1024."),
+        ("1,1000;1000,4096", "pad these dimensions to multiples of 128: 1000 → 1024."),
         ("256,1024;1024,4096", "Give it more rows"),
         ("4096,1024;1024,4096", "large and aligned"),
     ],
