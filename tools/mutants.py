@@ -3,6 +3,7 @@
 `python tools/mutants.py [--seed 33] [--count 60]` measures which quick test runs which line, picks mutants in ROOMS, prints a
 verdict for each, and exits 1 when fewer than GOAL of them are killed. A mutant's rank is a hash of the seed and its text, so
 that a change of one function changes few of the picks. Mutants that change nothing stand in equivalent_mutants.txt.
+Constants that say how many rows or bytes are processed at once (_PIECES) have no mutants: no result depends on them.
 
 The tests run in copies of the working tree in a temporary folder.
 """
@@ -38,6 +39,8 @@ FEW_S, MORE_S = 6.0, 30.0
 TIMEOUT_S = 240
 #: Environment variable: the folder where the plugin of pytest writes lines and durations.
 MEASURES = "TB_NPU_MUTANTS"
+#: Names of constants without mutants.
+_PIECES = re.compile(r"_?(PIECE|BATCH|CHUNK|TILE|(\w+_)?AT_ONCE)")
 _NOT_COPIED = shutil.ignore_patterns(
     ".git", ".venv", "node_modules", "__pycache__", ".hypothesis", ".*_cache", "build", "dist"
 )
@@ -158,16 +161,25 @@ def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
+def _is_piece(node: ast.AST) -> bool:
+    return isinstance(node, ast.Assign) and all(
+        isinstance(target, ast.Name) and _PIECES.fullmatch(target.id) for target in node.targets
+    )
+
+
 def _expressions(tree: ast.AST) -> Iterator[ast.expr]:
-    """Expressions that run: neither annotations, decorators and options of classes nor what only type checkers read."""
+    """Expressions that run: neither annotations, decorators and options of classes nor what only type checkers read, and no
+    sizes of pieces."""
     for name, value in ast.iter_fields(tree):
         if name in ("annotation", "returns", "decorator_list") or (
             name == "keywords" and isinstance(tree, ast.ClassDef)
         ):
             continue
         for child in value if isinstance(value, list) else [value]:
-            if not isinstance(child, ast.AST) or (
-                isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test)
+            if (
+                not isinstance(child, ast.AST)
+                or _is_piece(child)
+                or (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test))
             ):
                 continue
             if isinstance(child, ast.expr):

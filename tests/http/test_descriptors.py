@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from tb_npu_plugin.server.admission import Admission
 from tests.http.conftest import PREFIX, serving
 from tests.support.trace import event, metadata
 from tests.unit.store.results import write_result
@@ -121,3 +122,9 @@ def test_parallel_requests_over_many_spans_are_answered_with_few_descriptors(
     wrong = {path: answer for path, answer in found.items() if answer != expected[path]}
     assert not wrong, f"{len(wrong)}, as {next(iter(wrong.items()))}"
     assert {path.stat().st_ino for path in entries.iterdir()} == before, "an entry was dropped and read again"
+
+
+@pytest.mark.parametrize(("limit", "at_once"), [(None, 1024), (100, 1), (135, 1), (136, 2), (1_000_000, 1024)])
+def test_the_descriptors_of_the_process_limit_the_requests_at_once(limit: int | None, at_once: int) -> None:
+    free = Admission(limit)._free
+    assert all(free.acquire(blocking=False) for _ in range(at_once)) and not free.acquire(blocking=False)

@@ -13,6 +13,7 @@ from tb_npu_plugin.analysis.findings import diagnose as diagnosis
 from tb_npu_plugin.analysis.findings import input_bound, pipeline, slow_link, straggler, unprofiled_rank
 from tb_npu_plugin.analysis.findings.diagnose import at_stake, diagnose
 from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Rule, Subject, severity_of
+from tb_npu_plugin.analysis.findings.outliers import outliers
 from tb_npu_plugin.analysis.findings.pipeline import StageTimes, stage_times
 from tb_npu_plugin.analysis.findings.rank_totals import RankTotals
 from tb_npu_plugin.analysis.findings.registry import RULES
@@ -85,6 +86,15 @@ def test_a_straggler_costs_what_it_computes_longer_and_is_the_verdict() -> None:
     assert found.message == "Rank 0 is the straggler: it computes for 90.00 ms, 50 % above the median rank."
 
 
+@pytest.mark.parametrize(("rank", "worker"), [(0, None), (None, "worker a")])
+def test_a_straggler_without_a_rank_is_named_by_its_worker(rank: Optional[int], worker: Optional[str]) -> None:
+    run = run_of([(30, {"computing": 90}), (55, {}), (55, {}), (55, {})])
+    span = TestSpan(capture=Capture(rank=rank), token="s0", worker_label="worker a")
+    run.lines[0] = replace(run.lines[0], span=span)
+    (found,) = straggler.find(run)
+    assert (found.subject.rank, found.subject.worker) == (rank, worker)
+
+
 def test_a_straggler_is_shown_while_the_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_of([(30, {"computing": 90}), (55, {}), (55, {}), (55, {})])
     monkeypatch.setattr(RunCommunication, "longest_hold", lambda self, span: Hold("7", 5, 9) if span == "s0" else None)
@@ -126,6 +136,65 @@ def test_a_rule_about_what_a_run_does_not_have_is_not_checked(
     assert ("launch_bound" in left, "ai_cpu" in left) == (format != "kineto", format != "torch_npu")
     assert ("straggler" in left) == ("ranks" in reasons or "devices" in reasons)
     assert (left.get("optimizer") == "unchecked.for_training") == ("training" in reasons)
+
+
+COLLECTIVES = {"slow_link", "small_packets", "contention", "retransmission", "byte_alignment", "expert_imbalance"}
+OF_RANKS = {"straggler", "unprofiled_rank", "stage_imbalance", "bubble", "exposed_communication", *COLLECTIVES}
+MEMORY = {"fragmentation", "leak", "peak_holders"}
+KERNELS = {
+    *("ai_cpu", "block_dim", "compute_bound", "dynamic_shapes", "format_conversions", "frequency_drop", "fusion"),
+    *("memory_bound", "optimizer", "under_utilised"),
+}
+
+
+@pytest.mark.parametrize(
+    ("format", "communication", "operators", "expected"),
+    [
+        ("torch_npu", 5, ["aten::mm", "MmBackward0"], {"device": {"launch_bound"}}),
+        ("torch_npu", 5, ["aten::mm"], {"device": {"launch_bound"}, "training": {"bubble", "optimizer"}}),
+        ("torch_npu", 0, ["aten::mm"], {"device": {"launch_bound"}, "training": {"optimizer"}, "ranks": OF_RANKS}),
+        (
+            "kineto",
+            5,
+            ["MmBackward0"],
+            {"device": {*COLLECTIVES, *KERNELS, *MEMORY, "operator_compile", "core_binding"}},
+        ),
+        ("mindspore_cpu", 0, ["MmBackward0"], {"devices": {rule.id for rule in RULES}}),
+    ],
+)
+def test_the_rules_that_do_not_apply(
+    format: str, communication: int, operators: list[str], expected: dict[str, set[str]]
+) -> None:
+    tables = {
+        "step_trace": table_of("step_trace", [{**STEP, "communication": communication}]),
+        "operators": table_of("operators", [{"name": name} for name in operators]),
+    }
+    run, found = RunData([TestSpan(tables, Capture(rank=0), format=format)]), dict[str, set[str]]()
+    for rule in RULES:
+        if (left := rule.inapplicable(run)) is not None:
+            found.setdefault(left.missing.code.rpartition("_")[2], set()).add(rule.id)
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "groups", "expected"),
+    [
+        ([10, 10, 11], [0, 0, 0], []),
+        ([10, 10, 11.1], [0, 0, 0], [2]),
+        ([10, 20], [0, 0], []),
+        ([10, 10, 20, 50], [0, 0, 0, 1], [2]),
+        ([10, 10, 20, 50], [0, 0, 0, None], [2]),
+        ([10, 10, None, 20], [0, 0, 0, 0], [3]),
+        ([10, 10, 10, 20, 20], [0] * 5, [3, 4]),
+        ([10, 10, 10, 20, 30], [0] * 5, [4, 3]),
+        ([10, 10, 10, 10, 11.5, 20], [0] * 6, [5, 4]),
+        ([10, 10, 10, 10.9, 11.5, 20], [0] * 6, [5]),
+        ([0, 0, 1], [0, 0, 0], []),
+        ([10, 10, 20, 5, 5, 20], [0, 0, 0, 1, 1, 1], [5, 2]),
+    ],
+)
+def test_outliers(values: list[Optional[float]], groups: list[Optional[int]], expected: list[int]) -> None:
+    assert [one.place for one in outliers(values, groups)] == expected
 
 
 def test_a_rule_that_fails_costs_itself_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,6 +131,15 @@ SWIGLU = [kernel("Swish", 30), kernel("Mul", 10)]
         (frequency_drop.RULE, [clock(1620, 200)], [("MatMulV3", 20)]),
         (frequency_drop.RULE, [clock(1800, 500), clock(1600, 100)], []),
         (fusion.RULE, ATTENTION * 5, [("BatchMatMulV2", 600)]),
+        *(
+            (rule, [kernel(type, us, **more)], [(type, round(cost))] if us >= 20 else [])
+            for us in (19.999, 20)
+            for rule, type, cost, more in [
+                (ai_cpu.RULE, "NonZero", us, CPU),
+                (block_dim.RULE, "MatMulV3", us / 2, {"block_dim": 12}),
+                (under_utilised.RULE, "MatMulV3", us * 0.6, IDLE),
+            ]
+        ),
         (fusion.RULE, ATTENTION * 4, []),
         (fusion.RULE, SWIGLU * 5, [("Mul", 50)]),
         (fusion.RULE, [*SWIGLU, kernel("DSAGenBitMask", 1)] * 5, [("Mul", 50)]),
@@ -140,6 +149,22 @@ SWIGLU = [kernel("Swish", 30), kernel("Mul", 10)]
 )
 def test_rules_about_kernels(rule: Rule, rows: list[Kernel], expected: list[tuple[str, int]]) -> None:
     assert shown(list(rule.find(run_of(rows)))) == expected
+
+
+@pytest.mark.parametrize(("step_us", "is_named"), [(3999, True), (4000, True), (4001, False)])
+@pytest.mark.parametrize(
+    ("rule", "rows"),
+    [
+        (ai_cpu.RULE, [kernel("NonZero", 40, **CPU)]),
+        (block_dim.RULE, [kernel("MatMulV3", 80, block_dim=12)]),
+        (under_utilised.RULE, [kernel("MatMulV3", 80, **{**IDLE, "aic_mac_ratio": 0.5})]),
+    ],
+)
+def test_a_kernel_is_named_from_one_percent_of_the_step_on(
+    rule: Rule, rows: list[Kernel], step_us: int, is_named: bool
+) -> None:
+    """Each costs 40 us."""
+    assert bool(rule.find(run_of(rows, step_us=step_us))) == is_named
 
 
 def test_the_rank_with_most_of_it_is_named_and_the_others_confirm() -> None:
@@ -220,6 +245,7 @@ def test_advice_about_conversions_follows_from_shapes(
     ("shapes", "expected"),
     [
         ("32,1000;1000,4096", "pad these dimensions to multiples of 128: 32 → 128, 1000 → 1024."),
+        ("1,1000;1000,4096", "pad these dimensions to multiples of 128: 1000 → 1024."),
         ("256,1024;1024,4096", "Give it more rows"),
         ("4096,1024;1024,4096", "large and aligned"),
     ],
@@ -288,6 +314,7 @@ def steps(count: int) -> list[Kernel]:
     [
         (memory_use.find_fragmentation, 1, [(0, 70, 100), (50, 80, 101)], ["21 %"]),
         (memory_use.find_fragmentation, 1, [(0, 10, 100), (50, 80, 100)], []),
+        (memory_use.find_fragmentation, 1, [(50, 800, 1001)], ["20 %"]),
         (
             memory_use.find_leak,
             3,

@@ -22,8 +22,9 @@ from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.store import stages
 from tb_npu_plugin.store.cache.disk import Cache
-from tb_npu_plugin.store.labels import utc_offset_minutes
+from tb_npu_plugin.store.labels import _steps, utc_offset_minutes
 from tb_npu_plugin.store.library import Library, StageStatus
+from tb_npu_plugin.store.liveness import is_old
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views.availability import facts_of_span, missing_data
@@ -276,6 +277,30 @@ START = 1_736_408_883_573_957_920  # 2025-01-09 07:48:03 UTC
 )
 def test_the_zone_of_the_recorder(local: datetime | None, start: int | None, minutes: int) -> None:
     assert utc_offset_minutes(local, start) == minutes
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([], ""),
+        (["50"], "step 50"),
+        (["3", "2"], "steps 2-3"),
+        (["2", "3", "4"], "steps 2-4"),
+        (["2", "4"], "steps 2, 4"),
+        (["2", "3", "5", "6"], "steps 2, 3, 5, 6"),
+        (["2", "3", "5", "6", "9"], "steps 2, 3, 5, 6, …"),
+        (["a", "3"], "steps a, 3"),
+    ],
+)
+def test_the_steps_of_a_label(steps: list[str], expected: str) -> None:
+    assert _steps(steps) == expected
+
+
+@pytest.mark.parametrize(("hours", "expected"), [(23.9, False), (24.1, True)])
+def test_what_a_process_left_is_old_after_a_day(hours: float, expected: bool, tmp_path: Path) -> None:
+    assert not is_old(tmp_path / "missing")
+    os.utime(tmp_path, (0, time.time() - hours * 3600))
+    assert is_old(tmp_path) == expected
 
 
 @pytest.mark.skipif(not hasattr(time, "tzset"), reason="no tzset here")

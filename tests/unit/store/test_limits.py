@@ -92,6 +92,27 @@ def test_limits_are_multiples_of_the_sizes() -> None:
             assert getattr(larger, key) < 2 * getattr(large, key)
 
 
+def test_the_limits_of_a_file_of_10_mib() -> None:
+    found = limits_of((FoundFile("op_summary.csv", 10 << 20, 1, ("tables",)),))
+    packed = limits_of((FoundFile("trace_view.json.gz", 10 << 20, 1, ("trace",)),))
+    assert (found.memory >> 20, found.output >> 20, found.cpu, found.wait) == (215, 264, 16.0, 120.0)
+    assert (packed.output >> 20, packed.cpu, packed.wait) == (64 + 20 * 120, 46.0, 120.0)
+    assert limits_of((FoundFile("op_summary.csv", 1 << 30, 1, ("tables",)),)).wait == 256.0
+
+
+@pytest.mark.parametrize(("hard", "expected"), [(resource.RLIM_INFINITY, (7 << 20, 261 << 20)), (100, (100, 100))])
+def test_the_system_enforces_the_limits(hard: int, expected: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As far as a hard limit allows."""
+    imposed: dict[int, tuple[int, int]] = {}
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (5, hard))
+    monkeypatch.setattr(resource, "setrlimit", imposed.__setitem__)
+    Limits(5 << 20, 7 << 20, 1.0, 1.0).impose()
+    assert imposed == {
+        resource.RLIMIT_FSIZE: (expected[0], hard),
+        resource.RLIMIT_DATA: (expected[1], hard),
+    }
+
+
 #: What a worker lacks: free descriptors, bytes that it may write, memory for a file.
 REFUSALS = {
     "descriptors": "resource.setrlimit(resource.RLIMIT_NOFILE, ({n}, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))",

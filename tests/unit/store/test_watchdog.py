@@ -17,7 +17,7 @@ from tb_npu_plugin.store.pool import limits, watchdog
 from tb_npu_plugin.store.pool.job import Job
 from tb_npu_plugin.store.pool.pool import Pool
 from tb_npu_plugin.store.pool.process import WorkerProcess, worker_count
-from tb_npu_plugin.store.pool.watchdog import usage_of
+from tb_npu_plugin.store.pool.watchdog import Usage, Watchdog, usage_of
 from tests.unit.discovery.test_watch import until
 
 #: A worker that does something else when it comes to communication.json.
@@ -80,6 +80,41 @@ def test_a_disk_that_does_not_answer_is_no_damage(tmp_path: Path, monkeypatch: p
     assert [problem.code for problem in job.problems] == ["stalled"] and cache.get("key") is None
     assert until(lambda: pool.job("key") is None), "it may be tried again by itself"
     pool.close()
+
+
+@pytest.mark.parametrize(
+    ("memory", "written", "cpu", "expected"),
+    [
+        (100 << 20, 200 << 20, 3.0, None),
+        (None, 0, None, None),
+        ((100 << 20) + 1, 0, 0.0, ("100 MB", "100 MB")),
+        (130 << 20, 0, 0.0, ("100 MB", "130 MB")),
+        (0, (200 << 20) + 1, 0.0, ("200 MB", "200 MB")),
+        (0, 260 << 20, 0.0, ("200 MB", "260 MB")),
+        (None, 0, 3.1, ("3 s", "more")),
+    ],
+)
+def test_a_worker_may_take_what_its_limits_allow_and_no_more(
+    memory: int | None, written: int, cpu: float | None, expected: tuple[str, str] | None, tmp_path: Path
+) -> None:
+    watch = Watchdog(os.getpid(), limits.Limits(100 << 20, 200 << 20, 3.0, 60.0), tmp_path, lambda: None)
+    watch.stop()
+    found = watch._exceeded(Usage(cpu, memory), cpu, written)
+    assert (found is None) == (expected is None)
+    if found is not None and expected is not None:
+        assert expected[0] in found.expected and expected[1] in found.found
+
+
+@pytest.mark.parametrize(
+    ("waited", "used", "is_stalled"),
+    [(60.0, 0.0, False), (61.0, 0.0, True), (61.0, None, True), (100.0, 4.9, True), (100.0, 5.0, False)],
+)
+def test_a_worker_is_stalled_if_it_neither_moves_nor_computes(
+    waited: float, used: float | None, is_stalled: bool, tmp_path: Path
+) -> None:
+    watch = Watchdog(os.getpid(), limits.Limits(1 << 40, 1 << 40, 1e9, 60.0), tmp_path, lambda: None)
+    watch.stop()
+    assert (watch._stalled(waited, used) is not None) == is_stalled
 
 
 def test_folders_that_go_away_end_no_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from tb_npu_plugin.analysis.kernels.bound import BOUND
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.server.timeline.binary import Scale
 from tb_npu_plugin.server.timeline.slices import kernel_facts
 from tb_npu_plugin.store.timeline import quantiles
 from tb_npu_plugin.store.timeline.levels import EVERYTHING
@@ -369,3 +370,12 @@ def test_each_level_is_coarser_than_the_one_before(tmp_path: Path) -> None:
 def test_rows_of_a_track_end_where_the_next_track_begins(timeline: Timeline) -> None:
     assert [timeline.row_number(0, depth) for depth in (-1, 0, 1, 2)] == [-1, 0, 1, -1]
     assert [timeline.row_number(1, depth) for depth in (0, 1)] == [2, -1]
+
+
+@pytest.mark.parametrize(
+    ("window", "unit", "margin"),
+    [(1, 1, 1), (2**31, 1, 2**31 - 1), (2**32 - 1, 1, 0), (2**32, 4, 2**32), (2**34, 16, 2**34)],
+)
+def test_the_unit_of_a_window(window: int, unit: int, margin: int) -> None:
+    scale = Scale(2**40, 2**40 + window, 0)
+    assert (scale.unit, 2**40 - scale.base) == (unit, margin)
