@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar
 
 from tb_npu_plugin.discovery.files import open_regular, read_start
-from tb_npu_plugin.discovery.kineto_head import kineto_head
+from tb_npu_plugin.discovery.kineto_head import GZIP_FORMAT, GZIP_MAGIC, kineto_head
 from tb_npu_plugin.schema import mindspore, scan_keys
 from tb_npu_plugin.schema.scan_keys import MAX_DIGITS, MAX_RANK
 
@@ -165,8 +165,15 @@ class CsvHeader(NamedTuple):
 def read_csv_header(path: str) -> CsvHeader:
     """The header, in UTF-8 or GBK, with commas or semicolons. Raises OSError."""
     import csv
+    import zlib
 
-    lines = read_start(path, MAX_HEADER).split(b"\n", 1)
+    start = read_start(path, MAX_HEADER)
+    if start.startswith(GZIP_MAGIC):
+        try:
+            start = zlib.decompressobj(GZIP_FORMAT).decompress(start, MAX_HEADER)
+        except zlib.error:
+            return CsvHeader()
+    lines = start.split(b"\n", 1)
     if len(lines) < 2:
         return CsvHeader()  # no table, or no line that ends
     try:
