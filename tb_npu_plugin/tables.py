@@ -401,6 +401,11 @@ def known(values: IntArray) -> NDArray[np.bool_]:
     return np.asarray(values != NULL_INT, dtype=np.bool_)
 
 
+def nullable(values: IntArray) -> list[int | None]:
+    """The values of an integer column; None for unknown ones."""
+    return [None if value == NULL_INT else value for value in values.tolist()]
+
+
 def known_cells(table: Table) -> int:
     """Number of known values in the columns that files have."""
     return sum(_known_values(table.data[column.key]) for column in table.columns if column.headers)

@@ -36,7 +36,7 @@ def find_exported(folder: Folder) -> FinderResult | None:
 
 def _may_be_exported(name: str) -> bool:
     return (
-        name.endswith(kineto.JSON_ENDS)
+        name.lower().endswith(kineto.JSON_ENDS)
         and kineto.HANDLER_NAME.fullmatch(name) is None
         # another format declares its name
         and all(format.file(name) is None for format in FORMATS.values() if format is not KINETO)

@@ -18,17 +18,23 @@ from tb_npu_plugin.problems import Problem, list_places, problem_of
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema import msprof
 from tb_npu_plugin.schema.formats import MSPROF, TORCH_NPU
-from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
+from tb_npu_plugin.schema.torch_npu_csv import API_STATISTIC, KERNELS, OP_STATISTIC, TASK_TIME
+from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER, TRACE_VIEW
 
 _STAMP = re.compile(r"\d{14,}")
+#: Files whose names are no others', outside an export.
+_TELLING = frozenset(file.id for file in (KERNELS, OP_STATISTIC, API_STATISTIC, TASK_TIME, TRACE_VIEW))
 
 
 def find_msprof(folder: Folder) -> FinderResult | None:
-    """Take a folder with an msprof export (text files, a database, or both), whatever its name."""
+    """Take a folder with an msprof export (text files, a database, or both), whatever its name; also with text files that were
+    copied out of their folder."""
     notes: list[Problem] = []
     with_text = msprof.OUTPUT_FOLDER in folder.folders
-    databases = [] if _is_of_a_framework(folder) else databases_in(folder.entries, "", notes)
-    if not with_text and not databases:
+    own = [] if _is_of_a_framework(folder) else files_of(folder.entries, "", MSPROF, notes)
+    databases = [file for file in own if msprof.MSPROF_DATABASE.matches(file.name)]
+    is_copied = not with_text and any(_id_of(file) in _TELLING for file in own)
+    if not with_text and not databases and not is_copied:
         return FinderResult(skipped=[_never_exported(folder)], skips_subfolders=True) if _is_raw(folder) else None
     try:
         output = list_folder(folder.path / msprof.OUTPUT_FOLDER) if with_text else []
@@ -37,7 +43,8 @@ def find_msprof(folder: Folder) -> FinderResult | None:
         return FinderResult(
             skipped=[report.unreadable(f"{folder.label}/{msprof.OUTPUT_FOLDER}", error)], skips_subfolders=True
         )
-    files = newest([*files_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF, notes), *databases], notes)
+    exported = files_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF, notes)
+    files = newest([*exported, *(own if is_copied else databases)], notes)
     if not files:
         return FinderResult(skipped=[_never_exported(folder)], skips_subfolders=True)
     parts = folder.parts or (folder.path.name,)
@@ -52,7 +59,13 @@ def find_msprof(folder: Folder) -> FinderResult | None:
         decode_name(folder.name),
         unread=unread_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF),
     )
-    return FinderResult([found], skips_subfolders=True)
+    return FinderResult([found], skips_subfolders=with_text or bool(databases))
+
+
+def _id_of(file: FoundFile) -> str:
+    spec = MSPROF.file(file.name)
+    assert spec is not None, "files_of takes no others"
+    return spec.id
 
 
 def _is_of_a_framework(folder: Folder) -> bool:
@@ -91,9 +104,7 @@ def newest(files: list[FoundFile], notes: list[Problem]) -> list[FoundFile]:
     """Files of the latest export only (names hold the export time), with all pieces of split files."""
     by_spec: dict[str, list[FoundFile]] = defaultdict(list)
     for file in files:
-        spec = MSPROF.file(file.name)
-        assert spec is not None, "files_of takes no others"
-        by_spec[spec.id].append(file)
+        by_spec[_id_of(file)].append(file)
     kept = []
     for own in by_spec.values():
         last = max(own, key=_export_time)

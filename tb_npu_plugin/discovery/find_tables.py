@@ -16,7 +16,7 @@ from tb_npu_plugin.schema.core import ResultFile, normalise_header
 from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU
 from tb_npu_plugin.schema.torch_npu_csv import CSV_FILES
 
-CSV_END = ".csv"
+CSV_ENDS = (".csv", ".csv.gz")
 #: Most CSV files of a folder that are looked into: a folder with more holds data of something else.
 MAX_LOOKS = 100
 #: Least known columns of a header, and their least share. The file of kernels has columns that are not declared, and must have
@@ -29,7 +29,7 @@ def known_tables(
 ) -> list[FoundFile]:
     """The files that no format declares by name, and whose header is that of a file of torch_npu. prefix: path of the entries'
     folder, with a trailing slash."""
-    unnamed = [entry for entry in entries if entry.name.endswith(CSV_END) and is_file(entry)]
+    unnamed = [entry for entry in entries if entry.name.lower().endswith(CSV_ENDS) and is_file(entry)]
     unnamed = [entry for entry in unnamed if all(format.file(entry.name) is None for format in FORMATS.values())]
     out = []
     for entry in unnamed[:MAX_LOOKS]:

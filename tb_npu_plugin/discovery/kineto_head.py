@@ -16,8 +16,9 @@ MAX_HEAD = 1 << 20
 #: Maximum bytes unpacked in search of the end of a packed file.
 MAX_UNPACKED = 64 << 20
 _PIECE = 1 << 16
-_GZIP_MAGIC = b"\x1f\x8b"
-_GZIP = 31  # zlib: expect a gzip header
+GZIP_MAGIC = b"\x1f\x8b"
+#: Tells zlib to expect a gzip header.
+GZIP_FORMAT = 31
 _MARK = b'"' + scan_keys.EVENTS.encode() + b'"'
 _BEFORE = b"\xef\xbb\xbf \t\r\n"
 #: A list of events begins like this.
@@ -110,9 +111,9 @@ def _read_ends(path: str) -> tuple[bytes, bytes, bool, bool]:
     """The beginning of an unpacked file up to its first events, its end (apart from the beginning), whether the beginning is
     all of it, and whether it could not be unpacked."""
     with open_regular(path) as file:
-        magic = file.read(len(_GZIP_MAGIC))
+        magic = file.read(len(GZIP_MAGIC))
         file.seek(0)
-        if magic == _GZIP_MAGIC:
+        if magic == GZIP_MAGIC:
             return _unpack_ends(file)
         start = b""
         while len(start) < MAX_HEAD and (piece := file.read(_PIECE)):
@@ -131,7 +132,7 @@ def _has_begun(start: bytes) -> bool:
 
 def _unpack_ends(file: BinaryIO) -> tuple[bytes, bytes, bool, bool]:
     """As _read_ends. The end is searched only if the beginning names no writer, and not beyond MAX_UNPACKED."""
-    unpack = zlib.decompressobj(_GZIP)
+    unpack = zlib.decompressobj(GZIP_FORMAT)
     start = end = b""
     total, is_read = 0, False
     while total < MAX_UNPACKED and not unpack.eof:

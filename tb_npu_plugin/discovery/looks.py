@@ -7,11 +7,11 @@ Imports nothing heavy: that process starts with every scan that finds new files.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar
 
 from tb_npu_plugin.discovery.files import open_regular, read_start
-from tb_npu_plugin.discovery.kineto_head import kineto_head
+from tb_npu_plugin.discovery.kineto_head import GZIP_FORMAT, GZIP_MAGIC, kineto_head
 from tb_npu_plugin.schema import mindspore, scan_keys
 from tb_npu_plugin.schema.scan_keys import MAX_DIGITS, MAX_RANK
 
@@ -29,6 +29,8 @@ DATABASE_SECONDS = 0.8
 MAX_ADDRESS = 255
 #: Maximum signs of a communicator's name. HCCL's have up to 128.
 MAX_NAME = 256
+#: Maximum facts that a rank tells of its job, and members of a communicator among them.
+MAX_FACTS, MAX_MEMBERS = 512, 64
 #: Maximum ranks of one cluster result: each becomes a span. Jobs have up to some 10,000.
 MAX_RANKS = 1 << 15
 
@@ -60,24 +62,35 @@ def read_info(path: str) -> Info:
 
 
 class Job(NamedTuple):
-    """The job of a rank: its world size, and its largest communicator: the name with a hash of the members, since scripts may
-    name communicators alike, and the lowest and highest member. Unknown: None, "". is_whole: it is that of all ranks."""
+    """The job of a rank: its world size, sizes of its parallelism, and its largest communicator: the name with a hash of the members,
+    since scripts may name communicators alike, and the lowest and highest member. Unknown: None, "". is_whole: it is that of all
+    ranks."""
 
     world: Optional[int] = None
     communicator: str = ""
     is_whole: bool = False
     lowest: Optional[int] = None
     highest: Optional[int] = None
+    sizes: str = ""
 
     def may_have(self, rank: int) -> bool:
         """Whether a rank may be a member; else the metadata are of another job."""
         return (self.lowest is None or self.lowest <= rank) and (self.highest is None or rank <= self.highest)
 
 
-def read_job(path: str) -> Job:
-    """The job that profiler_metadata.json tells. Raises OSError."""
-    import hashlib
+#: What one rank tells of its job: (fact, value). Ranks of one job never tell two values of one fact.
+Facts = tuple[tuple[str, str], ...]
 
+
+class JobMetadata(NamedTuple):
+    """The job of a rank, and the facts about it."""
+
+    job: Job = Job()
+    facts: Facts = ()
+
+
+def read_job(path: str) -> JobMetadata:
+    """The job that profiler_metadata.json tells. Raises OSError."""
     content = _json_or_none(path, MAX_SETTINGS)
     groups = _member(content, scan_keys.GROUPS)
     found = []
@@ -86,32 +99,61 @@ def read_job(path: str) -> Job:
         members = group.get(scan_keys.MEMBERS)
         if isinstance(members, list) and len(members) > 1:
             found.append((len(members), group.get(scan_keys.ROLE) == scan_keys.WORLD, name, members))
-    world = _number(_member(content, scan_keys.MEGATRON).get(scan_keys.WORLD_SIZE))
-    if not found:
-        return Job(world)
-    size, is_world, name, members = max(found, key=lambda one: one[:3])
-    of_members = hashlib.blake2b(json.dumps(sorted(map(str, members))).encode(), digest_size=8).hexdigest()
-    ranks = [rank for member in members if (rank := _number(member)) is not None]
-    lowest, highest = min(ranks, default=None), max(ranks, default=None)
-    return Job(world or size, f"{name[:MAX_NAME]} {of_members}", is_world or size == world, lowest, highest)
+    model = _member(content, scan_keys.MEGATRON)
+    world = _number(model.get(scan_keys.WORLD_SIZE))
+    sizes = " ".join(f"{size} {model[size]}" for size in scan_keys.MODEL_SIZES if _number(model.get(size)) is not None)
+    job, whole = Job(world, sizes=sizes), ""
+    if found:
+        size, is_world, name, members = max(found, key=lambda one: one[:3])
+        ranks = [rank for member in members if (rank := _number(member)) is not None]
+        lowest, highest = min(ranks, default=None), max(ranks, default=None)
+        communicator, is_whole = f"{name[:MAX_NAME]} {_hash(members)}", is_world or size == world
+        job = Job(world or size, communicator, is_whole, lowest, highest, sizes)
+        if is_whole:
+            world, whole = job.world, communicator
+    facts = {scan_keys.WORLD_SIZE: str(world or ""), scan_keys.MEGATRON: sizes, scan_keys.WORLD: whole}
+    return JobMetadata(job, _facts(facts, [(name, members) for _, _, name, members in found]))
+
+
+def _facts(facts: Mapping[str, str], groups: Iterable[tuple[str, list[Any]]]) -> Facts:
+    """Those that are known, and the members of communicators. A rank has one communicator of a name, but scripts may name those of
+    other ranks alike."""
+    found = [(fact, value) for fact, value in facts.items() if value]
+    for name, members in groups:
+        of_members = _hash(members)
+        found += [(f"{name[:MAX_NAME]} of {str(member)[:MAX_DIGITS]}", of_members) for member in members[:MAX_MEMBERS]]
+    return tuple(found[:MAX_FACTS])
+
+
+def _hash(members: list[Any]) -> str:
+    import hashlib
+
+    return hashlib.blake2b(json.dumps(sorted(map(str, members))).encode(), digest_size=8).hexdigest()
 
 
 class TraceHead(NamedTuple):
-    """What both ends of a JSON file say: see KinetoHead. rank: None where they name none."""
+    """What both ends of a JSON file say: see KinetoHead. rank: None where they name none. facts: about its job."""
 
     has_events: bool
     writer: str
     is_damaged: bool
     rank: Optional[int] = None
+    facts: Facts = ()
 
 
 def read_trace_head(path: str) -> TraceHead:
-    """Whether a file is a trace, who wrote it, and of which rank it is. Raises OSError."""
+    """Whether a file is a trace, who wrote it, of which rank it is, and of which job. Raises OSError."""
     head = kineto_head(path)
-    distributed = head.settings.get(scan_keys.DISTRIBUTED)
-    rank = distributed.get(scan_keys.RANK) if isinstance(distributed, dict) else None
+    distributed = _member(head.settings, scan_keys.DISTRIBUTED)
+    rank = distributed.get(scan_keys.RANK)
     known = isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < MAX_RANK
-    return TraceHead(head.has_events, head.writer, head.is_damaged, rank if known else None)
+    groups = [
+        (str(group.get(scan_keys.PROCESS_GROUP)), members)
+        for group in _objects(distributed, scan_keys.PROCESS_GROUPS)
+        if isinstance(members := group.get(scan_keys.PROCESS_GROUP_RANKS), list)
+    ]
+    facts = _facts({scan_keys.WORLD_SIZE: str(_number(distributed.get(scan_keys.WORLD_SIZE)) or "")}, groups)
+    return TraceHead(head.has_events, head.writer, head.is_damaged, rank if known else None, facts)
 
 
 class CsvHeader(NamedTuple):
@@ -123,8 +165,15 @@ class CsvHeader(NamedTuple):
 def read_csv_header(path: str) -> CsvHeader:
     """The header, in UTF-8 or GBK, with commas or semicolons. Raises OSError."""
     import csv
+    import zlib
 
-    lines = read_start(path, MAX_HEADER).split(b"\n", 1)
+    start = read_start(path, MAX_HEADER)
+    if start.startswith(GZIP_MAGIC):
+        try:
+            start = zlib.decompressobj(GZIP_FORMAT).decompress(start, MAX_HEADER)
+        except zlib.error:
+            return CsvHeader()
+    lines = start.split(b"\n", 1)
     if len(lines) < 2:
         return CsvHeader()  # no table, or no line that ends
     try:
@@ -244,7 +293,7 @@ class Look(Generic[T]):
 
 
 INFO = Look(read_info, Info)
-JOB = Look(read_job, Job)
+JOB = Look(read_job, JobMetadata)
 TRACE_HEAD = Look(read_trace_head, TraceHead)
 CSV_HEADER = Look(read_csv_header, CsvHeader)
 STEP_RANKS = Look(ranks_of_steps, Ranks)

@@ -138,7 +138,7 @@ class FoundWorker:
 class RunFolder:
     """A folder with captures, or one of several jobs in it, relative to its logdir. token, label: those of a run of it alone;
     job_token, job_label: those of the folder of its job, where it is the folder of a role; logdir: name of its logdir; shared: token
-    of the folder that holds other jobs, too."""
+    of the folder that holds other jobs, too; contradiction: how their metadata tell them apart."""
 
     logdir: str
     token: str
@@ -147,6 +147,7 @@ class RunFolder:
     job_label: str
     spans: tuple[FoundSpan, ...]
     shared: str = ""
+    contradiction: str = ""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ def offers(runs: Sequence[FoundRun], jobs: dict[str, Job], job_of: JobOf) -> lis
     """Runs side by side of one format that were recorded at one time with other ranks, or on other hosts where ranks are unknown;
     and those of other times and ranks with one communicator. jobs: those that are known, by token of a folder; runs of two jobs are
     never offered."""
+    runs = [run for run in runs if not run.folders[0].contradiction]
     alike: dict[tuple[str, frozenset[str]], list[tuple[FoundRun, Sequence[FoundSpan]]]] = defaultdict(list)
     for run in runs:
         parent = run.label.rpartition("/")[0]
@@ -23,9 +24,10 @@ def offers(runs: Sequence[FoundRun], jobs: dict[str, Job], job_of: JobOf) -> lis
     for own in alike.values():
         for together in at_one_time(own):
             known = [jobs[folder.token] for run in together for folder in run.folders if folder.token in jobs]
-            worlds, wholes = {job.world for job in known}, {job.communicator for job in known if job.is_whole}
+            wholes = {job.communicator for job in known if job.is_whole}
+            told = ({job.world for job in known}, {job.sizes for job in known if job.sizes}, wholes)
             reason = _reason(together)
-            if len(together) > 1 and len(worlds) < 2 and len(wholes) < 2 and reason is not None:
+            if len(together) > 1 and all(len(values) < 2 for values in told) and reason is not None:
                 found.append(Offer(tuple(run.token for run in together), reason))
         offered = {name for one in found for name in one.runs}
         found += _of_one_communicator([run for run, _ in own if run.token not in offered], job_of)

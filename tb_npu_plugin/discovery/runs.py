@@ -1,7 +1,7 @@
 """Runs: which folders are one job, what decided it, and the workers of each.
 
-A folder whose captures name several communicators of all ranks holds several jobs. Those with the same ranks one after another are
-captures of one run, which can be split; others are runs of their own.
+A folder whose captures contradict in what metadata tell of their job holds several jobs. Those with the same ranks one after another
+are captures of one run, which can be split; others are runs of their own.
 Folders of the roles of one reinforcement learning job are one run. Other folders below one logdir are joined if their metadata name
 the same world size and communicator, their ranks differ and they were recorded at one time. Without such metadata a folder is a run,
 and folders that look alike are only offered as one. A choice of the user goes first.
@@ -22,46 +22,89 @@ from tb_npu_plugin.discovery.lost_files import with_lost_files
 from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, RunFolder, Scan, token
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import problem_of
+from tb_npu_plugin.schema.scan_keys import MAX_RANK, MEGATRON, MEMBERS, RANK, WORLD, WORLD_SIZE
 
 T = TypeVar("T")
 #: The job of a folder; None: not told.
 JobOf = Callable[[RunFolder], Optional[Job]]
+#: What a capture tells of its job: see looks.Facts.
+FactsOf = Callable[[FoundSpan], Mapping[str, str]]
+#: How captures contradict a job.
+_REASONS = {
+    WORLD_SIZE: "run.shared.world",
+    MEGATRON: "run.shared.sizes",
+    WORLD: "run.shared.all",
+    MEMBERS: "run.shared.group",
+    RANK: "run.shared.rank",
+}
 
 #: What begins at least this long after the end of the other was not recorded at one time. Of two processes with one rank, it is
 #: a restarted worker.
 RESTART_GAP = timedelta(seconds=60)
 
 
-def split_by_job(folder: RunFolder, job_of: JobOf) -> list[RunFolder]:
-    """The jobs that a folder holds, the earliest first, if several communicators of all ranks prove them; else the folder. Asks for
-    one job at a time, for that of each capture where captures of one time share a rank."""
-    captures = [part for together in at_one_time((span, [span]) for span in folder.spans) for part in _parts(together)]
-    if folder.job_token != folder.token or len(captures) < 2:
+@dataclass
+class _FolderJob:
+    """A job in a folder: its captures, what their metadata tell, and how they contradict another job: see _contradiction."""
+
+    spans: list[FoundSpan]
+    facts: dict[str, str]
+    contradiction: str
+
+
+def split_by_job(folder: RunFolder, facts_of: FactsOf, looks_at_all: bool) -> list[RunFolder]:
+    """The jobs that a folder holds, if metadata of its captures contradict; else the folder. looks_at_all: else captures of a host
+    that have other ranks at one time count as one."""
+    together = at_one_time((span, [span]) for span in folder.spans)
+    parts = [part for captures in together for part in _parts(captures, looks_at_all)]
+    if folder.job_token != folder.token or len(parts) < 2:
         return [folder]
-    by_job: dict[Optional[Job], list[FoundSpan]] = {}
-    for spans in captures:
-        job = job_of(replace(folder, spans=tuple(spans)))
-        by_job.setdefault(job if job is not None and job.is_whole else None, []).extend(spans)
-    unproven = by_job.pop(None, [])
-    if len(by_job) < 2:
+    told = [(spans, next(filter(None, map(facts_of, spans)), {})) for spans in parts]
+    jobs: list[_FolderJob] = []
+    for spans, facts in sorted(told, key=lambda one: WORLD_SIZE not in one[1]):
+        contradictions = [_contradiction(job.facts, facts, spans) for job in jobs]
+        if "" in contradictions:
+            job = jobs[contradictions.index("")]
+            job.spans += spans
+            job.facts.update(facts)
+        else:
+            jobs.append(_FolderJob(spans, dict(facts), next(iter(contradictions), "")))
+    if len(jobs) < 2:
         return [folder]
-    out = []
-    for number, (job, spans) in enumerate(by_job.items(), 1):
-        assert job is not None
+    jobs[0].contradiction = jobs[1].contradiction
+    out: list[RunFolder] = []
+    named: set[tuple[str, ...]] = set()
+    for number, job in enumerate(jobs, 1):
+        names: tuple[str, ...] = job.facts.get(WORLD, ""), job.facts.get(WORLD_SIZE, "None")
+        names = (*names, job.spans[0].token) if names in named else names
+        named.add(names)
         ids = (folder.token, folder.label)
         if number > 1:
-            ids = (token("r", folder.token, job.communicator, str(job.world)), f"{folder.label} · job {number}")
-        own = (*spans, *(unproven if number == 1 else ()))
-        out.append(RunFolder(folder.logdir, *ids, *ids, own, folder.token))
+            ids = (token("r", folder.token, *names), f"{folder.label} · job {number}")
+        own = tuple(job.spans)
+        out.append(RunFolder(folder.logdir, *ids, *ids, own, folder.token, Message(_REASONS[job.contradiction])))
     return out
 
 
-def _parts(together: Sequence[FoundSpan]) -> list[list[FoundSpan]]:
-    """Captures of one time that can be of one job: all, or each alone if two have the same rank."""
-    ranks = [span.identity.rank for span in together if span.identity.rank is not None]
-    if not together:
-        return []
-    return [list(together)] if len(set(ranks)) == len(ranks) else [[span] for span in together]
+def _parts(captures: Sequence[FoundSpan], looks_at_all: bool) -> list[list[FoundSpan]]:
+    """Captures of one time that count as one: each alone, or those of a host, if their ranks differ."""
+    by_host: dict[object, list[FoundSpan]] = defaultdict(list)
+    for span in captures:
+        by_host[span.token if looks_at_all else span.identity.host].append(span)
+    parts = []
+    for own in by_host.values():
+        ranks = [span.identity.rank for span in own if span.identity.rank is not None]
+        parts += [own] if len(set(ranks)) == len(ranks) else [[span] for span in own]
+    return parts
+
+
+def _contradiction(known: Mapping[str, str], facts: Mapping[str, str], spans: Sequence[FoundSpan]) -> str:
+    """The fact that a job has otherwise, or RANK for captures without facts whose rank it cannot have; "" if they may be of it."""
+    for fact, value in facts.items():
+        if known.get(fact, value) != value:
+            return fact if fact in _REASONS else MEMBERS
+    world = int(known.get(WORLD_SIZE, MAX_RANK))
+    return "" if facts or all((span.identity.rank or 0) < world for span in spans) else RANK
 
 
 def group_by_job(folders: Sequence[RunFolder], job_of: JobOf) -> list[list[RunFolder]]:
@@ -119,9 +162,9 @@ def _may_join(folders: Sequence[RunFolder]) -> set[str]:
 def _disjoint(folders: Sequence[RunFolder]) -> list[list[RunFolder]]:
     """Folders of one job by capture: each goes to the first capture after those that have one of its ranks."""
     captures: list[list[RunFolder]] = []
-    following: dict[int, int] = {}  # by rank: the first capture without it, and without it in all later ones
+    following: dict[object, int] = {}  # by rank: the first capture without it, and without it in all later ones
     for folder in folders:
-        ranks = ranks_of(folder.spans)
+        ranks = {*ranks_of(folder.spans), *filter(None, (folder.shared,))}  # jobs of one folder contradict
         number = max(following.get(rank, 0) for rank in ranks)
         if number == len(captures):
             captures.append([])
@@ -209,8 +252,8 @@ def run_of(folders: Sequence[RunFolder], chosen: Message | None = None) -> Found
         basis = Message("run.roles", roles=", ".join(filter(None, sorted(by_role))))
     elif is_restarted:
         basis = Message("run.restarted", count=len(folders))
-    elif first.shared and not more:
-        basis = Message("run.shared")
+    elif first.contradiction and not more:
+        basis = Message("run.shared", why=first.contradiction)
     elif more:
         basis = Message("run.joined", count=len(folders))
     return FoundRun(own, label, tuple(workers), tuple(folders), basis)

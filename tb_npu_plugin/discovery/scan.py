@@ -8,22 +8,27 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tb_npu_plugin.discovery import report
 from tb_npu_plugin.discovery.found import Found, display_path
 from tb_npu_plugin.discovery.identity import role_of
 from tb_npu_plugin.discovery.logdirs import is_remote
 from tb_npu_plugin.discovery.look_client import Looks
-from tb_npu_plugin.discovery.looks import JOB, Job
+from tb_npu_plugin.discovery.looks import JOB, TRACE_HEAD, Job, JobMetadata, Look, TraceHead
 from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, Offer, OpenArchive, OtherFiles, RunFolder, Scan, token
 from tb_npu_plugin.discovery.offers import offers
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.discovery.runs import Choice, group_by_job, natural_key, regroup, run_of, split_by_job
 from tb_npu_plugin.discovery.walk import Walk
 from tb_npu_plugin.printable import package_logger, printable
-from tb_npu_plugin.schema.formats import MINDINSIGHT
+from tb_npu_plugin.schema.formats import KINETO, MINDINSIGHT
+from tb_npu_plugin.schema.scan_keys import MAX_RANK, WORLD_SIZE
 
 logger = package_logger(__name__)
+
+#: Captures below a logdir up to which each is asked for its job; of more, one of each host.
+MAX_LOOKS = 64
 
 
 def scan(
@@ -68,7 +73,10 @@ def _scan(
             summaries.append((name, walk.summaries))
         jobs: dict[str, Job] = {}
         job_of = partial(_job_of, looks, jobs)
-        folders = [part for one in _folders(name, folder, walk.found) for part in split_by_job(one, job_of)]
+        facts_of, looks_at_all = partial(_facts_of, looks), len(walk.found) <= MAX_LOOKS
+        folders = [
+            part for one in _folders(name, folder, walk.found) for part in split_by_job(one, facts_of, looks_at_all)
+        ]
         own: list[FoundRun] = []
         for group in group_by_job(folders, job_of):
             try:
@@ -105,12 +113,22 @@ def _job_of(looks: Looks, jobs: dict[str, Job], folder: RunFolder) -> Job | None
         file = span.metadata
         if file is None:
             continue
-        job = looks.ask(JOB, str(span.folder / file.relative), file.size, file.mtime_ns)
+        told = looks.ask(JOB, str(span.folder / file.relative), file.size, file.mtime_ns)
         # If the look failed, so will the reader, which reports it.
-        if isinstance(job, Job) and job.communicator and job.may_have(span.identity.rank or 0):
-            jobs[folder.token] = job
-            return job
+        if isinstance(told, JobMetadata) and told.job.communicator and told.job.may_have(span.identity.rank or 0):
+            jobs[folder.token] = told.job
+            return told.job
     return None
+
+
+def _facts_of(looks: Looks, span: FoundSpan) -> dict[str, str]:
+    """What a capture tells of its job; nothing if it cannot be a rank of that."""
+    is_trace = span.format == KINETO.id
+    look: Look[Any] = TRACE_HEAD if is_trace else JOB
+    file = span.files[0] if is_trace else span.metadata
+    told = looks.ask(look, str(span.folder / file.relative), file.size, file.mtime_ns) if file is not None else None
+    facts = dict(told.facts) if isinstance(told, (JobMetadata, TraceHead)) else {}
+    return facts if (span.identity.rank or 0) < int(facts.get(WORLD_SIZE, MAX_RANK)) else {}
 
 
 def _own_runs(found: Sequence[Found]) -> list[Found]:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
-from tb_npu_plugin.discovery.find_tables import CSV_END
+from tb_npu_plugin.discovery.find_tables import CSV_ENDS
 from tb_npu_plugin.discovery.finders import FINDERS, LAST_FINDERS
 from tb_npu_plugin.discovery.found import (
     Finder,
@@ -233,7 +233,7 @@ class Walk:
             self._left.append((here, left))
         if any(taken.skips_subfolders for taken in all_taken):
             return
-        if any(entry.name.endswith((*kineto.JSON_ENDS, CSV_END)) for entry in entries):
+        if any(entry.name.lower().endswith((*kineto.JSON_ENDS, *CSV_ENDS)) for entry in entries):
             self._unnamed.append(replace(here, seen=lambda: None, failures={}))
         self._walk_subfolders(parts, [entry for entry in entries if entry.name not in closed])
         if len(self.found) + len(self.skipped) == before and layout.is_result_name(here.name):

@@ -27,8 +27,9 @@ BASE_TIME = "baseTimeNanoseconds"
 TIME_UNIT = "displayTimeUnit"
 DEVICES, DEVICE_ID_KEY, DEVICE_NAME = "deviceProperties", "id", "name"
 HOST_NAME = "host_name"
-WORLD_SIZE, BACKEND, NCCL_VERSION = "world_size", "backend", "nccl_version"
-GROUPS, GROUP_NAME, GROUP_DESCRIPTION, GROUP_RANKS = "pg_config", "pg_name", "pg_desc", "ranks"
+WORLD_SIZE, BACKEND, NCCL_VERSION = scan_keys.WORLD_SIZE, "backend", "nccl_version"
+GROUPS, GROUP_NAME, GROUP_RANKS = scan_keys.PROCESS_GROUPS, scan_keys.PROCESS_GROUP, scan_keys.PROCESS_GROUP_RANKS
+GROUP_DESCRIPTION = "pg_desc"
 #: Switches; 1 is on.
 SWITCHES = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
 #: Versions as integers: program, and the unit of each number (CUDA 12.4: 12040, HIP 6.2.41134: 60241134).

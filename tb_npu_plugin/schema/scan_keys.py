@@ -13,6 +13,9 @@ MAX_RANK = 10**MAX_DIGITS
 # Members of profiler_metadata.json: communicators, each with its role and its ranks, and Megatron's arguments.
 GROUPS, ROLE, MEMBERS = "parallel_group_info", "group_name", "global_ranks"
 MEGATRON, WORLD_SIZE = "distributed_args", "world_size"
+MODEL_SIZES = tuple(
+    f"{kind}_parallel_size" for kind in ("tensor_model", "pipeline_model", "data", "context", "expert_model")
+)
 #: The role of the communicator of all ranks.
 WORLD = "default_group"
 
@@ -34,6 +37,7 @@ SCHEMA_VERSION = "schemaVersion"
 EVENTS = "traceEvents"
 DISTRIBUTED = "distributedInfo"
 RANK = "rank"
+PROCESS_GROUPS, PROCESS_GROUP, PROCESS_GROUP_RANKS = "pg_config", "pg_name", "ranks"
 #: Members that hold settings; no event has such a key.
 SETTING = re.compile(
     r'"(?P<key>schemaVersion|distributedInfo|deviceProperties|baseTimeNanoseconds|displayTimeUnit|host_name|record_shapes'
@@ -44,11 +48,6 @@ SETTING = re.compile(
 TYPE_HEADER, INDEX_HEADER = "Type", "Index"
 #: Type of the rows of one rank.
 BY_RANK = "rank"
-#: Members that hold settings; no event has such a key.
-SETTING = re.compile(
-    r'"(?P<key>schemaVersion|distributedInfo|deviceProperties|baseTimeNanoseconds|displayTimeUnit|host_name|record_shapes'
-    r'|profile_memory|with_\w+|cupti_version|(?:cuda|hip)_(?:runtime|driver)_version)"\s*:\s*'
-)
 #: Type of the rows of pipeline stages, which views compute from those of their ranks.
 BY_STAGE = "stage"
 #: Numbers in an index: "(0, 1)" for a stage; one number for a rank.

@@ -32,19 +32,24 @@ class Engine:
     Groups of `pattern`: word (tells the phase), requests, tokens, or those of prefill and decode apart: context,
     context_tokens, generation, generation_tokens. A group that is missing is unknown.
 
-    first, last: If several marks make an iteration, the name of its first or of its last one. Before the first there is
-        no iteration: others use such names, too.
+    first, last: If several marks make an iteration, names of its first or of its last one. Before the first there is
+        no iteration: others use such names, too. Where another engine marks whole iterations on the thread, they add to those.
     setting: What the server must be started with to mark iterations; "": nothing.
-    devices: Kinds of devices that it runs on; vllm-ascend is vLLM on an NPU.
+    devices: Kinds of devices on which this way to mark is advised; vllm-ascend is vLLM on an NPU.
     """
 
     name: str
     pattern: re.Pattern[str]
-    first: str = ""
-    last: str = ""
+    first: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
     setting: str = ""
     devices: tuple[str, ...] = ("NPU",)
     from_code: bool = False
+
+    @property
+    def marks_whole(self) -> bool:
+        """Whether one mark is an iteration."""
+        return not (self.first or self.last)
 
 
 @dataclass(frozen=True)
@@ -89,15 +94,23 @@ ENGINES = (
     ),
     Engine(
         "vllm-ascend",
-        re.compile(r"prepare input|forward|post process|sample_token|draft_token"),
-        first="prepare input",
+        re.compile(r"prepare input|forward|post process|sample_token|draft_token|async_state_update"),
+        first=("prepare input",),
         setting="VLLM_CUSTOM_SCOPES_FOR_PROFILING=1",
+        from_code=True,
+    ),
+    # vLLM with the same setting on a GPU, in 2025 without the part before the colon
+    Engine(
+        "vLLM",
+        re.compile(r"gpu_model_runner: .+|Preprocess|Forward|Postprocess|Sample|Bookkeep|Draft|EPLB"),
+        first=("gpu_model_runner: preprocess", "Preprocess"),
+        devices=(),
         from_code=True,
     ),
     Engine(
         "MindIE",
         re.compile(r"(?:(?P<word>Prefill|Decoder)_layer|LmHead)::Execute"),
-        last="LmHead::Execute",
+        last=("LmHead::Execute",),
         from_code=True,
     ),
 )

@@ -8,7 +8,7 @@ from tb_npu_plugin.analysis import memory as analysis
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.registry import TABLES
-from tb_npu_plugin.tables import NULL_INT, IntArray, Table, empty
+from tb_npu_plugin.tables import Table, empty, nullable
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.time_range import WITHIN, time_range
 
@@ -143,14 +143,10 @@ def _curve_json(curve: analysis.Curve, base: int) -> CurveJson:
         "device": curve.device,
         "points": curve.points,
         "time": (curve.time - base).tolist(),
-        "allocated": _values(curve.allocated),
-        "reserved": _values(curve.reserved),
-        "active": _values(curve.active),
+        "allocated": nullable(curve.allocated),
+        "reserved": nullable(curve.reserved),
+        "active": nullable(curve.active),
     }
-
-
-def _values(values: IntArray) -> list[int | None]:
-    return [None if value == NULL_INT else value for value in values.tolist()]
 
 
 def _peak_json(peaks: analysis.ComponentPeaks, base: int) -> MemoryPeakJson:

@@ -15,7 +15,7 @@ from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.kernel_meaning import folded_name
 from tb_npu_plugin.schema.torch_npu_json import TOTAL
-from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray, StringColumn, Table, known
+from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray, StringColumn, Table, known, nullable
 
 #: Prefix of operator names; link names lack it.
 _PREFIX = "hcom_"
@@ -190,7 +190,7 @@ def links(span: SpanData, ranks: WorldRanks) -> list[Link]:
     table = found.take(found.text("stat").equals(TOTAL))
     table = table.take(known(table.ints("src")) & known(table.ints("dst")))
     text = {key: table.text(key).tolist() for key in ("step", "group", "op_type", "transport")}
-    size, time = _to_list(table.ints("size_bytes")), _to_list(table.ints("time_ns"))
+    size, time = nullable(table.ints("size_bytes")), nullable(table.ints("time_ns"))
     src, dst = table.ints("src").tolist(), table.ints("dst").tolist()
     speed = ratio(table.ints("size_bytes"), table.ints("time_ns")).tolist()
     calls = {} if ops is None else _calls(ops)
@@ -268,7 +268,3 @@ def _weighted_ratio(rows: Table, groups: Groups) -> FloatArray:
 
 def _constant(value: int | None, rows: int) -> IntArray:
     return np.full(rows, NULL_INT if value is None else value, dtype=np.int64)
-
-
-def _to_list(values: IntArray) -> list[int | None]:
-    return [None if value == NULL_INT else value for value in values.tolist()]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,11 +109,7 @@ def mean_classes(steps: Sequence[ClassTimes], count: int) -> ClassTimes:
     """Mean of `count` steps, in ns. Rounding keeps the sum: the classes sum to the total exactly."""
     totals = [step.total for step in steps if step.total is not None]
     complete = len(totals) == len(steps) > 0
-    sums = Counter[str]()
-    calls = Counter[str]()
-    for step in steps:
-        sums.update(step.times)
-        calls.update(step.calls)
+    sums, calls = _sums([step.times for step in steps]), _sums([step.calls for step in steps])
     times: dict[str, int] = {}
     before = reach = 0
     for name in (name for name in CLASSES if name in sums and (complete or name != IDLE)):
@@ -124,6 +119,15 @@ def mean_classes(steps: Sequence[ClassTimes], count: int) -> ClassTimes:
     means = {name: number / count for name, number in calls.items()}
     unknown = frozenset().union(*(step.unknown for step in steps))
     return ClassTimes(times, means, sum(times.values()) if complete else None, unknown)
+
+
+def _sums(parts: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+    """Sum of each class."""
+    out: dict[str, Any] = {}
+    for part in parts:
+        for name, value in part.items():
+            out[name] = out.get(name, 0) + value
+    return out
 
 
 def by_class(baseline: ClassTimes, experimental: ClassTimes) -> list[ClassDifference]:

@@ -10,7 +10,7 @@ from typing import Optional
 import numpy as np
 
 from tb_npu_plugin.model import SpanData
-from tb_npu_plugin.tables import NULL_INT
+from tb_npu_plugin.tables import nullable
 
 #: The 99th percentile needs this many iterations.
 LEAST_P99 = 20
@@ -84,7 +84,7 @@ def groups_of(span: SpanData) -> list[IterationGroup]:
     for step, time in zip(figures.text("step").tolist(), figures.ints("stage").tolist()):
         longest[step] = max(longest.get(step, 0), time)
     steps, phases = table.text("step").tolist(), table.text("phase").tolist()
-    requests, tokens = (_known(table.ints(key).tolist()) for key in ("requests", "tokens"))
+    requests, tokens = (nullable(table.ints(key)) for key in ("requests", "tokens"))
     kernels, in_graphs = (table.ints(key).tolist() for key in ("kernels", "graph_kernels"))
     rows: dict[Kind, list[int]] = {}
     for row, kind in enumerate(zip(phases, requests)):
@@ -126,7 +126,3 @@ def steps_in(groups: Iterable[IterationGroup]) -> set[str]:
 def kinds_of(groups: Iterable[IterationGroup]) -> Mapping[Kind, IterationGroup]:
     """The groups by phase and number of requests."""
     return {(one.phase, one.requests): one for one in groups}
-
-
-def _known(values: Sequence[int]) -> list[Optional[int]]:
-    return [None if value == NULL_INT else value for value in values]

@@ -137,19 +137,21 @@ def _joined(ranges: Steps) -> Steps:
     """Return the ranges, with one range for all marks of an iteration where an engine makes several."""
     start, end = ranges.start.copy(), ranges.end.copy()
     marks = list(ranges.engine)
+    whole = {thread for mark, thread in zip(marks, ranges.thread.tolist()) if mark.engine.marks_whole}
     kept = []
     last: dict[tuple[int, str], tuple[int, bool]] = {}  # thread and engine -> its iteration, whether it is complete
     for row, (mark, name, thread) in enumerate(zip(marks, ranges.names.tolist(), ranges.thread.tolist())):
         engine = mark.engine
-        at, is_over = last.get((thread, engine.name), (-1, True))
-        opens = name == engine.first if engine.first else is_over
-        if opens or not (engine.first or engine.last):
+        key = thread, "" if thread in whole else engine.name
+        at, is_over = last.get(key, (-1, True))
+        opens = name in engine.first if engine.first else is_over
+        if engine.marks_whole or (opens and thread not in whole):
             kept.append(row)
             at = row
         elif at >= 0:
             end[at] = max(end[at], end[row])
             marks[at] = _merged([marks[at], mark])
-        last[thread, engine.name] = at, name == engine.last
+        last[key] = at, name in engine.last
     rows = np.array(kept, dtype=np.int64)
     return Steps(start[rows], end[rows], ranges.thread[rows], ranges.names.take(rows), [marks[row] for row in kept])
 

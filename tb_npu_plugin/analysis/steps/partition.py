@@ -14,7 +14,7 @@ from tb_npu_plugin.analysis.intervals import Intervals
 from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing, is_copy
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.torch_npu_csv import STEP_START
-from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Table, from_lists, known
+from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Table, from_lists, known, nullable
 
 #: Figures of a step, ns. computing + communication_not_overlapped + copying + free = stage + bubble (within 0.5 us in
 #: files).
@@ -68,26 +68,15 @@ class Step:
 
 def from_step_trace(table: Table) -> list[Step]:
     """Every row of step_trace_time.csv, unchanged."""
-    steps = table.text("step")
-    devices, figures = table.ints("device_id"), {name: table.ints(name) for name in FIGURES}
-    starts, leads = table.ints("start_ns"), table.ints("lead_ns")
-    found = [
-        Step(
-            step=steps[row],
-            device_id=_int_or_none(devices[row]),
-            start_ns=_int_or_none(starts[row]),
-            lead_ns=_int_or_none(leads[row]),
-            **{name: _int_or_none(values[row]) for name, values in figures.items()},
-        )
-        for row in range(len(table))
-    ]
-    return _with_exposed_preparing(found)
+    figures = [nullable(table.ints(name)) for name in ("device_id", *FIGURES, "start_ns", "lead_ns")]
+    return _with_exposed_preparing([Step(*row) for row in zip(table.text("step").tolist(), *figures)])
 
 
 def _with_exposed_preparing(steps: Sequence[Step]) -> list[Step]:
     """Set exposed_preparing. For a device's first step it is all of preparing."""
     exposed: dict[int, int | None] = {}
-    for device in {step.device_id for step in steps}:
+    is_recorded = any(step.preparing is not None for step in steps)
+    for device in {step.device_id for step in steps} if is_recorded else ():
         own = [at for at, step in enumerate(steps) if step.device_id == device]
         reached: int | None = None  # end of the previous steps; None: unknown
         for number, at in enumerate(sorted(own, key=lambda at: _order(steps[at]))):
@@ -102,7 +91,10 @@ def _with_exposed_preparing(steps: Sequence[Step]) -> list[Step]:
                 before = min(preparing - (steps[at].lead_ns or 0), start - reached)
                 exposed[at] = before if before > _ROUNDING_NS else 0
             reached = None if end is None or reached is None else max(reached, end)
-    return [replace(step, exposed_preparing=exposed[at]) for at, step in enumerate(steps)]
+    return [
+        step if exposed.get(at) is None else replace(step, exposed_preparing=exposed[at])
+        for at, step in enumerate(steps)
+    ]
 
 
 def _order(step: Step) -> tuple[int, int, str]:

@@ -26,7 +26,7 @@ T = TypeVar("T")
 class SelectedEvents:
     """Rows of the events of each kind, in file order, with access to their args.
 
-    steps: Marks of steps. engine_marks: those of iterations of a serving engine, if there are no steps.
+    steps: Marks of steps. engine_marks: those of iterations of a serving engine; with steps, if an engine marks whole ones.
     """
 
     events: TraceEvents
@@ -47,8 +47,10 @@ class SelectedEvents:
         memory = [code for code, text in enumerate(events.names) if text == kineto.MEMORY_EVENT]
         instants = events.of_phase("i")
         steps = annotations[marks[events.name[annotations]]]
-        names = [] if len(steps) else np.unique(events.name[annotations]).tolist()
-        of_engines = [code for code in names if mark_of(events.names[code]) is not None]
+        found = {code: mark_of(events.names[code]) for code in np.unique(events.name[annotations]).tolist()}
+        of_engines = [code for code, mark in found.items() if mark is not None]
+        if len(steps) and not any(mark is not None and mark.engine.marks_whole for mark in found.values()):
+            of_engines = []
         return SelectedEvents(
             events,
             args,

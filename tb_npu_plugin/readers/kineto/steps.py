@@ -59,12 +59,15 @@ def _time_since(mark: int | None, start: int | None) -> int | None:
 
 
 def iterations_of(selected: SelectedEvents) -> Optional[Steps]:
-    """Return the ranges of the iterations that launch tasks, numbered in order of time; None without any."""
-    if len(selected.steps) or not len(selected.device):
+    """Return the ranges of the iterations that launch tasks, numbered in order of time; None without any. A profiler with a schedule
+    marks steps around those of an engine, which tell more; they count if they launch most tasks."""
+    if not len(selected.device):
         return None
     calls = find_rows(selected.correlations(selected.runtime), selected.correlations(selected.device))
     launches = selected.runtime[calls[calls >= 0]]
     rows = selected.engine_marks
+    if not len(rows) and len(selected.steps):
+        return None
     if not len(rows):
         rows = _graph_launches(selected)
         replayed = np.count_nonzero(np.isin(launches, rows))
@@ -72,7 +75,15 @@ def iterations_of(selected: SelectedEvents) -> Optional[Steps]:
             return None
     events = selected.events
     ranges = engine_ranges(events.ts[rows], events.dur[rows], threads(selected, rows), selected.names(rows))
-    return iterations_in(ranges, events.ts[launches], threads(selected, launches))
+    times, on_thread = events.ts[launches], threads(selected, launches)
+    found = iterations_in(ranges, times, on_thread)
+    if (
+        found is not None
+        and len(selected.steps)
+        and 2 * np.count_nonzero(found.at(times, on_thread).codes >= 0) < len(times)
+    ):
+        return None
+    return found
 
 
 def in_graphs(selected: SelectedEvents, correlations: IntArray) -> NDArray[np.bool_]:

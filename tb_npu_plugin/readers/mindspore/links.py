@@ -14,7 +14,7 @@ from tb_npu_plugin.analysis.grouping import concat
 from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.schema.mindspore import P2P_WORDS
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_LINKS_COLUMNS, TOTAL
-from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn, Table
+from tb_npu_plugin.tables import NULL_INT, StringColumn, Table, nullable
 
 _P2P = re.compile("|".join(P2P_WORDS), re.IGNORECASE)
 #: Logical table of communication -> its column with the operator name.
@@ -56,7 +56,7 @@ def _sum_by_type(links: Table, types: dict[str, str]) -> Table:
     texts = [links.text(key).tolist() for key in _KEYS]
     ends = links.ints("src").tolist(), links.ints("dst").tolist()
     sums: dict[tuple[Any, ...], list[int | None]] = {}
-    figures = zip(_to_list(links.ints("size_bytes")), _to_list(links.ints("time_ns")))
+    figures = zip(nullable(links.ints("size_bytes")), nullable(links.ints("time_ns")))
     for (step, kind, name, group, transport), src, dst, (size, time) in zip(zip(*texts), *ends, figures):
         key = (step, kind, types[name or ""], group, src, dst, transport)
         before = sums.get(key, [0, 0])
@@ -67,10 +67,6 @@ def _sum_by_type(links: Table, types: dict[str, str]) -> Table:
         ends_ = [None if end == NULL_INT else end for end in (src, dst)]
         rows.add(step, kind, name, TOTAL, group, *ends_, transport, size, time, speed, None)
     return rows.table()
-
-
-def _to_list(values: IntArray) -> list[int | None]:
-    return [None if value == NULL_INT else value for value in values.tolist()]
 
 
 def _sum_or_none(left: int | None, right: int | None) -> int | None:

@@ -302,6 +302,37 @@ def test_tables_are_known_by_their_header(tmp_path: Path) -> None:
     assert [file.relative for file in other.span.files] == ["zoo.csv"]
 
 
+def test_names_of_other_systems_and_packed_tables_are_known_by_what_they_hold(tmp_path: Path) -> None:
+    """They were files that nothing reads."""
+    for folder in ("csv", "gz", "trace", "cut"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "csv" / "KERNELS.CSV").write_text(KERNEL_CSV)
+    (tmp_path / "gz" / "mine.csv.gz").write_bytes(gzip.compress(KERNEL_CSV.encode() * 9999))
+    (tmp_path / "trace" / "TRACE_VIEW.JSON").write_text(
+        '[{"ph": "X", "name": "async_npu", "cat": "async_npu", "ts": 1}]'
+    )
+    (tmp_path / "cut" / "mine.csv.gz").write_bytes(gzip.compress(KERNEL_CSV.encode())[:8] + b"odd")
+    found = {place.span.folder.name: place.span.files[0].name for place in places(tmp_path)}
+    assert found == {"csv": "kernel_details.csv", "gz": "kernel_details.csv", "trace": "trace_view.json"}
+
+
+def test_files_of_msprof_that_were_copied_out_of_their_folder_are_an_export(tmp_path: Path) -> None:
+    """Under another name they were opened, under their own they were not. Some names say nothing."""
+    for name in ("op_summary_20250615070512.csv", "msprof_20250615070512.json", "step_trace_1.csv", "notes.txt"):
+        (tmp_path / "bare").mkdir(exist_ok=True)
+        (tmp_path / "bare" / name).write_text("")
+    prof(tmp_path / "bare" / "below" / PROF, "op_summary_20250615070512.csv")
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none" / "step_trace_1.csv").write_text("")
+    found = scan({"": tmp_path})
+    assert sorted((place.span.format, place.span.folder.name, len(place.span.files)) for place in found.places()) == [
+        ("msprof", PROF, 1),
+        ("msprof", "bare", 3),
+    ]
+    others = {(one.path, one.names) for one in found.others}
+    assert others >= {("bare", ("notes.txt",)), ("none", ("step_trace_1.csv",))}
+
+
 def test_a_renamed_table_completes_its_result(tmp_path: Path) -> None:
     output = tmp_path / "host_1_20250615070000123_ascend_pt" / "ASCEND_PROFILER_OUTPUT"
     output.mkdir(parents=True)

@@ -107,7 +107,7 @@ def test_rank_comes_from_file_name_then_rank_id_then_folder(tmp_path: Path) -> N
     (by_id / "profiler_info.json").write_text(json.dumps({"rank_id": "8"}))
     write_result(tmp_path / "rank_3" / "c_3_20250109150000000_ascend_pt", rank=None)
     write_result(tmp_path / "d_4_20250109150000000_ascend_pt", rank=None)
-    trace(tmp_path / "rank9" / "e_5.1736434800000.pt.trace.json", distributedInfo={"rank": 5, "world_size": 8})
+    trace(tmp_path / "rank9" / "e_5.1736434800000.pt.trace.json", distributedInfo={"rank": 5, "world_size": 16})
     workers = scan({"": tmp_path}).runs[0].workers
     assert [(worker.rank, worker.rank_source, worker.host, worker.pid) for worker in workers] == [
         (3, "folder name", "c", 3),

@@ -13,6 +13,7 @@ from tb_npu_plugin.discovery.look_client import Looks
 from tb_npu_plugin.discovery.model import Scan
 from tb_npu_plugin.discovery.runs import Choice, regroup
 from tb_npu_plugin.discovery.scan import scan
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.service.choice import choose_parts, choose_run
 from tb_npu_plugin.service.ranks import first_spans
 from tests.unit.discovery.test_layouts import trace
@@ -31,6 +32,7 @@ def capture(
     host: str = "host",
     members: range | None = None,
     role: str = "default_group",
+    tp: int = 1,
 ) -> None:
     """A rank of a job; key "": it tells no communicator. members: of its largest one, if not all ranks."""
     result = folder / f"{host}_{1000 + (rank or 0)}_{at}_ascend_pt"
@@ -39,7 +41,10 @@ def capture(
     info = "profiler_info.json" if rank is None else f"profiler_info_{rank}.json"
     (result / info).write_text("{}")
     group = {"group_name": role, "group_rank": rank, "global_ranks": list(members or range(world))}
-    metadata = {"parallel_group_info": {key: group}, "distributed_args": {"world_size": world}}
+    metadata = {
+        "parallel_group_info": {key: group},
+        "distributed_args": {"world_size": world, "tensor_model_parallel_size": tp},
+    }
     if key:
         (result / "profiler_metadata.json").write_text(json.dumps(metadata))
 
@@ -90,6 +95,7 @@ def test_folders_of_one_job_are_one_run_and_old_links_lead_to_it(
         ({"world": 8, "members": range(4)}, "another world size"),
         ({"members": range(2, 4)}, "other members, with the name that a script gave"),
         ({"key": "10.0.0.9%eth0_60000_0_17"}, "another communicator"),
+        ({"tp": 2}, "another parallel size"),
     ],
 )
 def test_two_jobs_side_by_side_stay_two(tmp_path: Path, other: dict[str, Any], why: str) -> None:
@@ -122,6 +128,7 @@ LATER = "20250615080000123"
         ({"ranks": (0, 1), "world": 8}, {"logs": [0, 1], "logs · job 2": [0, 1]}),
         ({"ranks": (0,), "at": LATER}, {"logs": [0, 1], "logs · job 2": [0]}),
         ({"ranks": (0, 1), "world": 8, "at": LATER}, {"logs": [0, 1], "logs · job 2": [0, 1]}),
+        ({"ranks": (2, 3)}, {"logs": [0, 1], "logs · job 2": [2, 3]}),  # at the same time
     ],
 )
 def test_two_jobs_in_one_folder_are_two_runs(tmp_path: Path, second: dict[str, Any], expected: dict[str, Any]) -> None:
@@ -138,6 +145,60 @@ def test_two_jobs_in_one_folder_are_two_runs(tmp_path: Path, second: dict[str, A
     assert {run.basis.code for run in found.runs} == {"run.shared"} and found.runs[0].token == alone
     joined = regroup(found, Choice(frozenset({frozenset(run.token for run in found.runs)})))
     assert [run.basis.code for run in joined.runs] == ["run.chosen"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "why"),
+    [
+        ({}, {"world": 8}, "run.shared.world"),
+        ({"role": "tp"}, {"role": "tp", "world": 8}, "run.shared.world"),  # nobody names the communicator of all ranks
+        ({}, {"key": "10.0.0.9%eth0_60000_0_17"}, "run.shared.all"),
+        ({}, {"tp": 2}, "run.shared.sizes"),
+        ({"role": "tp", "members": range(3)}, {"role": "tp", "members": range(2, 4)}, "run.shared.group"),
+        ({"world": 2}, {"key": ""}, "run.shared.rank"),
+        ({"world": 2}, {"world": 2}, "run.shared.rank"),  # these metadata are of another job than their rank
+        ({"role": "tp", "members": range(2)}, {"role": "tp", "members": range(2, 4)}, ""),  # named alike by a script
+        ({}, {"key": ""}, ""),
+        ({"key": ""}, {"key": ""}, ""),
+        ({}, {}, ""),
+    ],
+)
+def test_other_ranks_at_one_time_are_another_job_only_where_metadata_contradict(
+    tmp_path: Path, first: dict[str, Any], second: dict[str, Any], why: str
+) -> None:
+    for rank in (0, 1):
+        capture(tmp_path / "logs", rank, **first)
+        capture(tmp_path / "logs", rank + 2, **second)
+    found = scan({"": tmp_path / "logs"})
+    split = {"logs": [0, 1], "logs · job 2": [2, 3]}
+    assert runs(found) == (split if why else {"logs": [0, 1, 2, 3]})
+    assert [run.basis.params.get("why") for run in found.runs] == ([Message(why)] * 2 if why else [None])
+    assert len({run.token for run in found.runs}) == len(found.runs) and not found.offers
+
+
+def test_traces_of_gpus_tell_two_jobs_by_their_process_groups(tmp_path: Path) -> None:
+    def gpu(rank: int, world: int, members: list[int]) -> None:
+        groups = [{"pg_name": "0", "pg_size": world, "ranks": list(range(world))}, {"pg_name": "3", "ranks": members}]
+        settings = {"rank": rank, "world_size": world, "pg_config": groups}
+        trace(tmp_path / "logs" / f"{rank}.pt.trace.json", distributedInfo=settings)
+
+    for rank, members in enumerate(([0, 1], [0, 1], [2, 3])):
+        gpu(rank, 4, members)
+    assert runs(scan({"": tmp_path})) == {"logs": [0, 1, 2]}
+    gpu(3, 4, [1, 2, 3])
+    assert runs(scan({"": tmp_path})) == {"logs": [0, 1, 2], "logs · job 2": [3]}
+    gpu(3, 8, [2, 3])
+    assert runs(scan({"": tmp_path})) == {"logs": [0, 1, 2], "logs · job 2": [3]}
+
+
+def test_of_very_many_ranks_one_of_each_host_tells_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for rank in range(80):
+        capture(tmp_path / "logs", rank, world=80 + rank // 40, host=f"node{rank // 8}")
+    asked: list[str] = []
+    real = Looks.ask
+    monkeypatch.setattr(Looks, "ask", lambda self, look, path, *key: asked.append(path) or real(self, look, path, *key))
+    assert runs(scan({"": tmp_path})) == {"logs": list(range(40)), "logs · job 2": list(range(40, 80))}
+    assert len(set(asked)) == 10
 
 
 def test_a_job_that_was_started_again_is_one_run_that_can_be_split(tmp_path: Path) -> None:

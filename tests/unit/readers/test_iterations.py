@@ -139,7 +139,27 @@ def test_several_marks_of_an_iteration_are_one_range(tmp_path: Path) -> None:
     )
     assert tables["kernels"].text("step").tolist() == [None, "1", "1", "1", "2", "2"]
     layers = ["Prefill_layer::Execute", "Prefill_layer::Execute", "LmHead::Execute", "Decoder_layer::Execute"]
-    assert [mark_of(name).engine.last == name for name in layers] == [False, False, True, False]  # type: ignore[union-attr]
+    assert [name in mark_of(name).engine.last for name in layers] == [False, False, True, False]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("prefix", ["gpu_model_runner: ", ""])
+def test_scopes_of_vllm_are_iterations_and_add_to_those_that_it_marks_whole(tmp_path: Path, prefix: str) -> None:
+    """Sampling follows the mark of the iteration, which alone tells phase and batch."""
+    scopes = [f"{prefix}{name if prefix else name.capitalize()}" for name in ("preprocess", "forward", "sample")]
+    folders = [tmp_path / name for name in ("scopes", "whole")]
+    for folder in folders:
+        folder.mkdir()
+    launches = [launch(at + 1, 10 * at + 1) for at in range(6)]
+    kernels = [kernel(at + 1, 100 + at, 1) for at in range(6)]
+    ranges = [annotation(name, 10 * at, 8) for at, name in enumerate([*scopes[1:], "", *scopes])]
+    tables = sound(folders[0], *ranges, *launches, *kernels)
+    assert tables["kernels"].text("step").tolist() == [None, None, None, "1", "1", "1"]
+    assert rows(tables["engine_iterations"], "engine", "phase", "requests") == [("vLLM", None, -(2**63))]
+    whole = [annotation(f"execute_context_0(0)_generation_{at}({at})", 30 * at, 19) for at in range(2)]
+    ranges = [annotation(name, 10 * at, 8) for at, name in enumerate(scopes * 2)]
+    tables = sound(folders[1], *whole, *ranges, *launches, *kernels)
+    assert tables["kernels"].text("step").tolist() == ["1", "1", "1", "2", "2", "2"]
+    assert rows(tables["engine_iterations"], "phase", "requests") == [(None, 0), ("decode", 1)]
 
 
 @pytest.mark.parametrize(("eager", "steps"), [(1, ["1", "2"]), (2, [])])
@@ -157,10 +177,20 @@ def test_without_marks_calls_that_replay_a_graph_are_iterations(tmp_path: Path, 
     assert ([] if found is None else found.text("step").tolist()) == steps
 
 
-def test_training_steps_come_before_marks_of_engines(tmp_path: Path) -> None:
-    tables = sound(tmp_path, mark("7", 0, 50), annotation("step[DECODE bs=1]", 0, 50), launch(1, 5), kernel(1, 90, 1))
-    assert tables["kernels"].text("step").tolist() == ["7"]
-    assert "engine_iterations" not in tables
+@pytest.mark.parametrize(
+    ("name", "end", "step"),
+    [
+        ("step[DECODE bs=1]", 50, "1"),  # vLLM and others step a profiler with a schedule before each iteration
+        ("step[DECODE bs=1]", 10, "7"),  # it launches a third of the tasks
+        ("Preprocess", 50, "7"),  # scripts use such names, too
+    ],
+)
+def test_marks_of_steps_count_unless_an_engine_marks_most_tasks(tmp_path: Path, name: str, end: int, step: str) -> None:
+    launches = [launch(at + 1, at * 10 + 5) for at in range(3)]
+    kernels = [kernel(at + 1, 90 + at, 1) for at in range(3)]
+    tables = sound(tmp_path, mark("7", 0, 50), annotation(name, 0, end), *launches, *kernels)
+    assert tables["kernels"].text("step").tolist() == [step] * 3
+    assert ("engine_iterations" in tables) == (step == "1")
 
 
 def test_a_long_name_takes_linear_time() -> None:
