@@ -22,7 +22,7 @@ from tb_npu_plugin.discovery.found import (
     unread_of,
 )
 from tb_npu_plugin.discovery.identity import Identity, fold, identify
-from tb_npu_plugin.discovery.looks import INFO
+from tb_npu_plugin.discovery.looks import DATABASE_NAME, INFO
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.model import NO_UNREAD, Unread
 from tb_npu_plugin.problems import Problem, problem_of
@@ -30,6 +30,7 @@ from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema import mindspore, mindspore_cpu
 from tb_npu_plugin.schema.formats import FORMATS, MINDSPORE, MINDSPORE_CPU, MSPROF, TORCH_NPU, Format
 from tb_npu_plugin.schema.msprof import MSPROF_DATABASE
+from tb_npu_plugin.schema.torch_npu_db import PROFILER_DB
 from tb_npu_plugin.schema.torch_npu_json import ANALYSE_MOCK, MOCK_CAPTURE, MOCK_TRACE, OUTPUT_FOLDER
 
 
@@ -146,6 +147,7 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
 def _by_database(folder: Folder, found: Found) -> list[Found]:
     """A span for each rank that databases name. Other files stay with the rank that settings or the folder name; if none does, the
     settings are those of all ranks."""
+    found = replace(found, files=tuple(_by_content(folder, file) for file in found.files))
     databases: dict[int, list[FoundFile]] = defaultdict(list)
     others: list[FoundFile] = []
     for file in found.files:
@@ -167,6 +169,15 @@ def _by_database(folder: Folder, found: Found) -> list[Found]:
         parts = (*folder.parts, f"rank {number}")
         spans.append(replace(found, parts=parts, identity=identities[number], files=(*others, *files)))
     return spans
+
+
+def _by_content(folder: Folder, file: FoundFile) -> FoundFile:
+    """The file; a profiler's database that people renamed to analysis<number>.db by its tables. Profilers number no analysis.db."""
+    database = folder.look(DATABASE_NAME, file) if layout.NUMBERED_ANALYSIS.fullmatch(file.name) else None
+    spec = None if database is None else TORCH_NPU.file(database.name)
+    if database is None or spec is None or not spec.name.startswith(PROFILER_DB):
+        return file
+    return replace(file, known_as=database.name, stages=spec.stages, fallback=spec.fallback)
 
 
 def _identity(folder: Folder, format: Format, infos: Sequence[FoundFile]) -> Identity:

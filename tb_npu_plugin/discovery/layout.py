@@ -40,6 +40,7 @@ STEP_FOLDER = re.compile(r"(?:(?:global_)?step[-_]?)?(?P<step>\d{1,9})")
 ALL_ROLES = "e2e"
 #: A rank in the name of a database: the profiler writes one of its own, people number the others when they collect them.
 DATABASE_RANK = re.compile(r"(?:ascend_\w+_profiler|analysis|communication_analyzer)[-_]?(?P<rank>\d{1,9})\.db")
+NUMBERED_ANALYSIS = re.compile(r"analysis[-_]?\d{1,9}\.db")
 #: `profiler_info_{rank}.json`.
 INFO_NAME = re.compile(r"profiler_info(?:_(?P<rank>\d{1,9}))?\.json")
 

@@ -218,6 +218,25 @@ def ranks_of_groups(path: str) -> Ranks:
 
 def ranks_of_database(path: str) -> Ranks:
     """Ranks in cluster_analysis.db. Raises OSError."""
+    return next((found for one in scan_keys.DB_RANKS if (found := _ranks(_answers(path, one))).ranks), Ranks())
+
+
+class DatabaseName(NamedTuple):
+    """The name that the profiler would give a database; "" for one of another program."""
+
+    name: str = ""
+
+
+def read_database_name(path: str) -> DatabaseName:
+    """What a database is, by its tables and its rank. Raises OSError."""
+    tables = set(_answers(path, scan_keys.DB_TABLES))
+    form = next((form for table, form in scan_keys.DB_KINDS if table in tables), "")
+    ranks = _ranks(_answers(path, scan_keys.DB_RANK)).ranks if form else ()
+    return DatabaseName(form.format(rank=f"_{ranks[0]}" if len(ranks) == 1 else ""))
+
+
+def _answers(path: str, question: str) -> list[str]:
+    """The values of a query for one column; none if the database lacks the table. Raises OSError and TooExpensive."""
     import sqlite3  # few scans meet a database
     from contextlib import closing
     from pathlib import Path
@@ -227,21 +246,16 @@ def ranks_of_database(path: str) -> Ranks:
 
     with open_regular(path) as file:
         size = file.seek(0, 2)
-    for question in scan_keys.DB_RANKS:
-        try:
-            with closing(connect(Path(path), size, seconds=DATABASE_SECONDS)) as database:
-                rows = (row for rows in database.rows(question) for row in rows)
-                found = _ranks(_text(value) for (value,) in rows)
-        except UnboundedTable as error:
-            raise TooExpensive(str(error)) from error
-        except sqlite3.Error as error:
-            raise_if_of_environment(error)
-            if str(error) == "disk I/O error":
-                raise OSError(str(error)) from error
-            continue  # most often "no such table"
-        if found.ranks:
-            return found
-    return Ranks()
+    try:
+        with closing(connect(Path(path), size, seconds=DATABASE_SECONDS)) as database:
+            return [_text(value) for rows in database.rows(question) for (value,) in rows]
+    except UnboundedTable as error:
+        raise TooExpensive(str(error)) from error
+    except sqlite3.Error as error:
+        raise_if_of_environment(error)
+        if str(error) == "disk I/O error":
+            raise OSError(str(error)) from error
+        return []  # most often "no such table"
 
 
 class DeviceRank(NamedTuple):
@@ -299,6 +313,7 @@ CSV_HEADER = Look(read_csv_header, CsvHeader)
 STEP_RANKS = Look(ranks_of_steps, Ranks)
 GROUP_RANKS = Look(ranks_of_groups, Ranks)
 DATABASE_RANKS = Look(ranks_of_database, Ranks)
+DATABASE_NAME = Look(read_database_name, DatabaseName)
 TABLE_RANKS = Look(read_table_ranks, TableRanks)
 HOSTS = Look(read_hosts, Hosts)
 _ALL: tuple[Look[Any], ...] = (
@@ -309,6 +324,7 @@ _ALL: tuple[Look[Any], ...] = (
     STEP_RANKS,
     GROUP_RANKS,
     DATABASE_RANKS,
+    DATABASE_NAME,
     TABLE_RANKS,
     HOSTS,
 )

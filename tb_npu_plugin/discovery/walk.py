@@ -32,6 +32,7 @@ from tb_npu_plugin.printable import package_logger, printable
 from tb_npu_plugin.problems import Problem, problem_of
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema import kineto, msprof
+from tb_npu_plugin.schema.core import DATABASE_SUFFIX
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.other_files import OtherFile, find_other, parse_summary_name
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
@@ -233,7 +234,7 @@ class Walk:
             self._left.append((here, left))
         if any(taken.skips_subfolders for taken in all_taken):
             return
-        if any(entry.name.lower().endswith((*kineto.JSON_ENDS, *CSV_ENDS)) for entry in entries):
+        if any(entry.name.lower().endswith((*kineto.JSON_ENDS, *CSV_ENDS, DATABASE_SUFFIX)) for entry in entries):
             self._unnamed.append(replace(here, seen=lambda: None, failures={}))
         self._walk_subfolders(parts, [entry for entry in entries if entry.name not in closed])
         if len(self.found) + len(self.skipped) == before and layout.is_result_name(here.name):

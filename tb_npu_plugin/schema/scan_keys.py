@@ -54,6 +54,15 @@ BY_STAGE = "stage"
 INDEX = re.compile(r"\d{1,9}")
 #: Keys of communication_group.json that hold lists of ranks.
 GROUP_KINDS = ("collective", "p2p")
+# Databases of the profilers: tables that tell the kind, each with the name of such a file, and the question for its ranks.
+DB_KINDS = (
+    ("PYTORCH_API", "ascend_pytorch_profiler{rank}.db"),
+    ("STRING_IDS", "msprof.db"),  # of the device alone
+    ("StepTraceTime", "analysis{rank}.db"),
+    ("CommAnalyzerTime", "analysis{rank}.db"),
+)
+DB_RANK = "SELECT DISTINCT rankId FROM RANK_DEVICE_MAP"
+DB_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 DB_STEPS, DB_TIME = "ClusterStepTraceTime", "ClusterCommunicationTime"
 DB_RANKS = (
     f"SELECT DISTINCT \"index\" FROM {DB_STEPS} WHERE type = '{BY_RANK}'",

@@ -34,7 +34,7 @@ export function missingOf(found: CatalogJson | null, all: ReadonlyMap<string, Pl
   if (view !== "" && !VIEW_IDS.some((id) => id === view)) return { kind: "view", id: view };
   if (!found || found.runs.length === 0) return null;
   const linked = all.get(span);
-  const ofRun = runOf(found.runs, run) ?? linked?.run;
+  const ofRun = linked?.run ?? runOf(found.runs, run); // a folder's captures may have become runs of their own
   if (run !== "" && !ofRun) return { kind: "run", id: run };
   const ofWorker = (ofRun ?? found.runs[0])?.workers.find((item) => item.id === worker) ?? workerOf(ofRun, linked);
   if (worker !== "" && !ofWorker) return { kind: "worker", id: worker };
@@ -50,7 +50,7 @@ export function resolve(found: CatalogJson | null, all: ReadonlyMap<string, Plac
   const missing = missingOf(found, all, wanted)?.kind;
   const runs = missing === "run" ? [] : (found?.runs ?? []);
   const linked = wanted.span ? all.get(wanted.span) : undefined;
-  const run = runOf(runs, wanted.run) ?? linked?.run ?? runs[0];
+  const run = linked?.run ?? runOf(runs, wanted.run) ?? runs[0];
   const workers = missing === "worker" ? [] : (run?.workers ?? []);
   const worker = workers.find((item) => item.id === wanted.worker) ?? workerOf(run, linked) ?? workers[0];
   const spans = missing === "span" ? [] : (worker?.spans ?? []);

@@ -168,13 +168,11 @@ test.each([
 
 test("of two that began together the chosen one is the baseline", () => {
   const all = runs({ one: [0, "", "5"], two: [0, "", "5"] });
-  const catalog = {
-    ...CATALOG,
-    runs: [...all.values()].map(({ run, worker: own, span: only }) => ({
-      ...run,
-      workers: [{ ...own, spans: [only] }],
-    })),
-  };
+  for (const { run, worker: own, span: only } of all.values()) {
+    own.spans.push(only);
+    run.workers.splice(0, 1, own);
+  }
+  const catalog = { ...CATALOG, runs: [...all.values()].map(({ run }) => run) };
   expect(resolve(catalog, all, { span: "two", run: "two" })).toMatchObject({ baseline: "two", experimental: "one" });
 });
 
@@ -198,7 +196,9 @@ test("what the address names and is not there is not replaced by another", () =>
   expect(look({ run: "r1", worker: "gone" })).toBe("worker");
   expect(look({ run: "r1", worker: "w1", span: "gone" })).toBe("span");
   expect(look({ span: "gone" })).toBe("span");
-  // A span that is there says in which run.
+  // A span that is there says in which run, also where captures of the folder have become a run of their own.
+  expect(look({ run: "r1", worker: "gone", span: "s4" })).toBeNull();
+  expect(resolve(CATALOG, PLACES, { run: "r1", worker: "gone", span: "s4" })).toMatchObject({ run: "r2", span: "s4" });
   expect(look({ run: "gone", worker: "gone", span: "s4" })).toBeNull();
   expect(resolve(CATALOG, PLACES, { run: "gone" })).toMatchObject({ run: "", worker: "", span: "", baseline: "" });
   expect(resolve(CATALOG, PLACES, { run: "r1", worker: "gone" })).toMatchObject({ run: "r1", worker: "", span: "" });

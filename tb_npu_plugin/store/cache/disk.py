@@ -128,10 +128,10 @@ def max_bytes() -> int:
 
 
 def entry_key(folder: Path, stage: str, files: Sequence[FoundFile], part: str = "", rebuilds: bool = False) -> str:
-    """Cache key of one stage: hash of the files' paths, sizes and times, and of the reader's version.
+    """Cache key of one stage: hash of the files' paths, sizes, times and names by content, and of the reader's version.
     part: the span's part of the files, where several spans share them. rebuilds: with the tables of the device."""
     parts = [str(folder), stage, part, "rebuilt" if rebuilds else "", reader_version()]
-    parts += [f"{file.relative}:{file.size}:{file.mtime_ns}" for file in files]
+    parts += [f"{file.relative}:{file.size}:{file.mtime_ns}:{file.known_as}" for file in files]
     return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
 

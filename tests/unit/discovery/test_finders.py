@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -314,6 +317,30 @@ def test_names_of_other_systems_and_packed_tables_are_known_by_what_they_hold(tm
     (tmp_path / "cut" / "mine.csv.gz").write_bytes(gzip.compress(KERNEL_CSV.encode())[:8] + b"odd")
     found = {place.span.folder.name: place.span.files[0].name for place in places(tmp_path)}
     assert found == {"csv": "kernel_details.csv", "gz": "kernel_details.csv", "trace": "trace_view.json"}
+
+
+@pytest.mark.parametrize(
+    ("names", "tables", "expected"),
+    [
+        ("mine.db", ["PYTORCH_API", "STRING_IDS"], [("torch_npu", 3, "ascend_pytorch_profiler_3.db")]),
+        ("analysis1.db", ["PYTORCH_API"], [("torch_npu", 3, "ascend_pytorch_profiler_3.db")]),
+        ("analysis1.db", ["StepTraceTime"], [("torch_npu", 1, "analysis1.db")]),
+        ("a.db b.db", ["PYTORCH_API"], [("torch_npu", 3, "ascend_pytorch_profiler_3.db")] * 2),
+        ("device.db", ["STRING_IDS", "TASK"], [("msprof", None, "msprof.db")]),
+        ("mine.db", ["CommAnalyzerTime"], [("torch_npu", 3, "analysis_3.db")]),
+        ("notes.db", ["things"], []),
+    ],
+)
+def test_databases_are_known_by_their_tables(tmp_path: Path, names: str, tables: list[str], expected: Any) -> None:
+    """Only those with a name of the profiler were opened."""
+    for name in names.split():
+        with closing(sqlite3.connect(tmp_path / name)) as database:
+            for table in (*tables, "RANK_DEVICE_MAP"):
+                database.execute(f"CREATE TABLE {table} (rankId INTEGER)")
+            database.execute("INSERT INTO RANK_DEVICE_MAP VALUES (3)")
+            database.commit()
+    found = [(one.span.format, one.worker.rank, one.span.files[0].name) for one in places(tmp_path)]
+    assert found == expected
 
 
 def test_files_of_msprof_that_were_copied_out_of_their_folder_are_an_export(tmp_path: Path) -> None:
