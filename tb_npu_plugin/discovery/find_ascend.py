@@ -174,10 +174,10 @@ def _by_database(folder: Folder, found: Found) -> list[Found]:
 def _by_content(folder: Folder, file: FoundFile) -> FoundFile:
     """The file; a profiler's database that people renamed to analysis<number>.db by its tables. Profilers number no analysis.db."""
     database = folder.look(DATABASE_NAME, file) if layout.NUMBERED_ANALYSIS.fullmatch(file.name) else None
-    spec = None if database is None else TORCH_NPU.file(database.name)
+    spec = TORCH_NPU.file(database or "")
     if database is None or spec is None or not spec.name.startswith(PROFILER_DB):
         return file
-    return replace(file, known_as=database.name, stages=spec.stages, fallback=spec.fallback)
+    return replace(file, known_as=database, stages=spec.stages, fallback=spec.fallback)
 
 
 def _identity(folder: Folder, format: Format, infos: Sequence[FoundFile]) -> Identity:

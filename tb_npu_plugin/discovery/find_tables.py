@@ -46,8 +46,7 @@ def known_tables(
 def _known_name(folder: Folder, file: FoundFile) -> str:
     """The name that the profiler gives such a file; "" for another one."""
     if file.relative.endswith(DATABASE_SUFFIX):
-        database = folder.look(DATABASE_NAME, file)
-        return "" if database is None else database.name
+        return folder.look(DATABASE_NAME, file) or ""
     header = folder.look(CSV_HEADER, file)
     spec = None if header is None else _spec_of(header.cells)
     return "" if spec is None else spec.name

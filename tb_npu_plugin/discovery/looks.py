@@ -61,36 +61,12 @@ def read_info(path: str) -> Info:
     )
 
 
-class Job(NamedTuple):
-    """The job of a rank: its world size, sizes of its parallelism, and its largest communicator: the name with a hash of the members,
-    since scripts may name communicators alike, and the lowest and highest member. Unknown: None, "". is_whole: it is that of all
-    ranks."""
-
-    world: Optional[int] = None
-    communicator: str = ""
-    is_whole: bool = False
-    lowest: Optional[int] = None
-    highest: Optional[int] = None
-    sizes: str = ""
-
-    def may_have(self, rank: int) -> bool:
-        """Whether a rank may be a member; else the metadata are of another job."""
-        return (self.lowest is None or self.lowest <= rank) and (self.highest is None or rank <= self.highest)
-
-
-#: What one rank tells of its job: (fact, value). Ranks of one job never tell two values of one fact.
+#: What a capture tells of its job: (fact, value). Captures of one job never tell two values of one fact, except scan_keys.LARGEST.
 Facts = tuple[tuple[str, str], ...]
 
 
-class JobMetadata(NamedTuple):
-    """The job of a rank, and the facts about it."""
-
-    job: Job = Job()
-    facts: Facts = ()
-
-
-def read_job(path: str) -> JobMetadata:
-    """The job that profiler_metadata.json tells. Raises OSError."""
+def read_facts(path: str) -> Facts:
+    """What profiler_metadata.json tells of the job. Raises OSError."""
     content = _json_or_none(path, MAX_SETTINGS)
     groups = _member(content, scan_keys.GROUPS)
     found = []
@@ -101,28 +77,24 @@ def read_job(path: str) -> JobMetadata:
             found.append((len(members), group.get(scan_keys.ROLE) == scan_keys.WORLD, name, members))
     model = _member(content, scan_keys.MEGATRON)
     world = _number(model.get(scan_keys.WORLD_SIZE))
-    sizes = " ".join(f"{size} {model[size]}" for size in scan_keys.MODEL_SIZES if _number(model.get(size)) is not None)
-    job, whole = Job(world, sizes=sizes), ""
+    facts = {}
     if found:
         size, is_world, name, members = max(found, key=lambda one: one[:3])
-        ranks = [rank for member in members if (rank := _number(member)) is not None]
-        lowest, highest = min(ranks, default=None), max(ranks, default=None)
-        communicator, is_whole = f"{name[:MAX_NAME]} {_hash(members)}", is_world or size == world
-        job = Job(world or size, communicator, is_whole, lowest, highest, sizes)
-        if is_whole:
-            world, whole = job.world, communicator
-    facts = {scan_keys.WORLD_SIZE: str(world or ""), scan_keys.MEGATRON: sizes, scan_keys.WORLD: whole}
-    return JobMetadata(job, _facts(facts, [(name, members) for _, _, name, members in found]))
+        facts[scan_keys.LARGEST] = f"{name[:MAX_NAME]} {_hash(members)}"
+        if is_world or size == world:
+            world, facts[scan_keys.WORLD] = world or size, facts[scan_keys.LARGEST]
+    sizes = " ".join(f"{size} {model[size]}" for size in scan_keys.MODEL_SIZES if _number(model.get(size)) is not None)
+    return _facts(world, {scan_keys.MEGATRON: sizes, **facts}, [(name, members) for _, _, name, members in found])
 
 
-def _facts(facts: Mapping[str, str], groups: Iterable[tuple[str, list[Any]]]) -> Facts:
-    """Those that are known, and the members of communicators. A rank has one communicator of a name, but scripts may name those of
-    other ranks alike."""
-    found = [(fact, value) for fact, value in facts.items() if value]
+def _facts(world: Optional[int], facts: Mapping[str, str], groups: Iterable[tuple[str, list[Any]]]) -> Facts:
+    """The facts that are known, with the members of communicators. A rank has one communicator of a name, but scripts may name those
+    of other ranks alike."""
+    found = [(scan_keys.WORLD_SIZE, str(world or "")), *facts.items()]
     for name, members in groups:
         of_members = _hash(members)
         found += [(f"{name[:MAX_NAME]} of {str(member)[:MAX_DIGITS]}", of_members) for member in members[:MAX_MEMBERS]]
-    return tuple(found[:MAX_FACTS])
+    return tuple(one for one in found[:MAX_FACTS] if one[1])
 
 
 def _hash(members: list[Any]) -> str:
@@ -152,7 +124,7 @@ def read_trace_head(path: str) -> TraceHead:
         for group in _objects(distributed, scan_keys.PROCESS_GROUPS)
         if isinstance(members := group.get(scan_keys.PROCESS_GROUP_RANKS), list)
     ]
-    facts = _facts({scan_keys.WORLD_SIZE: str(_number(distributed.get(scan_keys.WORLD_SIZE)) or "")}, groups)
+    facts = _facts(_number(distributed.get(scan_keys.WORLD_SIZE)), {}, groups)
     return TraceHead(head.has_events, head.writer, head.is_damaged, rank if known else None, facts)
 
 
@@ -221,18 +193,12 @@ def ranks_of_database(path: str) -> Ranks:
     return next((found for one in scan_keys.DB_RANKS if (found := _ranks(_answers(path, one))).ranks), Ranks())
 
 
-class DatabaseName(NamedTuple):
-    """The name that the profiler would give a database; "" for one of another program."""
-
-    name: str = ""
-
-
-def read_database_name(path: str) -> DatabaseName:
-    """What a database is, by its tables and its rank. Raises OSError."""
+def read_database_name(path: str) -> str:
+    """The name that the profiler gives a database with these tables and rank; "" for one of another program. Raises OSError."""
     tables = set(_answers(path, scan_keys.DB_TABLES))
     form = next((form for table, form in scan_keys.DB_KINDS if table in tables), "")
     ranks = _ranks(_answers(path, scan_keys.DB_RANK)).ranks if form else ()
-    return DatabaseName(form.format(rank=f"_{ranks[0]}" if len(ranks) == 1 else ""))
+    return form.format(rank=f"_{ranks[0]}" if len(ranks) == 1 else "")
 
 
 def _answers(path: str, question: str) -> list[str]:
@@ -297,6 +263,10 @@ def read_hosts(path: str) -> Hosts:
     return Hosts(tuple((pair[1], pair[0]) for pair in pairs if len(pair) == 2)[:MAX_RANKS])
 
 
+#: All looks by name.
+LOOKS: dict[str, Look[Any]] = {}
+
+
 class Look(Generic[T]):
     """A kind of look: its name, the function, and the type of its answer."""
 
@@ -304,31 +274,19 @@ class Look(Generic[T]):
         self.name = read.__name__
         self.read = read
         self.answer = answer
+        LOOKS[self.name] = self
 
 
 INFO = Look(read_info, Info)
-JOB = Look(read_job, JobMetadata)
+FACTS = Look(read_facts, Facts)
 TRACE_HEAD = Look(read_trace_head, TraceHead)
 CSV_HEADER = Look(read_csv_header, CsvHeader)
 STEP_RANKS = Look(ranks_of_steps, Ranks)
 GROUP_RANKS = Look(ranks_of_groups, Ranks)
 DATABASE_RANKS = Look(ranks_of_database, Ranks)
-DATABASE_NAME = Look(read_database_name, DatabaseName)
+DATABASE_NAME = Look(read_database_name, str)
 TABLE_RANKS = Look(read_table_ranks, TableRanks)
 HOSTS = Look(read_hosts, Hosts)
-_ALL: tuple[Look[Any], ...] = (
-    INFO,
-    JOB,
-    TRACE_HEAD,
-    CSV_HEADER,
-    STEP_RANKS,
-    GROUP_RANKS,
-    DATABASE_RANKS,
-    DATABASE_NAME,
-    TABLE_RANKS,
-    HOSTS,
-)
-LOOKS = {look.name: look for look in _ALL}
 
 
 def _json_or_none(path: str, limit: int) -> object:
