@@ -48,7 +48,7 @@ def _known_name(folder: Folder, file: FoundFile) -> str:
     if file.relative.endswith(DATABASE_SUFFIX):
         return folder.look(DATABASE_NAME, file) or ""
     header = folder.look(CSV_HEADER, file)
-    spec = None if header is None else _spec_of(header.cells)
+    spec = None if header is None else _spec_of(header)
     return "" if spec is None else spec.name
 
 

@@ -128,14 +128,8 @@ def read_trace_head(path: str) -> TraceHead:
     return TraceHead(head.has_events, head.writer, head.is_damaged, rank if known else None, facts)
 
 
-class CsvHeader(NamedTuple):
-    """The cells of the first line of a CSV file; none of another file."""
-
-    cells: tuple[str, ...] = ()
-
-
-def read_csv_header(path: str) -> CsvHeader:
-    """The header, in UTF-8 or GBK, with commas or semicolons. Raises OSError."""
+def read_csv_header(path: str) -> tuple[str, ...]:
+    """The cells of the header, in UTF-8 or GBK, with commas or semicolons; none of another file. Raises OSError."""
     import csv
     import zlib
 
@@ -144,10 +138,10 @@ def read_csv_header(path: str) -> CsvHeader:
         try:
             start = zlib.decompressobj(GZIP_FORMAT).decompress(start, MAX_HEADER)
         except zlib.error:
-            return CsvHeader()
+            return ()
     lines = start.split(b"\n", 1)
     if len(lines) < 2:
-        return CsvHeader()  # no table, or no line that ends
+        return ()  # no table, or no line that ends
     try:
         text = lines[0].decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -155,14 +149,12 @@ def read_csv_header(path: str) -> CsvHeader:
     try:
         cells = next(csv.reader([text.strip()], delimiter="," if "," in text else ";"), [])
     except csv.Error:
-        return CsvHeader()
-    return CsvHeader(tuple(cells) if len(cells) <= MAX_COLUMNS else ())
+        return ()
+    return tuple(cells) if len(cells) <= MAX_COLUMNS else ()
 
 
-class Ranks(NamedTuple):
-    """Sorted ranks; none of a file that holds none or is damaged."""
-
-    ranks: tuple[int, ...] = ()
+#: Sorted ranks; none of a file that holds none or is damaged.
+Ranks = tuple[int, ...]
 
 
 def ranks_of_steps(path: str) -> Ranks:
@@ -175,14 +167,14 @@ def ranks_of_steps(path: str) -> Ranks:
     try:
         return _ranks(row.get(index) for row in rows if row.get(kind) == scan_keys.BY_RANK)
     except csv.Error:
-        return Ranks()
+        return ()
 
 
 def ranks_of_groups(path: str) -> Ranks:
     """Ranks in communication_group.json. Raises OSError."""
     content = _json_or_none(path, MAX_CLUSTER)
     if not isinstance(content, dict):
-        return Ranks()
+        return ()
     kinds = [content.get(kind) for kind in scan_keys.GROUP_KINDS]
     groups = [group for kind in kinds if isinstance(kind, list) for group in kind if isinstance(group, list)]
     return _ranks(str(rank) for group in groups for rank in group if isinstance(rank, (int, str)))
@@ -190,14 +182,14 @@ def ranks_of_groups(path: str) -> Ranks:
 
 def ranks_of_database(path: str) -> Ranks:
     """Ranks in cluster_analysis.db. Raises OSError."""
-    return next((found for one in scan_keys.DB_RANKS if (found := _ranks(_answers(path, one))).ranks), Ranks())
+    return next((found for one in scan_keys.DB_RANKS if (found := _ranks(_answers(path, one)))), ())
 
 
 def read_database_name(path: str) -> str:
     """The name that the profiler gives a database with these tables and rank; "" for one of another program. Raises OSError."""
     tables = set(_answers(path, scan_keys.DB_TABLES))
     form = next((form for table, form in scan_keys.DB_KINDS if table in tables), "")
-    ranks = _ranks(_answers(path, scan_keys.DB_RANK)).ranks if form else ()
+    ranks = _ranks(_answers(path, scan_keys.DB_RANK)) if form else ()
     return form.format(rank=f"_{ranks[0]}" if len(ranks) == 1 else "")
 
 
@@ -232,14 +224,8 @@ class DeviceRank(NamedTuple):
     rank: int
 
 
-class TableRanks(NamedTuple):
-    """Entries of a rank table; none of another file."""
-
-    entries: tuple[DeviceRank, ...] = ()
-
-
-def read_table_ranks(path: str) -> TableRanks:
-    """Entries of hccl.json. Raises OSError."""
+def read_table_ranks(path: str) -> tuple[DeviceRank, ...]:
+    """Entries of hccl.json; none of another file. Raises OSError."""
     content = _json_or_none(path, MAX_SETTINGS)
     found = []
     for server in _objects(content, "server_list"):
@@ -247,20 +233,14 @@ def read_table_ranks(path: str) -> TableRanks:
             number, rank = _number(device.get("device_id")), _number(device.get("rank_id"))
             if number is not None and rank is not None:
                 found.append(DeviceRank(_address(server.get("server_id")), number, rank))
-    return TableRanks(tuple(found[:MAX_RANKS]))
+    return tuple(found[:MAX_RANKS])
 
 
-class Hosts(NamedTuple):
-    """(number, address) of hosts."""
-
-    pairs: tuple[tuple[str, str], ...] = ()
-
-
-def read_hosts(path: str) -> Hosts:
-    """Hosts of host_ips_mapping.txt, from lines "address number". Raises OSError."""
+def read_hosts(path: str) -> tuple[tuple[str, str], ...]:
+    """(number, address) of the hosts of host_ips_mapping.txt, from lines "address number". Raises OSError."""
     lines = read_start(path, MAX_SETTINGS).decode("utf-8", "replace").splitlines()
     pairs = [line.split() for line in lines]
-    return Hosts(tuple((pair[1], pair[0]) for pair in pairs if len(pair) == 2)[:MAX_RANKS])
+    return tuple((pair[1], pair[0]) for pair in pairs if len(pair) == 2)[:MAX_RANKS]
 
 
 #: All looks by name.
@@ -280,13 +260,13 @@ class Look(Generic[T]):
 INFO = Look(read_info, Info)
 FACTS = Look(read_facts, Facts)
 TRACE_HEAD = Look(read_trace_head, TraceHead)
-CSV_HEADER = Look(read_csv_header, CsvHeader)
+CSV_HEADER = Look(read_csv_header, tuple[str, ...])
 STEP_RANKS = Look(ranks_of_steps, Ranks)
 GROUP_RANKS = Look(ranks_of_groups, Ranks)
 DATABASE_RANKS = Look(ranks_of_database, Ranks)
 DATABASE_NAME = Look(read_database_name, str)
-TABLE_RANKS = Look(read_table_ranks, TableRanks)
-HOSTS = Look(read_hosts, Hosts)
+TABLE_RANKS = Look(read_table_ranks, tuple[DeviceRank, ...])
+HOSTS = Look(read_hosts, tuple[tuple[str, str], ...])
 
 
 def _json_or_none(path: str, limit: int) -> object:
@@ -330,4 +310,4 @@ def _ranks(texts: Iterable[Optional[str]]) -> Ranks:
             found.add(int(text))
         if len(found) > MAX_RANKS:
             raise TooExpensive(f"more than {MAX_RANKS} ranks")
-    return Ranks(tuple(sorted(found)))
+    return tuple(sorted(found))
