@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tb_npu_plugin.discovery import layout, report
-from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, found_file, is_file
-from tb_npu_plugin.discovery.identity import fold, identify
+from tb_npu_plugin.discovery.found import FinderResult, Folder, found_file, is_file
+from tb_npu_plugin.discovery.identity import identify
 from tb_npu_plugin.discovery.looks import CSV_HEADER, DATABASE_NAME
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.problems import Problem, problem_of
@@ -72,18 +72,9 @@ def find_tables(folder: Folder) -> FinderResult | None:
             named = layout.DATABASE_RANK.fullmatch(file.name)
             if named:
                 identity = replace(identity, rank=int(named.group("rank")), rank_source=file.relative)
-        taken.found.append(
-            Found(
-                MSPROF.id if MSPROF_DATABASE.matches(own[0].name) else TORCH_NPU.id,
-                folder.path,
-                parts,
-                fold(folder.parts),
-                identity,
-                tuple(own),
-                tuple(map(known_by_header, own)),
-                report.decode_name(parts[-1] if parts else folder.path.name),
-            )
-        )
+        format = MSPROF if MSPROF_DATABASE.matches(own[0].name) else TORCH_NPU
+        label = report.decode_name(parts[-1] if parts else folder.path.name)
+        taken.found.append(folder.result(format, identity, own, list(map(known_by_header, own)), parts, label=label))
     return taken if taken.found else None
 
 
