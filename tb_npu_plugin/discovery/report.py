@@ -64,11 +64,7 @@ def python_command(call: str, folder: Path) -> str:
 
 def interrupted_capture(path: str) -> Skipped:
     """A capture of the mock device that still runs or was killed before it wrote its data."""
-    return Skipped(
-        path,
-        Message("skipped.interrupted"),
-        Message("action.end_or_remove"),
-    )
+    return Skipped(path, Message("skipped.interrupted"), Message("action.end_or_remove"))
 
 
 def never_exported(path: str, command: str, folder: Path) -> Skipped:
@@ -83,20 +79,12 @@ def never_exported(path: str, command: str, folder: Path) -> Skipped:
 
 def empty_result(path: str) -> Skipped:
     """A result folder without readable files."""
-    return Skipped(
-        path,
-        Message("skipped.empty"),
-        Message("action.check_steps_recorded"),
-    )
+    return Skipped(path, Message("skipped.empty"), Message("action.check_steps_recorded"))
 
 
 def foreign_trace(path: str) -> Skipped:
     """A JSON file with trace events that torch.profiler did not write."""
-    return Skipped(
-        path,
-        Message("skipped.foreign_trace"),
-        Message("action.open_elsewhere"),
-    )
+    return Skipped(path, Message("skipped.foreign_trace"), Message("action.open_elsewhere"))
 
 
 def packed(path: str, reason: str) -> Skipped:
@@ -148,11 +136,7 @@ def unreadable(path: str, error: OSError | MemoryError, is_file: bool = False) -
         reason = Message("skipped.refused", reason=refused(error) or "")
         return Skipped(path, reason, Message("action.free_for_scan"), is_profile=is_file, is_refused=True)
     if isinstance(error, TimeoutError):
-        return Skipped(
-            path,
-            Message("skipped.no_response"),
-            Message("action.check_mount_scan"),
-        )
+        return Skipped(path, Message("skipped.no_response"), Message("action.check_mount_scan"))
     if isinstance(error, PermissionError) and is_file:
         return Skipped(path, Message("skipped.no_file_permission"), Message("action.grant_read_server"))
     if isinstance(error, PermissionError):
@@ -179,11 +163,7 @@ def not_a_file(path: str, kind: str) -> Skipped:
 
 def other_form(path: str) -> Skipped:
     """A result file in an unsupported form: compressed twice, written by another program, or renamed."""
-    return Skipped(
-        path,
-        Message("skipped.other_form"),
-        Message("action.rename"),
-    )
+    return Skipped(path, Message("skipped.other_form"), Message("action.rename"))
 
 
 def not_a_folder(path: str) -> Skipped:
@@ -199,13 +179,7 @@ def dangling_link(path: str) -> Skipped:
 
 def cycle(path: str) -> Skipped:
     """A symbolic link to a parent folder."""
-    return Skipped(
-        path,
-        Message("skipped.cycle"),
-        Message("action.nothing_link"),
-        is_profile=False,
-        is_lost=False,
-    )
+    return Skipped(path, Message("skipped.cycle"), Message("action.nothing_link"), is_profile=False, is_lost=False)
 
 
 def other_program(path: str, other: OtherFile, more: int) -> Skipped:
@@ -226,12 +200,7 @@ def too_deep(path: str, depth: int) -> Skipped:
 
 def too_many(path: str, folders: int) -> Skipped:
     """More folders than the limit of one scan."""
-    return Skipped(
-        path,
-        Message("skipped.too_many", count=folders),
-        Message("action.start_nearer"),
-        is_profile=False,
-    )
+    return Skipped(path, Message("skipped.too_many", count=folders), Message("action.start_nearer"), is_profile=False)
 
 
 def remote(path: str) -> Skipped:
