@@ -21,7 +21,7 @@ from tb_npu_plugin.discovery.found import (
     list_folder,
     unread_of,
 )
-from tb_npu_plugin.discovery.identity import Identity, fold, identify
+from tb_npu_plugin.discovery.identity import Identity, identify
 from tb_npu_plugin.discovery.looks import DATABASE_NAME, INFO
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.model import NO_UNREAD, Unread
@@ -136,12 +136,9 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
         files += files_of(folder.inner(layout.RAW_FRAMEWORK), f"{layout.RAW_FRAMEWORK}/", format, notes)
     files += _exported_database(folder, raw, files, notes)
     identity = _identity(folder, format, [file for file in files if layout.INFO_NAME.fullmatch(file.relative)])
-    label = report.decode_name(folder.name)
-    run = fold(folder.parts)
     known = {file.relative for file in files if file.known_as}
     unread = unread_of([entry for entry in output if prefix + entry.name not in known], prefix, format)
-    found = Found(format.id, folder.path, folder.parts, run, identity, tuple(files), tuple(notes), label, unread=unread)
-    return FinderResult(_by_database(folder, found))
+    return FinderResult(_by_database(folder, folder.result(format, identity, files, notes, unread=unread)))
 
 
 def _by_database(folder: Folder, found: Found) -> list[Found]:
@@ -174,10 +171,10 @@ def _by_database(folder: Folder, found: Found) -> list[Found]:
 def _by_content(folder: Folder, file: FoundFile) -> FoundFile:
     """The file; a profiler's database that people renamed to analysis<number>.db by its tables. Profilers number no analysis.db."""
     database = folder.look(DATABASE_NAME, file) if layout.NUMBERED_ANALYSIS.fullmatch(file.name) else None
-    spec = None if database is None else TORCH_NPU.file(database.name)
+    spec = TORCH_NPU.file(database or "")
     if database is None or spec is None or not spec.name.startswith(PROFILER_DB):
         return file
-    return replace(file, known_as=database.name, stages=spec.stages, fallback=spec.fallback)
+    return replace(file, known_as=database, stages=spec.stages, fallback=spec.fallback)
 
 
 def _identity(folder: Folder, format: Format, infos: Sequence[FoundFile]) -> Identity:
@@ -217,19 +214,8 @@ def _cpu_result(folder: Folder, raw: frozenset[str]) -> FinderResult:
     rank, source = mindspore_cpu.rank_in(file.name for file in files)
     if rank is not None:
         identity = replace(identity, rank=rank, rank_source=source)
-    label = report.decode_name(folder.name)
     own = Unread(tuple(file for one in unread for file in one.files), sum(one.more for one in unread))
-    found = Found(
-        MINDSPORE_CPU.id,
-        folder.path,
-        folder.parts,
-        fold(folder.parts),
-        identity,
-        tuple(files),
-        tuple(notes),
-        label,
-        unread=own,
-    )
+    found = folder.result(MINDSPORE_CPU, identity, files, notes, unread=own)
     return FinderResult(
         [found], closed=layout.CLOSED_FOLDERS | raw, skips_subfolders=layout.is_result_name(folder.name)
     )

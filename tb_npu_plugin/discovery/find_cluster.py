@@ -58,8 +58,8 @@ def _ranks(folder: Folder, files: Sequence[FoundFile]) -> tuple[int, ...]:
     by_name = {file.name: file for file in files}
     for name, look in _SOURCES:
         found = folder.look(look, by_name[name]) if name in by_name else None
-        if found is not None and found.ranks:
-            return found.ranks
+        if found:
+            return found
     return ()
 
 

@@ -67,16 +67,7 @@ def _found(folder: Folder, file: FoundFile, head: TraceHead, notes: list[Problem
     elif head.is_damaged:
         notes.append(_damaged_head(name, head))
     parts = (*folder.parts, name)
-    return Found(
-        format.id,
-        folder.path,
-        parts,
-        fold(parts),
-        _identity(parts, head.rank),
-        (file,),
-        tuple(notes),
-        decode_name(name),
-    )
+    return folder.result(format, _identity(parts, head.rank), (file,), notes, parts, fold(parts), decode_name(name))
 
 
 def _skipped(label: str, head: TraceHead) -> list[Skipped]:

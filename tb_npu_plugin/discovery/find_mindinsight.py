@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from tb_npu_plugin.discovery import report
 from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, found_file, is_folder, list_folder, unread_of
-from tb_npu_plugin.discovery.identity import Identity, fold
+from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.looks import Look
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.rank_table import ASSUMED, CLUSTER_FOLDER, HOSTS_FILE, RankTable, read_rank_table
@@ -52,10 +52,8 @@ def find_mindinsight(folder: Folder) -> FinderResult | None:
 def _find_in_flat_folder(folder: Folder, format: Format, rank: int, entries: Entries, unread: Unread) -> Found:
     notes: list[Problem] = []
     files = _files(entries, "", notes)
-    identity = _identity(rank, FILE_NAMES)
-    label = report.decode_name(folder.name)
     parts = (*folder.parts, f"rank_{rank}")
-    return Found(format.id, folder.path, parts, fold(folder.parts), identity, files, tuple(notes), label, unread=unread)
+    return folder.result(format, _identity(rank, FILE_NAMES), files, notes, parts, unread=unread)
 
 
 def _names(by_rank: Mapping[int, Entries]) -> list[str]:
@@ -148,7 +146,7 @@ def _device(folder: Folder, table: RankTable, hosts: Sequence[str], host: str, d
     files = _files(entries, f"{CLUSTER_FOLDER}/{host}/{FOLDER}/", notes)
     parts = (*folder.parts, CLUSTER_FOLDER, host, f"device_{device}")
     identity = _identity(rank, source, f"host {report.decode_name(host)}")
-    return Found(MINDINSIGHT.id, folder.path, parts, folder.parts, identity, files, tuple(notes), f"device {device}")
+    return folder.result(MINDINSIGHT, identity, files, notes, parts, folder.parts, f"device {device}")
 
 
 def _has_profiler(entry: os.DirEntry[str]) -> bool:

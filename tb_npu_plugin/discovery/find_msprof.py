@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
-from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, files_of, list_folder, unread_of
+from tb_npu_plugin.discovery.found import FinderResult, Folder, files_of, list_folder, unread_of
 from tb_npu_plugin.discovery.identity import Identity, fold
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.report import decode_name
@@ -47,18 +47,9 @@ def find_msprof(folder: Folder) -> FinderResult | None:
     files = newest([*exported, *(own if is_copied else databases)], notes)
     if not files:
         return FinderResult(skipped=[_never_exported(folder)], skips_subfolders=True)
-    parts = folder.parts or (folder.path.name,)
-    found = Found(
-        MSPROF.id,
-        folder.path,
-        folder.parts,
-        fold(folder.parts),
-        _identity(folder, parts),
-        tuple(files),
-        tuple(notes),
-        decode_name(folder.name),
-        unread=unread_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF),
-    )
+    identity = _identity(folder, folder.parts or (folder.path.name,))
+    unread = unread_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF)
+    found = folder.result(MSPROF, identity, files, notes, unread=unread)
     return FinderResult([found], skips_subfolders=with_text or bool(databases))
 
 

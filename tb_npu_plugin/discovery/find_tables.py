@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tb_npu_plugin.discovery import layout, report
-from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, found_file, is_file
-from tb_npu_plugin.discovery.identity import fold, identify
+from tb_npu_plugin.discovery.found import FinderResult, Folder, found_file, is_file
+from tb_npu_plugin.discovery.identity import identify
 from tb_npu_plugin.discovery.looks import CSV_HEADER, DATABASE_NAME
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.problems import Problem, problem_of
@@ -46,10 +46,9 @@ def known_tables(
 def _known_name(folder: Folder, file: FoundFile) -> str:
     """The name that the profiler gives such a file; "" for another one."""
     if file.relative.endswith(DATABASE_SUFFIX):
-        database = folder.look(DATABASE_NAME, file)
-        return "" if database is None else database.name
+        return folder.look(DATABASE_NAME, file) or ""
     header = folder.look(CSV_HEADER, file)
-    spec = None if header is None else _spec_of(header.cells)
+    spec = None if header is None else _spec_of(header)
     return "" if spec is None else spec.name
 
 
@@ -73,18 +72,9 @@ def find_tables(folder: Folder) -> FinderResult | None:
             named = layout.DATABASE_RANK.fullmatch(file.name)
             if named:
                 identity = replace(identity, rank=int(named.group("rank")), rank_source=file.relative)
-        taken.found.append(
-            Found(
-                MSPROF.id if MSPROF_DATABASE.matches(own[0].name) else TORCH_NPU.id,
-                folder.path,
-                parts,
-                fold(folder.parts),
-                identity,
-                tuple(own),
-                tuple(map(known_by_header, own)),
-                report.decode_name(parts[-1] if parts else folder.path.name),
-            )
-        )
+        format = MSPROF if MSPROF_DATABASE.matches(own[0].name) else TORCH_NPU
+        label = report.decode_name(parts[-1] if parts else folder.path.name)
+        taken.found.append(folder.result(format, identity, own, list(map(known_by_header, own)), parts, label=label))
     return taken if taken.found else None
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Optional, TypeVar
 
 from tb_npu_plugin.discovery import report
-from tb_npu_plugin.discovery.identity import Identity
+from tb_npu_plugin.discovery.identity import Identity, fold
 from tb_npu_plugin.discovery.look_client import Failure, Looks
 from tb_npu_plugin.discovery.looks import Look
 from tb_npu_plugin.discovery.model import FoundFile, modified_ns
@@ -77,6 +77,23 @@ class Folder:
             raise_if_of_environment(error)
             self.unlisted[name] = error
             return ()
+
+    def result(
+        self,
+        format: Format,
+        identity: Identity,
+        files: Sequence[FoundFile],
+        notes: Sequence[Problem],
+        parts: tuple[str, ...] | None = None,
+        run: tuple[str, ...] | None = None,
+        label: str = "",
+        unread: Unread = NO_UNREAD,
+    ) -> Found:
+        """A span of files in this folder; see Found. By default it is the folder's only one, and named as the folder."""
+        own = self.parts if parts is None else parts
+        run = fold(self.parts) if run is None else run
+        label = label or report.decode_name(self.name)
+        return Found(format.id, self.path, own, run, identity, tuple(files), tuple(notes), label, unread=unread)
 
     @property
     def folders(self) -> list[str]:

@@ -61,36 +61,12 @@ def read_info(path: str) -> Info:
     )
 
 
-class Job(NamedTuple):
-    """The job of a rank: its world size, sizes of its parallelism, and its largest communicator: the name with a hash of the members,
-    since scripts may name communicators alike, and the lowest and highest member. Unknown: None, "". is_whole: it is that of all
-    ranks."""
-
-    world: Optional[int] = None
-    communicator: str = ""
-    is_whole: bool = False
-    lowest: Optional[int] = None
-    highest: Optional[int] = None
-    sizes: str = ""
-
-    def may_have(self, rank: int) -> bool:
-        """Whether a rank may be a member; else the metadata are of another job."""
-        return (self.lowest is None or self.lowest <= rank) and (self.highest is None or rank <= self.highest)
-
-
-#: What one rank tells of its job: (fact, value). Ranks of one job never tell two values of one fact.
+#: What a capture tells of its job: (fact, value). Captures of one job never tell two values of one fact, except scan_keys.LARGEST.
 Facts = tuple[tuple[str, str], ...]
 
 
-class JobMetadata(NamedTuple):
-    """The job of a rank, and the facts about it."""
-
-    job: Job = Job()
-    facts: Facts = ()
-
-
-def read_job(path: str) -> JobMetadata:
-    """The job that profiler_metadata.json tells. Raises OSError."""
+def read_facts(path: str) -> Facts:
+    """What profiler_metadata.json tells of the job. Raises OSError."""
     content = _json_or_none(path, MAX_SETTINGS)
     groups = _member(content, scan_keys.GROUPS)
     found = []
@@ -101,28 +77,24 @@ def read_job(path: str) -> JobMetadata:
             found.append((len(members), group.get(scan_keys.ROLE) == scan_keys.WORLD, name, members))
     model = _member(content, scan_keys.MEGATRON)
     world = _number(model.get(scan_keys.WORLD_SIZE))
-    sizes = " ".join(f"{size} {model[size]}" for size in scan_keys.MODEL_SIZES if _number(model.get(size)) is not None)
-    job, whole = Job(world, sizes=sizes), ""
+    facts = {}
     if found:
         size, is_world, name, members = max(found, key=lambda one: one[:3])
-        ranks = [rank for member in members if (rank := _number(member)) is not None]
-        lowest, highest = min(ranks, default=None), max(ranks, default=None)
-        communicator, is_whole = f"{name[:MAX_NAME]} {_hash(members)}", is_world or size == world
-        job = Job(world or size, communicator, is_whole, lowest, highest, sizes)
-        if is_whole:
-            world, whole = job.world, communicator
-    facts = {scan_keys.WORLD_SIZE: str(world or ""), scan_keys.MEGATRON: sizes, scan_keys.WORLD: whole}
-    return JobMetadata(job, _facts(facts, [(name, members) for _, _, name, members in found]))
+        facts[scan_keys.LARGEST] = f"{name[:MAX_NAME]} {_hash(members)}"
+        if is_world or size == world:
+            world, facts[scan_keys.WORLD] = world or size, facts[scan_keys.LARGEST]
+    sizes = " ".join(f"{size} {model[size]}" for size in scan_keys.MODEL_SIZES if _number(model.get(size)) is not None)
+    return _facts(world, {scan_keys.MEGATRON: sizes, **facts}, [(name, members) for _, _, name, members in found])
 
 
-def _facts(facts: Mapping[str, str], groups: Iterable[tuple[str, list[Any]]]) -> Facts:
-    """Those that are known, and the members of communicators. A rank has one communicator of a name, but scripts may name those of
-    other ranks alike."""
-    found = [(fact, value) for fact, value in facts.items() if value]
+def _facts(world: Optional[int], facts: Mapping[str, str], groups: Iterable[tuple[str, list[Any]]]) -> Facts:
+    """The facts that are known, with the members of communicators. A rank has one communicator of a name, but scripts may name those
+    of other ranks alike."""
+    found = [(scan_keys.WORLD_SIZE, str(world or "")), *facts.items()]
     for name, members in groups:
         of_members = _hash(members)
         found += [(f"{name[:MAX_NAME]} of {str(member)[:MAX_DIGITS]}", of_members) for member in members[:MAX_MEMBERS]]
-    return tuple(found[:MAX_FACTS])
+    return tuple(one for one in found[:MAX_FACTS] if one[1])
 
 
 def _hash(members: list[Any]) -> str:
@@ -152,18 +124,12 @@ def read_trace_head(path: str) -> TraceHead:
         for group in _objects(distributed, scan_keys.PROCESS_GROUPS)
         if isinstance(members := group.get(scan_keys.PROCESS_GROUP_RANKS), list)
     ]
-    facts = _facts({scan_keys.WORLD_SIZE: str(_number(distributed.get(scan_keys.WORLD_SIZE)) or "")}, groups)
+    facts = _facts(_number(distributed.get(scan_keys.WORLD_SIZE)), {}, groups)
     return TraceHead(head.has_events, head.writer, head.is_damaged, rank if known else None, facts)
 
 
-class CsvHeader(NamedTuple):
-    """The cells of the first line of a CSV file; none of another file."""
-
-    cells: tuple[str, ...] = ()
-
-
-def read_csv_header(path: str) -> CsvHeader:
-    """The header, in UTF-8 or GBK, with commas or semicolons. Raises OSError."""
+def read_csv_header(path: str) -> tuple[str, ...]:
+    """The cells of the header, in UTF-8 or GBK, with commas or semicolons; none of another file. Raises OSError."""
     import csv
     import zlib
 
@@ -172,10 +138,10 @@ def read_csv_header(path: str) -> CsvHeader:
         try:
             start = zlib.decompressobj(GZIP_FORMAT).decompress(start, MAX_HEADER)
         except zlib.error:
-            return CsvHeader()
+            return ()
     lines = start.split(b"\n", 1)
     if len(lines) < 2:
-        return CsvHeader()  # no table, or no line that ends
+        return ()  # no table, or no line that ends
     try:
         text = lines[0].decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -183,14 +149,12 @@ def read_csv_header(path: str) -> CsvHeader:
     try:
         cells = next(csv.reader([text.strip()], delimiter="," if "," in text else ";"), [])
     except csv.Error:
-        return CsvHeader()
-    return CsvHeader(tuple(cells) if len(cells) <= MAX_COLUMNS else ())
+        return ()
+    return tuple(cells) if len(cells) <= MAX_COLUMNS else ()
 
 
-class Ranks(NamedTuple):
-    """Sorted ranks; none of a file that holds none or is damaged."""
-
-    ranks: tuple[int, ...] = ()
+#: Sorted ranks; none of a file that holds none or is damaged.
+Ranks = tuple[int, ...]
 
 
 def ranks_of_steps(path: str) -> Ranks:
@@ -203,14 +167,14 @@ def ranks_of_steps(path: str) -> Ranks:
     try:
         return _ranks(row.get(index) for row in rows if row.get(kind) == scan_keys.BY_RANK)
     except csv.Error:
-        return Ranks()
+        return ()
 
 
 def ranks_of_groups(path: str) -> Ranks:
     """Ranks in communication_group.json. Raises OSError."""
     content = _json_or_none(path, MAX_CLUSTER)
     if not isinstance(content, dict):
-        return Ranks()
+        return ()
     kinds = [content.get(kind) for kind in scan_keys.GROUP_KINDS]
     groups = [group for kind in kinds if isinstance(kind, list) for group in kind if isinstance(group, list)]
     return _ranks(str(rank) for group in groups for rank in group if isinstance(rank, (int, str)))
@@ -218,21 +182,15 @@ def ranks_of_groups(path: str) -> Ranks:
 
 def ranks_of_database(path: str) -> Ranks:
     """Ranks in cluster_analysis.db. Raises OSError."""
-    return next((found for one in scan_keys.DB_RANKS if (found := _ranks(_answers(path, one))).ranks), Ranks())
+    return next((found for one in scan_keys.DB_RANKS if (found := _ranks(_answers(path, one)))), ())
 
 
-class DatabaseName(NamedTuple):
-    """The name that the profiler would give a database; "" for one of another program."""
-
-    name: str = ""
-
-
-def read_database_name(path: str) -> DatabaseName:
-    """What a database is, by its tables and its rank. Raises OSError."""
+def read_database_name(path: str) -> str:
+    """The name that the profiler gives a database with these tables and rank; "" for one of another program. Raises OSError."""
     tables = set(_answers(path, scan_keys.DB_TABLES))
     form = next((form for table, form in scan_keys.DB_KINDS if table in tables), "")
-    ranks = _ranks(_answers(path, scan_keys.DB_RANK)).ranks if form else ()
-    return DatabaseName(form.format(rank=f"_{ranks[0]}" if len(ranks) == 1 else ""))
+    ranks = _ranks(_answers(path, scan_keys.DB_RANK)) if form else ()
+    return form.format(rank=f"_{ranks[0]}" if len(ranks) == 1 else "")
 
 
 def _answers(path: str, question: str) -> list[str]:
@@ -266,14 +224,8 @@ class DeviceRank(NamedTuple):
     rank: int
 
 
-class TableRanks(NamedTuple):
-    """Entries of a rank table; none of another file."""
-
-    entries: tuple[DeviceRank, ...] = ()
-
-
-def read_table_ranks(path: str) -> TableRanks:
-    """Entries of hccl.json. Raises OSError."""
+def read_table_ranks(path: str) -> tuple[DeviceRank, ...]:
+    """Entries of hccl.json; none of another file. Raises OSError."""
     content = _json_or_none(path, MAX_SETTINGS)
     found = []
     for server in _objects(content, "server_list"):
@@ -281,20 +233,18 @@ def read_table_ranks(path: str) -> TableRanks:
             number, rank = _number(device.get("device_id")), _number(device.get("rank_id"))
             if number is not None and rank is not None:
                 found.append(DeviceRank(_address(server.get("server_id")), number, rank))
-    return TableRanks(tuple(found[:MAX_RANKS]))
+    return tuple(found[:MAX_RANKS])
 
 
-class Hosts(NamedTuple):
-    """(number, address) of hosts."""
-
-    pairs: tuple[tuple[str, str], ...] = ()
-
-
-def read_hosts(path: str) -> Hosts:
-    """Hosts of host_ips_mapping.txt, from lines "address number". Raises OSError."""
+def read_hosts(path: str) -> tuple[tuple[str, str], ...]:
+    """(number, address) of the hosts of host_ips_mapping.txt, from lines "address number". Raises OSError."""
     lines = read_start(path, MAX_SETTINGS).decode("utf-8", "replace").splitlines()
     pairs = [line.split() for line in lines]
-    return Hosts(tuple((pair[1], pair[0]) for pair in pairs if len(pair) == 2)[:MAX_RANKS])
+    return tuple((pair[1], pair[0]) for pair in pairs if len(pair) == 2)[:MAX_RANKS]
+
+
+#: All looks by name.
+LOOKS: dict[str, Look[Any]] = {}
 
 
 class Look(Generic[T]):
@@ -304,31 +254,19 @@ class Look(Generic[T]):
         self.name = read.__name__
         self.read = read
         self.answer = answer
+        LOOKS[self.name] = self
 
 
 INFO = Look(read_info, Info)
-JOB = Look(read_job, JobMetadata)
+FACTS = Look(read_facts, Facts)
 TRACE_HEAD = Look(read_trace_head, TraceHead)
-CSV_HEADER = Look(read_csv_header, CsvHeader)
+CSV_HEADER = Look(read_csv_header, tuple[str, ...])
 STEP_RANKS = Look(ranks_of_steps, Ranks)
 GROUP_RANKS = Look(ranks_of_groups, Ranks)
 DATABASE_RANKS = Look(ranks_of_database, Ranks)
-DATABASE_NAME = Look(read_database_name, DatabaseName)
-TABLE_RANKS = Look(read_table_ranks, TableRanks)
-HOSTS = Look(read_hosts, Hosts)
-_ALL: tuple[Look[Any], ...] = (
-    INFO,
-    JOB,
-    TRACE_HEAD,
-    CSV_HEADER,
-    STEP_RANKS,
-    GROUP_RANKS,
-    DATABASE_RANKS,
-    DATABASE_NAME,
-    TABLE_RANKS,
-    HOSTS,
-)
-LOOKS = {look.name: look for look in _ALL}
+DATABASE_NAME = Look(read_database_name, str)
+TABLE_RANKS = Look(read_table_ranks, tuple[DeviceRank, ...])
+HOSTS = Look(read_hosts, tuple[tuple[str, str], ...])
 
 
 def _json_or_none(path: str, limit: int) -> object:
@@ -372,4 +310,4 @@ def _ranks(texts: Iterable[Optional[str]]) -> Ranks:
             found.add(int(text))
         if len(found) > MAX_RANKS:
             raise TooExpensive(f"more than {MAX_RANKS} ranks")
-    return Ranks(tuple(sorted(found)))
+    return tuple(sorted(found))

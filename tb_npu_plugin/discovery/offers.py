@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from tb_npu_plugin.discovery.looks import Job
 from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, Offer
-from tb_npu_plugin.discovery.runs import JobOf, at_one_time, ranks_of
+from tb_npu_plugin.discovery.runs import JobOf, at_one_time, job_key, ranks_of
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.schema.scan_keys import MEGATRON, WORLD, WORLD_SIZE
 
 
-def offers(runs: Sequence[FoundRun], jobs: dict[str, Job], job_of: JobOf) -> list[Offer]:
+def offers(runs: Sequence[FoundRun], jobs: Mapping[str, Mapping[str, str]], job_of: JobOf) -> list[Offer]:
     """Runs side by side of one format that were recorded at one time with other ranks, or on other hosts where ranks are unknown;
     and those of other times and ranks with one communicator. jobs: those that are known, by token of a folder; runs of two jobs are
     never offered."""
@@ -24,8 +24,7 @@ def offers(runs: Sequence[FoundRun], jobs: dict[str, Job], job_of: JobOf) -> lis
     for own in alike.values():
         for together in at_one_time(own):
             known = [jobs[folder.token] for run in together for folder in run.folders if folder.token in jobs]
-            wholes = {job.communicator for job in known if job.is_whole}
-            told = ({job.world for job in known}, {job.sizes for job in known if job.sizes}, wholes)
+            told = [{job[fact] for job in known if fact in job} for fact in (WORLD_SIZE, MEGATRON, WORLD)]
             reason = _reason(together)
             if len(together) > 1 and all(len(values) < 2 for values in told) and reason is not None:
                 found.append(Offer(tuple(run.token for run in together), reason))
@@ -36,13 +35,13 @@ def offers(runs: Sequence[FoundRun], jobs: dict[str, Job], job_of: JobOf) -> lis
 
 def _of_one_communicator(runs: Sequence[FoundRun], job_of: JobOf) -> list[Offer]:
     """Runs with other ranks of one communicator, which are no run since their times differ: clocks of hosts may."""
-    by_job: dict[Job, list[FoundRun]] = defaultdict(list)
+    by_job: dict[object, list[FoundRun]] = defaultdict(list)
     ranks = {run.token: found for run in runs if (found := ranks_of(run.spans))}
     counts = Counter(rank for own in ranks.values() for rank in own)
     for run in runs if max(counts.values(), default=0) < len(ranks) else ():
-        job = job_of(run.folders[0]) if run.token in ranks else None
-        if job is not None:
-            by_job[job].append(run)
+        job = job_of(run.folders[0]) if run.token in ranks else {}
+        if job:
+            by_job[job_key(job)].append(run)
     return [
         Offer(tuple(run.token for run in own), Message("run.other_times"))
         for own in by_job.values()

@@ -57,14 +57,12 @@ def read_rank_table(entries: Iterable[os.DirEntry[str]], ask: Ask) -> RankTable:
     source = ""
     for entry in files:
         found = ask(TABLE_RANKS, entry) if entry.name.endswith(".json") else None
-        if found is not None and found.entries:
-            ranks = {(address, device): rank for address, device, rank in found.entries}
+        if found:
+            ranks = {(address, device): rank for address, device, rank in found}
             source = entry.name
             break
     hosts = (ask(HOSTS, entry) for entry in files if entry.name == HOSTS_FILE)
-    return RankTable(
-        ranks, {number: address for one in hosts if one is not None for number, address in one.pairs}, source
-    )
+    return RankTable(ranks, {number: address for one in hosts for number, address in one or ()}, source)
 
 
 def read_here(look: Look[T], entry: os.DirEntry[str]) -> T | None:

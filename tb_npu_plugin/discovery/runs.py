@@ -14,21 +14,19 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Optional, TypeVar
+from typing import TypeVar
 
 from tb_npu_plugin.discovery.identity import Identity
-from tb_npu_plugin.discovery.looks import Job
 from tb_npu_plugin.discovery.lost_files import with_lost_files
 from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, RunFolder, Scan, token
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import problem_of
-from tb_npu_plugin.schema.scan_keys import MAX_RANK, MEGATRON, MEMBERS, RANK, WORLD, WORLD_SIZE
+from tb_npu_plugin.schema.scan_keys import LARGEST, MAX_RANK, MEGATRON, MEMBERS, RANK, WORLD, WORLD_SIZE
 
 T = TypeVar("T")
-#: The job of a folder; None: not told.
-JobOf = Callable[[RunFolder], Optional[Job]]
-#: What a capture tells of its job: see looks.Facts.
+#: What a capture, and a folder, tells of its job: see looks.Facts.
 FactsOf = Callable[[FoundSpan], Mapping[str, str]]
+JobOf = Callable[[RunFolder], Mapping[str, str]]
 #: How captures contradict a job.
 _REASONS = {
     WORLD_SIZE: "run.shared.world",
@@ -101,7 +99,7 @@ def _parts(captures: Sequence[FoundSpan], looks_at_all: bool) -> list[list[Found
 def _contradiction(known: Mapping[str, str], facts: Mapping[str, str], spans: Sequence[FoundSpan]) -> str:
     """The fact that a job has otherwise, or RANK for captures without facts whose rank it cannot have; "" if they may be of it."""
     for fact, value in facts.items():
-        if known.get(fact, value) != value:
+        if fact != LARGEST and known.get(fact, value) != value:
             return fact if fact in _REASONS else MEMBERS
     world = int(known.get(WORLD_SIZE, MAX_RANK))
     return "" if facts or all((span.identity.rank or 0) < world for span in spans) else RANK
@@ -118,31 +116,33 @@ def group_by_job(folders: Sequence[RunFolder], job_of: JobOf) -> list[list[RunFo
     groups = list(of_roles.values())
     timed = [(folder, folder.spans) for folder in by_name if folder.job_token not in roles]
     for together in at_one_time(timed):
-        by_job: dict[Job, list[RunFolder]] = defaultdict(list)
+        by_job: dict[object, list[RunFolder]] = defaultdict(list)
         asked = _may_join(together)
         for folder in together:
-            job = job_of(folder) if folder.token in asked else None
-            if job is None:
-                groups.append([folder])
-            else:
-                by_job[job].append(folder)
+            job = job_of(folder) if folder.token in asked else {}
+            by_job[job_key(job) if job else folder.token].append(folder)
         for own in by_job.values():
-            groups += _disjoint(own)
+            groups += _disjoint(own) if len(own) > 1 else [own]
     return _with_restarts(groups, job_of)
+
+
+def job_key(facts: Mapping[str, str]) -> tuple[str, ...]:
+    """What folders of one job have in common."""
+    return tuple(facts.get(fact, "") for fact in (WORLD_SIZE, MEGATRON, LARGEST))
 
 
 def _with_restarts(groups: Sequence[list[RunFolder]], job_of: JobOf) -> list[list[RunFolder]]:
     """Jobs of one folder with the same ranks and world size, none at the time of another, are one run: a job that was started again."""
     out: list[list[RunFolder]] = []
-    home: dict[tuple[str, frozenset[int], Job], list[RunFolder]] = {}
+    home: dict[object, list[RunFolder]] = {}
     for group in groups:
         first = group[0]
-        job = job_of(first) if first.shared and len(group) == 1 else None
+        job = job_of(first) if first.shared and len(group) == 1 else {}
         ranks = frozenset(ranks_of(first.spans))
-        if job is None or not ranks:
+        if not job or not ranks:
             out.append(group)
             continue
-        key = first.shared, ranks, Job(job.world)
+        key = first.shared, ranks, job.get(WORLD_SIZE)
         before = home.setdefault(key, group)
         if before is group or any(_may_overlap(one.spans, first.spans) for one in before):
             out.append(group)

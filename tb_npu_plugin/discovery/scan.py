@@ -14,16 +14,16 @@ from tb_npu_plugin.discovery import report
 from tb_npu_plugin.discovery.found import Found, display_path
 from tb_npu_plugin.discovery.identity import role_of
 from tb_npu_plugin.discovery.logdirs import is_remote
-from tb_npu_plugin.discovery.look_client import Looks
-from tb_npu_plugin.discovery.looks import JOB, TRACE_HEAD, Job, JobMetadata, Look, TraceHead
+from tb_npu_plugin.discovery.look_client import Failure, Looks
+from tb_npu_plugin.discovery.looks import FACTS, TRACE_HEAD, Look, TraceHead
 from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, Offer, OpenArchive, OtherFiles, RunFolder, Scan, token
 from tb_npu_plugin.discovery.offers import offers
 from tb_npu_plugin.discovery.report import Skipped
-from tb_npu_plugin.discovery.runs import Choice, group_by_job, natural_key, regroup, run_of, split_by_job
+from tb_npu_plugin.discovery.runs import Choice, FactsOf, group_by_job, natural_key, regroup, run_of, split_by_job
 from tb_npu_plugin.discovery.walk import Walk
 from tb_npu_plugin.printable import package_logger, printable
 from tb_npu_plugin.schema.formats import KINETO, MINDINSIGHT
-from tb_npu_plugin.schema.scan_keys import MAX_RANK, WORLD_SIZE
+from tb_npu_plugin.schema.scan_keys import LARGEST, MAX_RANK, WORLD_SIZE
 
 logger = package_logger(__name__)
 
@@ -71,9 +71,9 @@ def _scan(
         others += walk.others
         if walk.summaries:
             summaries.append((name, walk.summaries))
-        jobs: dict[str, Job] = {}
-        job_of = partial(_job_of, looks, jobs)
+        jobs: dict[str, Mapping[str, str]] = {}
         facts_of, looks_at_all = partial(_facts_of, looks), len(walk.found) <= MAX_LOOKS
+        job_of = partial(_job_of, facts_of, jobs)
         folders = [
             part for one in _folders(name, folder, walk.found) for part in split_by_job(one, facts_of, looks_at_all)
         ]
@@ -106,29 +106,25 @@ def _folders(name: str, logdir: Path, all_found: Sequence[Found]) -> list[RunFol
     return folders
 
 
-def _job_of(looks: Looks, jobs: dict[str, Job], folder: RunFolder) -> Job | None:
-    """The job that the first rank with communicators tells, which is kept in `jobs`. A communicator of all ranks is in the
-    metadata of each rank; one without this rank is of another job."""
-    for span in sorted(folder.spans, key=lambda one: one.identity.rank or 0):
-        file = span.metadata
-        if file is None:
-            continue
-        told = looks.ask(JOB, str(span.folder / file.relative), file.size, file.mtime_ns)
-        # If the look failed, so will the reader, which reports it.
-        if isinstance(told, JobMetadata) and told.job.communicator and told.job.may_have(span.identity.rank or 0):
-            jobs[folder.token] = told.job
-            return told.job
-    return None
-
-
-def _facts_of(looks: Looks, span: FoundSpan) -> dict[str, str]:
-    """What a capture tells of its job; nothing if it cannot be a rank of that."""
+def _facts_of(looks: Looks, span: FoundSpan) -> Mapping[str, str]:
+    """What a capture tells of its job; nothing if it cannot be a rank of that. If the look failed, so will the reader, which reports
+    it."""
     is_trace = span.format == KINETO.id
-    look: Look[Any] = TRACE_HEAD if is_trace else JOB
+    look: Look[Any] = TRACE_HEAD if is_trace else FACTS
     file = span.files[0] if is_trace else span.metadata
-    told = looks.ask(look, str(span.folder / file.relative), file.size, file.mtime_ns) if file is not None else None
-    facts = dict(told.facts) if isinstance(told, (JobMetadata, TraceHead)) else {}
+    told = () if file is None else looks.ask(look, str(span.folder / file.relative), file.size, file.mtime_ns)
+    facts = {} if isinstance(told, Failure) else dict(told.facts if isinstance(told, TraceHead) else told)
     return facts if (span.identity.rank or 0) < int(facts.get(WORLD_SIZE, MAX_RANK)) else {}
+
+
+def _job_of(facts_of: FactsOf, jobs: dict[str, Mapping[str, str]], folder: RunFolder) -> Mapping[str, str]:
+    """What the first rank with communicators tells of the job, which is kept in `jobs`."""
+    for span in sorted(folder.spans, key=lambda one: one.identity.rank or 0):
+        facts = facts_of(span)
+        if LARGEST in facts:
+            jobs[folder.token] = facts
+            return facts
+    return {}
 
 
 def _own_runs(found: Sequence[Found]) -> list[Found]:

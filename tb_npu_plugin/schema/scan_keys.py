@@ -18,6 +18,8 @@ MODEL_SIZES = tuple(
 )
 #: The role of the communicator of all ranks.
 WORLD = "default_group"
+#: The fact that names the largest communicator of a rank.
+LARGEST = "largest"
 
 # Who wrote a trace.
 TORCH_PROFILER, TORCH_NPU = "torch.profiler", "torch_npu"

@@ -14,7 +14,7 @@ from tb_npu_plugin.analysis.intervals import Intervals
 from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing, is_copy
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.torch_npu_csv import STEP_START
-from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Table, from_lists, known, nullable
+from tb_npu_plugin.tables import Column, IntArray, Table, from_lists, known, nullable
 
 #: Figures of a step, ns. computing + communication_not_overlapped + copying + free = stage + bubble (within 0.5 us in
 #: files).
@@ -125,8 +125,8 @@ def extents_of(kernels: Table) -> dict[tuple[int | None, str | None], tuple[int,
     groups = Groups([devices, steps], len(kernels))
     firsts, lasts = groups.min(starts).tolist(), groups.max(starts + kernels.ints("dur_ns")).tolist()
     return {
-        (_int_or_none(devices[row]), steps[int(row)]): extent
-        for row, extent in zip(groups.first.tolist(), zip(firsts, lasts))
+        (device, steps[row]): extent
+        for device, row, extent in zip(nullable(devices[groups.first]), groups.first.tolist(), zip(firsts, lasts))
     }
 
 
@@ -167,7 +167,7 @@ def _of_device(kernels: Table, has_steps: bool, are_iterations: bool) -> list[St
     if not are_iterations:
         ends = np.append(starts[1:], ends[-1])
     figures = _figures(kernels, starts, ends)
-    device = _int_or_none(named.ints("device_id")[0])
+    (device,) = nullable(named.ints("device_id")[:1])
     return [
         Step(
             step=step,
@@ -217,7 +217,3 @@ def _figures(kernels: Table, starts: IntArray, ends: IntArray) -> dict[str, IntA
         "free": ends - starts - busy,
         "stage": ends - starts,
     }
-
-
-def _int_or_none(value: np.int64) -> int | None:
-    return None if value == NULL_INT else int(value)

@@ -18,7 +18,7 @@ from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing
 from tb_npu_plugin.analysis.steps import partition as budgets
 from tb_npu_plugin.analysis.steps.parts import mean_of
-from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
+from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known, nullable
 
 #: Source of the phases: recorded points; the kernels of each step; the figures of step_trace_time.csv alone; iterations of a
 #: serving engine, which have none.
@@ -88,11 +88,12 @@ def from_iterations(table: Table, reduces: Table | None) -> StepTrace:
     found: dict[str | None, list[Reduce]] = {}
     recorded = None
     columns = {
-        key: table.ints(key) for key in ("start_ns", "total_ns", "interval_ns", "fp_bp_ns", "tail_ns", "average")
+        key: nullable(table.ints(key))
+        for key in ("start_ns", "total_ns", "interval_ns", "fp_bp_ns", "tail_ns", "average")
     }
     names = table.text("step").tolist()
     for row, name in enumerate(names):
-        start, total, gap, fp_bp, tail, average = (_int_or_none(values[row]) for values in columns.values())
+        start, total, gap, fp_bp, tail, average = (values[row] for values in columns.values())
         if average:
             recorded = StepTimes(None, None, total, gap, fp_bp, tail, None)
             continue
@@ -219,7 +220,3 @@ def _reduces(rows: Table, begin: int) -> list[Reduce]:
 def _busy_time(rows: Table) -> int:
     start: IntArray = rows.ints("start_ns")
     return intervals.union(start, start + rows.ints("dur_ns")).total
-
-
-def _int_or_none(value: np.int64) -> int | None:
-    return None if value == NULL_INT else int(value)

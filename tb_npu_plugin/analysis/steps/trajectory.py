@@ -10,7 +10,7 @@ from typing import Literal, Optional
 
 from tb_npu_plugin.analysis.steps.partition import averaged_steps
 from tb_npu_plugin.analysis.steps.parts import mean_of
-from tb_npu_plugin.tables import NULL_INT, Table
+from tb_npu_plugin.tables import Table, nullable
 
 #: Source of a row: our mean of the steps without the first; the average in the file; one step.
 Basis = Literal["mean", "recorded", "step"]
@@ -79,12 +79,8 @@ def _columns(table: Table | None, keys: Sequence[str]) -> tuple[list[Figures], F
     """Figures of each step, and of the recorded average."""
     if table is None:
         return [], {}
-    columns = {key: table.ints(key).tolist() for key in keys}
     is_average = table.ints("average").tolist()
-    rows = [
-        {key: None if values[row] == NULL_INT else values[row] for key, values in columns.items()}
-        for row in range(len(table))
-    ]
+    rows = [dict(zip(keys, values)) for values in zip(*(nullable(table.ints(key)) for key in keys))]
     steps: list[Figures] = [row for row, average in zip(rows, is_average) if average != 1]
     return steps, next((row for row, average in zip(rows, is_average) if average == 1), {})
 
