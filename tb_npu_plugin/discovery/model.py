@@ -136,9 +136,15 @@ class FoundWorker:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A folder with captures, or one of several jobs in it, relative to its logdir. token, label: those of a run of it alone;
-    job_token, job_label: those of the folder of its job, where it is the folder of a role; logdir: name of its logdir; shared: token
-    of the folder that holds other jobs, too; contradiction: how their metadata tell them apart."""
+    """A folder with captures, or one of several jobs in it, relative to its logdir.
+
+    Attributes:
+        logdir: Name of its logdir.
+        token, label: Those of a run of it alone.
+        job_token, job_label: Those of the folder of its job, where it is the folder of a role.
+        shared: Token of the folder, if that holds several jobs.
+        contradiction: Why these are several jobs; "" for one.
+    """
 
     logdir: str
     token: str

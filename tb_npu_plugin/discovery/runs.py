@@ -1,7 +1,7 @@
 """Runs: which folders are one job, what decided it, and the workers of each.
 
-A folder whose captures contradict in what metadata tell of their job holds several jobs. Those with the same ranks one after another
-are captures of one run, which can be split; others are runs of their own.
+A folder holds several jobs if the metadata of its captures contradict each other. Jobs with the same ranks, one after another, are
+captures of one run, which the user can split. Each other job is a run.
 Folders of the roles of one reinforcement learning job are one run. Other folders below one logdir are joined if their metadata name
 the same world size and communicator, their ranks differ and they were recorded at one time. Without such metadata a folder is a run,
 and folders that look alike are only offered as one. A choice of the user goes first.
@@ -51,8 +51,8 @@ class _FolderJob:
 
 
 def split_by_job(folder: RunFolder, facts_of: FactsOf, looks_at_all: bool) -> list[RunFolder]:
-    """The jobs that a folder holds, if metadata of its captures contradict; else the folder. looks_at_all: else captures of a host
-    that have other ranks at one time count as one."""
+    """The jobs that a folder holds, if the metadata of its captures contradict each other; else the folder. looks_at_all: each capture
+    is asked; else one of those that a host recorded at one time with different ranks."""
     together = at_one_time((span, [span]) for span in folder.spans)
     parts = [part for captures in together for part in _parts(captures, looks_at_all)]
     if folder.job_token != folder.token or len(parts) < 2:

@@ -745,7 +745,7 @@ export interface DynamicWindowJson {
 
 /** A part of a step, ns. */
 export interface Entry {
-  /** What it is. "communication": waiting or transfer, which nothing tells apart. */
+  /** What it is. "communication": waiting and transfer, if no data tell them apart. */
   entry: "computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained";
   /** Waiting: "collective", "p2p", or the type of the kernel that waits inside. Idle: "late" or "before", its launch. Unexplained: "idle", or "gap" before the forward pass. Computing between recorded points: "forward_backward", "tail", or "or_idle" if the recorded sum contains idle time. Else "". */
   detail: string;

@@ -34,7 +34,7 @@ export function missingOf(found: CatalogJson | null, all: ReadonlyMap<string, Pl
   if (view !== "" && !VIEW_IDS.some((id) => id === view)) return { kind: "view", id: view };
   if (!found || found.runs.length === 0) return null;
   const linked = all.get(span);
-  const ofRun = linked?.run ?? runOf(found.runs, run); // a folder's captures may have become runs of their own
+  const ofRun = linked?.run ?? runOf(found.runs, run);
   if (run !== "" && !ofRun) return { kind: "run", id: run };
   const ofWorker = (ofRun ?? found.runs[0])?.workers.find((item) => item.id === worker) ?? workerOf(ofRun, linked);
   if (worker !== "" && !ofWorker) return { kind: "worker", id: worker };
@@ -43,7 +43,7 @@ export function missingOf(found: CatalogJson | null, all: ReadonlyMap<string, Pl
 
 /**
  * The selection of the URL with defaults: an item that the URL omits is the first of its kind; one that does not exist
- * is "", and so are the items below it.
+ * is "", and so are the items below it. A span that exists decides the run: an old link may name the folder of several jobs.
  */
 export function resolve(found: CatalogJson | null, all: ReadonlyMap<string, Place>, wanted: Params): Selection {
   const view = VIEW_IDS.find((id) => id === wanted.view) ?? "overview";

@@ -196,7 +196,7 @@ test("what the address names and is not there is not replaced by another", () =>
   expect(look({ run: "r1", worker: "gone" })).toBe("worker");
   expect(look({ run: "r1", worker: "w1", span: "gone" })).toBe("span");
   expect(look({ span: "gone" })).toBe("span");
-  // A span that is there says in which run, also where captures of the folder have become a run of their own.
+  // An old link names the folder; its span may now be in another run.
   expect(look({ run: "r1", worker: "gone", span: "s4" })).toBeNull();
   expect(resolve(CATALOG, PLACES, { run: "r1", worker: "gone", span: "s4" })).toMatchObject({ run: "r2", span: "s4" });
   expect(look({ run: "gone", worker: "gone", span: "s4" })).toBeNull();

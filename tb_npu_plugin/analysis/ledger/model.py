@@ -32,7 +32,7 @@ class Entry:
     """A part of a step, ns."""
 
     entry: EntryKind
-    """What it is. "communication": waiting or transfer, which nothing tells apart."""
+    """What it is. "communication": waiting and transfer, if no data tell them apart."""
     detail: str
     """Waiting: "collective", "p2p", or the type of the kernel that waits inside. Idle: "late" or "before", its launch. Unexplained: "idle", or
     "gap" before the forward pass. Computing between recorded points: "forward_backward", "tail", or "or_idle" if the
