@@ -70,7 +70,7 @@ def read(folder: Path) -> HostData:
         raise BadFile(
             f"{path} is missing", "The folder was not recorded by the mock device; record it again."
         ) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, msgspec.MsgspecError) as problem:
         raise BadFile(f"{path} cannot be used: {problem}", "Record it again.") from problem
     if data.end is None or not (folder / RAW_FOLDER / TRACE).is_file():
         raise BadFile(

@@ -165,7 +165,8 @@ def _flows_inside(timeline: Timeline, windows: Index, is_gone: Callable[[], bool
 def _rows_below(timeline: Timeline, row: int) -> Iterator[int]:
     """The row itself, the deeper rows of its track, and the rows of CANN calls of the same thread."""
     rows = timeline.rows
-    own = timeline.tracks[track := int(rows.track_of_row(np.array([row]))[0])]
+    track = int(rows.track_of_row(np.array([row]))[0])
+    own = timeline.tracks[track]
     yield from range(row, int(rows.track_row[track + 1]))
     if own["process"] in words.PROGRAM:
         for number, other in enumerate(timeline.tracks):
