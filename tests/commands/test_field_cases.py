@@ -108,6 +108,11 @@ def output_alone(target: Path) -> None:
     shutil.rmtree(target / "source")
 
 
+def one_rank_unnamed(target: Path) -> None:
+    output_alone(target)
+    (target / "rank0").rename(target / "copied")
+
+
 def two_sessions(target: Path) -> None:
     rank(target, 0, "dp0_pp0_tp0_rank0_111_20250615070000123_ascend_pt")
     rank(target, 0, "dp0_pp0_tp0_rank0_111_20250615080000123_ascend_pt")
@@ -176,6 +181,7 @@ CASES: dict[str, tuple[Change, list[int], set[str], str]] = {
     "c16 another folder name": (odd_name, [1], set(), ONE),
     "c17 level none": (level_none, [1], set(), "Rank 0 is idle"),
     "c18 output folders alone": (output_alone, [2], set(), TWO),
+    "c11 the output folder of one rank, unpacked elsewhere": (one_rank_unnamed, [2], set(), "Rank 1 is idle for"),
     "c19 two sessions": (two_sessions, [3], set(), TWO),
     "c31 text beside the host's database": (host_only_database, [1], {"lost_table"}, ONE),
     "c32 some text beside a database": (some_text_files, [1], set(), "Waiting for rank 1"),
@@ -188,7 +194,9 @@ CASES: dict[str, tuple[Change, list[int], set[str], str]] = {
 
 def ledgers(logdir: Path) -> tuple[Any, str]:
     """Ledger of each rank, and the verdict; of several sessions those of the first."""
-    found, *_ = json.loads(run("diagnose", "--json", logdir).stdout)["runs"]
+    output = run("diagnose", "--json", logdir).stdout
+    assert "None" not in output
+    found, *_ = json.loads(output)["runs"]
     return [one["entries"] for one in found["ledgers"]], found["verdict"]["message"]
 
 

@@ -11,7 +11,7 @@ from tb_npu_plugin.analysis.findings.outliers import LEAST_PEERS, outliers
 from tb_npu_plugin.analysis.findings.pipeline import bubble_of
 from tb_npu_plugin.analysis.findings.rank_totals import RankTotals
 from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
-from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.findings.text import duration, percent, rank_name
 from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.messages import Message
@@ -112,7 +112,7 @@ def _awaited(run: RunData) -> list[Straggler]:
     for line in run.lines:
         held = held_by(run, line) if line.span.capture.rank in run.judgement.culprits else None
         if held is not None and held.ns >= max(_LEAST_HELD_ALONE * run.step_ns, _LEAST_APART_NS):
-            figures = {"rank": line.title, "observer": f"rank {held.observer.rank}", "time": duration(held.ns)}
+            figures = {"rank": line.title, "observer": rank_name(held.observer.span), "time": duration(held.ns)}
             if held.computing >= _EXPLAINS * held.ns:
                 message = Message("finding.straggler.awaited_computing", computing=duration(held.computing), **figures)
                 kind = "computes"
