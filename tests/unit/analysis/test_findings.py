@@ -19,7 +19,7 @@ from tb_npu_plugin.analysis.findings.rank_totals import RankTotals
 from tb_npu_plugin.analysis.findings.registry import RULES
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.ledger.judge import Judgement
-from tb_npu_plugin.analysis.ledger.model import Entry, EntryKind, RankLedger
+from tb_npu_plugin.analysis.ledger.model import ChainEnd, Entry, EntryKind, RankLedger
 from tb_npu_plugin.analysis.run.communication import Hold, RunCommunication
 from tb_npu_plugin.analysis.run.late_peers import LatePeer
 from tb_npu_plugin.messages import Message
@@ -93,6 +93,19 @@ def test_a_straggler_without_a_rank_is_named_by_its_worker(rank: Optional[int], 
     run.lines[0] = replace(run.lines[0], span=span)
     (found,) = straggler.find(run)
     assert (found.subject.rank, found.subject.worker) == (rank, worker)
+
+
+def test_an_observer_without_a_rank_is_named_by_its_worker() -> None:
+    run = run_of([(30, {}), (30, {})])
+    run.lines[1] = replace(run.lines[1], span=TestSpan(worker_label="worker a"))
+    idle = Entry("idle", "late", 30 * MS, 30 * MS, 30 * MS)
+    waiting = replace(idle, entry="waiting", detail="collective", culprit=0, chain=[ChainEnd(0, "idle", 30 * MS)])
+    ledgers = [
+        RankLedger(line.span, None, 100 * MS, 0, 0, 0, 0, (entry,)) for line, entry in zip(run.lines, (idle, waiting))
+    ]
+    vars(run).update(ledgers=ledgers, judgement=Judgement("loss", ledgers[1], waiting, (0,)), is_marked=True)
+    (found,) = straggler.find(run)
+    assert found.message.params["observer"] == "worker a"
 
 
 def test_a_straggler_is_shown_while_the_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
