@@ -101,6 +101,7 @@ OTHER_FILES = (
         Message("other.experts"),
         _INSIGHT,
     ),
+    _profile(r"RuntimeProfiler(?:Detail|Summary)\d+\.csv", Message("other.host_runtime"), "a text editor"),
     _profile(r"RLConfig\.json", Message("other.roles"), _INSIGHT),
     _profile(r"msmonitor_\w+\.db", Message("other.monitor"), "msMonitor"),
     _profile(r"graph_debug.*\.json", Message("other.graph_dump"), "Perfetto"),
