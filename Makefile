@@ -6,8 +6,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # Browser tests mostly wait: three files of tests at a time on two cores, the browser's first. One by one: AT_ONCE=.
 AT_ONCE ?= -n 3 --dist loadfile --no-loadscope-reorder
-# No browser, no capture, no comparison with other programs.
-QUICK := tests/unit tests/http tests/golden --ignore=tests/unit/capture
+# No browser, no capture, no comparison with other programs, nothing slow.
+QUICK := tests/unit tests/http tests/golden --ignore=tests/unit/capture -m "not full and not slow"
 FUZZ_SECONDS ?= 60
 # The tests take no newer packages of others than they were run with; NEWEST= takes the newest there are.
 NEWEST ?= tests/newest.txt

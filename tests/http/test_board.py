@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+import pytest
+
 from benchmarks.server import port_of
 from tests.support import summary_files as files
 from tests.unit.store.results import NAME, write_result
 
 
+@pytest.mark.slow
 def test_board_shows_events_and_profiles_and_leaves_the_logdir_as_it_is(tmp_path: Path) -> None:
     logdir = tmp_path / "logs"
     write_result(logdir / "output/profile/rank_0" / NAME, rank=0, trace=None)

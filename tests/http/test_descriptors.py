@@ -110,6 +110,7 @@ def unlimited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str,
     return folder, {f"{route}?{urlencode(query)}": (200, answer.data) for route, query, answer in found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [256, pytest.param(1024, marks=pytest.mark.full)])
 def test_parallel_requests_over_many_spans_are_answered_with_few_descriptors(
     limit: int, unlimited: tuple[Path, dict[str, Answer]]

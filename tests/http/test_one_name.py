@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.writers.dialect import Options
@@ -17,6 +19,7 @@ RUN = Recipe(
 )
 
 
+@pytest.mark.slow
 def test_the_root_of_a_chain_has_one_name_at_every_door(tmp_path: Path) -> None:
     with serving(tmp_path, str(written(RUN)[0])) as browser:
         span, *_ = browser.spans()

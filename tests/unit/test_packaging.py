@@ -85,6 +85,7 @@ def test_an_install_holds_all_modules_stubs_and_the_bundle(source: Path, tmp_pat
     assert "tb_npu_plugin/static/index.js" in held
 
 
+@pytest.mark.slow
 def test_the_oldest_python_compiles_every_file(source: Path) -> None:
     """Neither ruff nor `ast` knows all that the grammar of Python 3.9 refuses."""
     found = re.search(r'python_requires=">=(3\.\d+)"', (source / "setup.py").read_text())

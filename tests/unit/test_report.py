@@ -221,6 +221,7 @@ def test_a_link_has_the_parameters_of_the_page() -> None:
     assert address(URL, "r1", {"view": "distributed", "step": "12"}).endswith("&p.npu_profiler.d.step=12")
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_report_beside_the_json(tmp_path: Path) -> None:
     arguments = ("diagnose", FIXTURES / "demo", "--run", "transformer_slow_rank", "--html")
     target = tmp_path / "report.html"

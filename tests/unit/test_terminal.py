@@ -54,6 +54,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_no_command_prints_control_characters(hostile: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (job,) = (path for path in hostile.iterdir() if path.name.startswith("run"))
     config = tmp_path / f"c{HOSTILE}.json"

@@ -380,6 +380,7 @@ GPT2 = Recipe("gpt2", ranks=2, steps=3, sizes=Sizes(layers=4), seed=3)
 CONVERTS = {"format_conversions"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("recipe", "costly"),
     [

@@ -257,6 +257,7 @@ def test_groups_without_a_role_are_paired_by_their_ranks_and_their_order() -> No
     assert labels({}, "a", "b") == ["#1", "#2"]
 
 
+@pytest.mark.slow
 def test_a_command_takes_a_users_table_and_tells_its_bad_rows(own_table: Path, tmp_path: Path) -> None:
     header = "Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us)\n"
     rows = "1,main_kernel,main_kernel,AI_CORE,100,30\n1,aclnnCast_X_Cast,Cast,AI_CORE,130,10\n"

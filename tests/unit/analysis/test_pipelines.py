@@ -30,6 +30,7 @@ def pipeline(fault: str, level: int, form: str, batches: bool, out: Path) -> Run
     return RunData(found_spans(folder) if batches else open_spans(folder, out))  # with and without the trace
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "culprits", "stage", "rule", "subject", "count"),
     [

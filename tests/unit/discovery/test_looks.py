@@ -77,6 +77,7 @@ def reasons(found: Scan) -> dict[str, str]:
     return {skipped.path: str(skipped.reason) for skipped in found.skipped}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_whatever_a_look_does_costs_its_file_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[str]

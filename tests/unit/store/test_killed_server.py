@@ -45,6 +45,7 @@ def has_ended(process: Path) -> bool:
     return not (process / "exe").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [1, pytest.param(20, marks=pytest.mark.full)])
 def test_nothing_of_a_killed_server_is_left(rounds: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache, temporary = tmp_path / "cache", tmp_path / "tmp"

@@ -134,6 +134,7 @@ MORE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("refused", "figure"),
     [

@@ -142,6 +142,7 @@ def contents(library: Library, place: Place) -> dict[str, bytes]:
     return {str(path.relative_to(entry.folder)): path.read_bytes() for path in files}
 
 
+@pytest.mark.slow
 def test_trace_of_a_killed_worker_is_read_again_with_the_same_result(
     tmp_path: Path, library: Library, holding: Holding
 ) -> None:

@@ -48,6 +48,7 @@ def read_with(body: str, folder: Path, *names: str) -> tuple[Job, Pool, Cache]:
     return done[0], pool, cache
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "body", "found"),
     [
@@ -73,6 +74,7 @@ def test_a_file_that_takes_too_much_is_skipped(
     assert Cache(tmp_path / "cache").get("key") is None, "another server tries again"
 
 
+@pytest.mark.slow
 def test_a_disk_that_does_not_answer_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "STALLED_AFTER", 4.0)  # the start of a worker takes 0.5, on a busy machine more
     monkeypatch.setattr("tb_npu_plugin.store.pool.pool.RETRY_AFTER", 0.5)

@@ -271,6 +271,7 @@ def test_the_version_follows_the_sources_that_read(tmp_path: Path, monkeypatch: 
     reader_version.cache_clear()
 
 
+@pytest.mark.slow
 def test_the_version_covers_all_that_reading_imports() -> None:
     """Adapt _PARTS when it fails."""
     package = ROOT / "tb_npu_plugin"

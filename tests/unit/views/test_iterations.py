@@ -58,6 +58,7 @@ def columns(table: dict[str, Any], *keys: str) -> list[tuple[object, ...]]:
     return list(zip(*(table["data"][key] for key in keys)))
 
 
+@pytest.mark.slow
 def test_percentiles_are_by_phase_and_requests(captures: list[Path]) -> None:
     decodes = sorted(1_000_000 + 1000 * number for number in range(COUNT) if number % 10)
     answer = shown("step_trace", captures[0])
@@ -170,6 +171,7 @@ def test_each_engine_is_named_where_iterations_are_missing() -> None:
             assert (engine.name in texts[kind]) == (device in engine.devices)
 
 
+@pytest.mark.slow
 def test_ten_thousand_iterations_fit_into_a_bounded_answer() -> None:
     """The percentiles are those of all; the trend keeps the extremes; the tables are paged."""
     count, slowest = 10_000, 2_345
