@@ -83,7 +83,7 @@ class Rows(Window, frozen=True, kw_only=True):
     def _bars(self, timeline: Drawn, ref: SourceRef, t0: int, t1: int, budget: int, is_gone: IsGone) -> bytes:
         rows = row_numbers(timeline, ref)
         if self.q.strip():
-            found = matching_bars(timeline, rows, t0, t1, self.px, self.q, budget, is_exact=self.exact, is_gone=is_gone)
+            found = matching_bars(timeline, rows, t0, t1, self.px, self.q, budget, self.exact, is_gone)
         else:
             found = bars(timeline, rows, t0, t1, self.px, budget, is_exact=self.exact)
         scale = Scale(t0, t1, int(found.start.min()) if len(found.start) else t0)

@@ -16,7 +16,7 @@ from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.rows import Rows
 from tb_npu_plugin.store.timeline.slice_query import names_matching, parse_slice_query
 from tb_npu_plugin.store.timeline.stats import check_client
-from tb_npu_plugin.store.timeline.window import BAR_BYTES, BUDGET, NAME_SHARE, ONE_ROW_FACTOR, WindowBars, shift_of
+from tb_npu_plugin.store.timeline.window import BAR_BYTES, NAME_SHARE, ONE_ROW_FACTOR, WindowBars, shift_of
 
 Index = NDArray[np.int64]
 #: Whether the client closed the connection.
@@ -217,9 +217,9 @@ def matching_bars(
     t1: int,
     px: float,
     text: str,
-    budget: int = BUDGET,
-    is_exact: bool = False,
-    is_gone: IsGone = lambda: False,
+    budget: int,
+    is_exact: bool,
+    is_gone: IsGone,
 ) -> WindowBars:
     """As window.bars, for slices that match `text` (`parse_slice_query`)."""
     matching, rows = matcher(timeline, text, is_gone), timeline.rows

@@ -16,6 +16,7 @@ from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Rule, Sub
 from tb_npu_plugin.analysis.findings.outliers import outliers
 from tb_npu_plugin.analysis.findings.pipeline import StageTimes, stage_times
 from tb_npu_plugin.analysis.findings.rank_totals import RankTotals
+from tb_npu_plugin.analysis.findings.recorded import lacks_times
 from tb_npu_plugin.analysis.findings.registry import RULES
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.ledger.judge import Judgement
@@ -24,6 +25,7 @@ from tb_npu_plugin.analysis.run.communication import Hold, RunCommunication
 from tb_npu_plugin.analysis.run.late_peers import LatePeer
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
+from tb_npu_plugin.problems import Problem
 from tests.support.span import TestSpan, table_of
 
 MS = 1_000_000
@@ -464,3 +466,14 @@ def test_a_rank_without_a_profile_is_named_by_those_that_wait_for_it() -> None:
     assert "Up to 31.00 ms could be saved" in hidden.message
     (local,) = unprofiled_rank.find(run_of([(30, {})], late_peers=[peer(0, 30, peer_rank=None)]))
     assert local.message.startswith("Rank 5 of group g (not profiled)")
+
+
+@pytest.mark.parametrize(
+    ("kernels", "untimed", "lost", "expected"), [(9, 0, 1, False), (8, 0, 1, True), (10, 2, 0, True), (10, 1, 0, False)]
+)
+def test_steps_of_kernels_without_times_are_not_judged(kernels: int, untimed: int, lost: int, expected: bool) -> None:
+    """More than a tenth of the kernels, with those that could not be read, has no times."""
+    rows = [{"step": "1", "name": "mm", "start_ns": at, "dur_ns": None if at < untimed else 1} for at in range(kernels)]
+    problem = Problem("bad_cell", "kernel_details.csv", *[""] * 5, lost, "error")
+    span = TestSpan({"kernels": table_of("kernels", rows)}, problems=[problem] * bool(lost))
+    assert lacks_times(span) is expected

@@ -23,7 +23,7 @@ from tb_npu_plugin.analysis.findings import (
     unit_bound,
 )
 from tb_npu_plugin.analysis.findings.diagnose import at_stake, diagnose, with_causes
-from tb_npu_plugin.analysis.findings.kernel_costs import Costs
+from tb_npu_plugin.analysis.findings.kernel_costs import Costs, labels
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Subject, severity_of
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.kernels.bound import with_bound
@@ -426,3 +426,11 @@ def test_recorded_runs_convert_formats_and_do_not_fuse_their_optimizer() -> None
     assert "57 × TransData 1.42 ms" in conversions.message and conversions.confidence.ranks == 2
     assert [str(text) for text in fused.fix] == ["Use `torch_npu.optim.NpuFusedSGD`."]
     assert dynamic_shapes.missing(run) is not None, "every kernel is of OP State dynamic, but one step cannot tell"
+
+
+@pytest.mark.parametrize(
+    ("types", "expected"), [(("MatMul", None), ["MatMul", None]), ((None, None), ["mm_1", "mm_2"])]
+)
+def test_costs_are_by_name_where_no_type_is_known(types: tuple[str | None, ...], expected: list[str | None]) -> None:
+    kernels = table_of("kernels", [{"name": f"mm_{at}", "type": one} for at, one in enumerate(types, 1)])
+    assert labels(kernels).tolist() == expected

@@ -115,4 +115,4 @@ def test_a_lead_that_synchronizations_cost_counts_in_later_gaps() -> None:
     assert follow(*first, (9, 1, other, -1), *second) == [False] * 5  # 25 - 9 + 20
     assert follow(*first, (40, 2, late, -1), *second) == [False] * 5  # late without one: the lead is used up
     assert follow((5, 0, sync, 2), (40, 0, late, -1), *second) == [False, True, False, False]  # 55 - 40 + 20
-    assert follow((5, 0, sync, 2), (9, 0, other, -1), (5, 1, sync, 2), (45, 1, late, -1)) == [False] * 4  # one call
+    assert follow((5, 0, sync, 2), (9, 0, other, -1), (5, 1, sync, 2), (42, 1, late, -1)) == [False] * 4  # one call

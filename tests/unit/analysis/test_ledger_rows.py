@@ -10,8 +10,10 @@ import pytest
 
 from tb_npu_plugin.analysis.findings.ledger_needs import needs_of
 from tb_npu_plugin.analysis.findings.ledger_rows import Row, name_of, rows_of
+from tb_npu_plugin.analysis.findings.ledger_sentence import _waiting
 from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Part, Subject
 from tb_npu_plugin.analysis.ledger.bubble import BubbleParts
+from tb_npu_plugin.analysis.ledger.judge import Judgement
 from tb_npu_plugin.analysis.ledger.model import ChainEnd, Entry, EntryKind, Needs, RankLedger
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture, SpanData
@@ -191,3 +193,13 @@ def test_how_to_record_it_names_the_settings_of_the_format(
     )
     assert len(needs) == (how is not None)
     assert how is None or how in needs[0].how
+
+
+@pytest.mark.parametrize(("culprits", "code"), [((1,), "waiting"), ((1, 2), "waiting_two"), ((1, 9), "unprofiled")])
+def test_the_sentence_names_all_that_are_awaited(culprits: tuple[int, ...], code: str) -> None:
+    ledger = ledger_of(entry("waiting", 300, "collective", 1))
+    profiled = SimpleNamespace(profiled=frozenset(range(3)), has_unnumbered=False)
+    run: Any = SimpleNamespace(ledgers=[ledger], communication=profiled)
+    found = _waiting(Judgement("loss", ledger, ledger.entries[0], culprits), ledger, run)
+    assert found.code == f"verdict.loss.{code}"
+    assert all(f"ank {rank}" in str(found) for rank in culprits)

@@ -145,13 +145,14 @@ def rank(
             {"step": step, "kind": "collective", "name": f"hcom_allReduce__1_{at}_1", "start_ns": (begin + start) * MS}
             for at, start in enumerate((10, 30, 50))
         ]
-        rows["comm_ops"] += [{**one, **spent} for one in ops]
+        sent = {"step": step, "kind": "p2p", "name": "hcom_send__1_3_1", "start_ns": (begin + 70) * MS}
+        rows["comm_ops"] += [{**one, **spent} for one in (*ops, sent)]
         matmul = {"step": step, "type": "MatMul", "name": "MatMul", "core": "AI_CORE"}
         rows["kernels"] += [{**matmul, "start_ns": (begin + at) * MS, "dur_ns": dur * MS} for at, dur in kernels]
         rows["step_trace"].append({"step": step, "device_id": 0, **{key: time * MS for key, time in times.items()}})
-        sent = {"group": spent["group"], "transport": "HCCS", "time_ns": 10 * MS, "rollup": 0}
+        moved = {"group": spent["group"], "transport": "HCCS", "time_ns": 10 * MS, "rollup": 0}
         rows["comm_bandwidth"] += [
-            {"step": step, "kind": one["kind"], "name": one["name"], "size_bytes": megabytes << 20, **sent}
+            {"step": step, "kind": one["kind"], "name": one["name"], "size_bytes": megabytes << 20, **moved}
             for one in ops
             if megabytes
         ]

@@ -407,3 +407,15 @@ def test_events_that_are_left_out_are_told(name: str, tmp_path: Path) -> None:
     told = 4 if code == "too_deep" else len(lost)
     assert log.seen.of(path.name)["events", ""] == Seen(seen=len(lost) + 1, shown=len(lost) + 1 - told, told=told)
     assert Timeline.open(tmp_path / "timeline", path).event_count == len(lost) + 1 - told
+
+
+def test_tracks_are_not_packed_as_one_where_their_times_would_overflow() -> None:
+    """Each track is moved behind the one before it."""
+
+    def starts(last: int) -> list[int] | None:
+        times = np.array([0, last, 5], dtype=np.int64)
+        found = timeline_layout._shift_tracks(times, np.ones(3, dtype=np.int64), np.array([2, 3]))
+        return None if found is None else found.tolist()
+
+    assert starts(100) == [0, 100, 5 + 102]
+    assert starts(1 << 61) is None
