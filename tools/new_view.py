@@ -130,8 +130,9 @@ def main() -> None:
         "\nLeft to do by hand:\n"
         f"1. tb_npu_plugin/views/registry.py: import {view}, and {view}.VIEW at its place in the sidebar\n"
         f"2. README.md and README.zh-CN.md: a sentence that links to docs/{view}.md\n"
-        "3. what the view shows: build(), its component, its texts, its page\n"
-        "Then `make format`, `make generated`, `make check` and `make test-quick`."
+        "3. what the view shows: build(), its component, its texts, its page; views/uses.py: the tables that it shows\n"
+        "4. tests/e2e/conftest.py (VIEWS), tests/e2e/test_views.py (LANDMARK), CHANGELOG.md\n"
+        "Then `make format`, `make generated`, `UPDATE_GOLDEN=1 python -m pytest tests/golden`, `make check` and `make test-quick`."
     )
 
 

@@ -8,8 +8,8 @@ columns.csv has a row for each column, in the order of its table:
     need: "required", or empty.
     written: Which files have it (docs/facts/ascend_pt.md, Differences between versions). CANN8.0, CANN8.1: from that
         release on; level1: at level 1 and above; schedule: where the capture has a schedule; allocator: with the memory
-        of the framework's allocator, not in msprof's files; seldom: by releases or settings that other columns do not
-        show.
+        of the framework's allocator, not in msprof's files; seldom: no other column proves that it must be there
+        (one release, one switch), so its absence is not reported.
 """
 
 from __future__ import annotations
