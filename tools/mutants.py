@@ -1,6 +1,6 @@
 """Mutation test: change one expression at a time and run the tests that cover its line.
 
-`python tools/mutants.py [--seed 33] [--count 60]` measures which quick test runs which line, picks mutants in ROOMS, prints a
+`python tools/mutants.py [--seed 33] [--count 60]` measures which test runs which line, picks mutants in ROOMS, prints a
 verdict for each, and exits 1 when fewer than GOAL of them are killed. A mutant's rank is a hash of the seed and its text, so
 that a change of one function changes few of the picks. Mutants that change nothing stand in equivalent_mutants.txt.
 Constants that say how many rows or bytes are processed at once (_PIECES) have no mutants: no result depends on them.
@@ -29,7 +29,10 @@ from typing import Any, NamedTuple, Optional
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("service", "store", "server", "analysis/findings")
-TESTS = ("tests/unit", "tests/commands", "tests/http", "tests/golden", "--ignore=tests/unit/capture")
+TESTS = (
+    *("tests/unit", "tests/commands", "tests/http", "tests/golden", "tests/property", "tests/oracle", "tests/faults"),
+    "--ignore=tests/unit/capture",
+)
 EQUIVALENT = ROOT / "tools" / "equivalent_mutants.txt"
 #: Share of the mutants that are not equivalent which the tests must kill.
 GOAL = 0.9
@@ -213,7 +216,7 @@ def pick(seed: int, count: int) -> list[Mutant]:
 
 
 def measure(folder: Path) -> Measures:
-    """Run the quick tests under coverage. Raises CalledProcessError if one fails."""
+    """Run the tests under coverage. Raises CalledProcessError if one fails."""
     import coverage
 
     environment = {**os.environ, MEASURES: str(folder)}

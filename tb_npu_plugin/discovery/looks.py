@@ -187,7 +187,7 @@ def ranks_of_database(path: str) -> Ranks:
 
 def read_database_name(path: str) -> str:
     """The name that the profiler gives a database with these tables and rank; "" for one of another program. Raises OSError."""
-    tables = set(_answers(path, scan_keys.DB_TABLES))
+    tables = set(_answers(path, scan_keys.LIST_TABLES))
     form = next((form for table, form in scan_keys.DB_KINDS if table in tables), "")
     ranks = _ranks(_answers(path, scan_keys.DB_RANK)) if form else ()
     return form.format(rank=f"_{ranks[0]}" if len(ranks) == 1 else "")

@@ -28,14 +28,14 @@ from tb_npu_plugin.schema.link_files import LINK_TABLES
 class Format:
     """One result format.
 
-    id         name in the code and in JSON
-    title      display name
-    files      possible files, in the order of the pages that list them
-    analyse    code that parses its raw data, with {path}: Python, or a shell command for msprof; "" without parsing
-    device     display name of the device
-    framework  framework of the operators; "" for any
-    unseen     ids of files known from documentation alone: no recorded one was compared with its declaration; "file.column"
-               for columns that no recorded file of that id has
+    id              name in the code and in JSON
+    title           display name
+    files           possible files, in the order of the pages that list them
+    analyse         code that parses its raw data, with {path}: Python, or a shell command for msprof; "" without parsing
+    device          display name of the device
+    framework       framework of the operators; "" for any
+    from_documents  ids of files known from documentation alone: no recorded one was compared with its declaration;
+                    "file.column" for columns that no recorded file of that id has
     """
 
     id: str
@@ -44,11 +44,11 @@ class Format:
     analyse: str = ""
     device: str = "NPU"
     framework: str = ""
-    unseen: frozenset[str] = frozenset()
+    from_documents: frozenset[str] = frozenset()
 
     def is_from_documents(self, file: ResultFile, column: str = "") -> bool:
         """Whether a file of the format, or one of its columns, is known from documentation alone."""
-        return file.id in self.unseen or f"{file.id}.{column}" in self.unseen
+        return file.id in self.from_documents or f"{file.id}.{column}" in self.from_documents
 
     def file(self, name: str) -> ResultFile | None:
         """Declaration of a file name without folders; None for undeclared files."""
@@ -92,7 +92,7 @@ TORCH_NPU = Format(
     (*torch_npu_json.JSON_FILES, *torch_npu_csv.CSV_FILES, *torch_npu_db.DATABASE_FILES, msprof.MSPROF_DATABASE),
     'from torch_npu.profiler.profiler import analyse; analyse("{path}")',
     framework="PyTorch",
-    unseen=frozenset(
+    from_documents=frozenset(
         {
             "data_preprocess",
             "kernels.infer_id",
@@ -110,7 +110,7 @@ MINDSPORE = Format(
     (*mindspore_files.FILES, msprof.MSPROF_DATABASE),
     'from mindspore.profiler.profiler import analyse; analyse("{path}")',
     framework="MindSpore",
-    unseen=frozenset(file.id for file in (*mindspore_files.FILES, msprof.MSPROF_DATABASE)),
+    from_documents=frozenset(file.id for file in (*mindspore_files.FILES, msprof.MSPROF_DATABASE)),
 )
 
 MINDSPORE_CPU = Format(
@@ -126,7 +126,7 @@ MINDINSIGHT = Format(
     Message("format.mindinsight"),
     (*mindinsight.STEP_FILES, *mindinsight.OP_FILES, *minddata.LEGACY_FILES),
     framework="MindSpore",
-    unseen=frozenset(
+    from_documents=frozenset(
         {
             "aicpu_ops",
             "kernels",
@@ -147,7 +147,7 @@ MINDDATA = Format(
     minddata.LEGACY_FILES,
     device="",
     framework="MindSpore",
-    unseen=frozenset({"minddata_device", "minddata_ops", "minddata_summary"}),
+    from_documents=frozenset({"minddata_device", "minddata_ops", "minddata_summary"}),
 )
 
 MSPROF = Format(
@@ -155,7 +155,7 @@ MSPROF = Format(
     Message("format.msprof"),
     msprof.MSPROF_FILES,
     msprof.EXPORT,
-    unseen=frozenset(
+    from_documents=frozenset(
         {
             "communication_statistic",
             "data_preprocess",

@@ -64,7 +64,7 @@ DB_KINDS = (
     ("CommAnalyzerTime", "analysis{rank}.db"),
 )
 DB_RANK = "SELECT DISTINCT rankId FROM RANK_DEVICE_MAP"
-DB_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
+LIST_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 DB_STEPS, DB_TIME = "ClusterStepTraceTime", "ClusterCommunicationTime"
 DB_RANKS = (
     f"SELECT DISTINCT \"index\" FROM {DB_STEPS} WHERE type = '{BY_RANK}'",

@@ -25,7 +25,7 @@ from tb_npu_plugin.store.timeline.flows import Flows
 from tb_npu_plugin.store.timeline.layer import Layer, LayerLabelJson
 from tb_npu_plugin.store.timeline.levels import SliceColumns, save_levels
 from tb_npu_plugin.store.timeline.open import META, Timeline
-from tb_npu_plugin.store.timeline.rows import ROWS, Rows
+from tb_npu_plugin.store.timeline.rows import ROWS, RowTable
 from tb_npu_plugin.tables import IntArray
 from tb_npu_plugin.views.trace import ThreadJson, thread_json
 
@@ -132,7 +132,7 @@ def open_derived(rows: Sequence[Row], trace: Timeline) -> Derived:
     return Derived(timeline, [*slices, *counters], trace)
 
 
-def _save_slices(folder: Path, rows: Sequence[SliceRow], counters: int) -> Rows:
+def _save_slices(folder: Path, rows: Sequence[SliceRow], counters: int) -> RowTable:
     """Write the columns of all slices."""
     names = list(dict.fromkeys(name_of(row.id, part.id) for row in rows for part in row.parts))
     place = {name: number for number, name in enumerate(names)}
@@ -157,7 +157,7 @@ def _save_slices(folder: Path, rows: Sequence[SliceRow], counters: int) -> Rows:
         save(folder, name, values)
     save_texts(folder, "names", names)
     save_texts(folder, "categories", [])
-    return Rows(*(load(folder, name) for name in ROWS))
+    return RowTable(*(load(folder, name) for name in ROWS))
 
 
 def _save_counters(folder: Path, rows: Sequence[CounterRow]) -> list[tuple[int, int]]:

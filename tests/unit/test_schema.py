@@ -119,7 +119,7 @@ def test_files_from_documents_are_those_without_a_recorded_one() -> None:
         backed = {
             spec.id for spec in format.files if (format.id, spec.id) in seen or (is_of_cann and spec.columns in of_cann)
         }
-        unseen = {one for one in format.unseen if "." not in one}
+        unseen = {one for one in format.from_documents if "." not in one}
         assert {spec.id for spec in format.files} - backed == unseen, format.id
 
 
@@ -139,7 +139,7 @@ def test_columns_from_documents_are_those_that_no_recorded_file_has(format: Form
         for column in spec.columns
         if headers[spec.id].isdisjoint(map(normalise_header, column.headers))
     }
-    assert headers and missing == {one for one in format.unseen if "." in one}
+    assert headers and missing == {one for one in format.from_documents if "." in one}
 
 
 def test_the_samples_that_back_versions_are_there() -> None:

@@ -19,7 +19,7 @@ from tb_npu_plugin.store.timeline.columns import ColumnFile
 from tb_npu_plugin.store.timeline.files import load
 from tb_npu_plugin.store.timeline.flows import Flows
 from tb_npu_plugin.store.timeline.levels import EVERYTHING
-from tb_npu_plugin.store.timeline.rows import Rows
+from tb_npu_plugin.store.timeline.rows import RowTable
 
 Index = NDArray[Any]
 
@@ -59,7 +59,7 @@ class Arrows:
     left_out: int = 0
 
 
-def _merge(arrows: Arrows, rows: Rows, shift: int) -> Arrows:
+def _merge(arrows: Arrows, rows: RowTable, shift: int) -> Arrows:
     """Merge arrows whose ends are in the same rows and bins of 2^shift ns. The first arrow represents them."""
     from_bin, to_bin = _bins(rows, arrows.source, shift), _bins(rows, arrows.target, shift)
     key = from_bin * (int(to_bin.max(initial=0)) + 1) + to_bin
@@ -70,7 +70,7 @@ def _merge(arrows: Arrows, rows: Rows, shift: int) -> Arrows:
     return Arrows(arrows.source[first], arrows.target[first], count, 1 << shift)
 
 
-def _bins(rows: Rows, ids: Index, shift: int) -> NDArray[np.int64]:
+def _bins(rows: RowTable, ids: Index, shift: int) -> NDArray[np.int64]:
     """For each slice the rank of its (row, bin) among all that occur."""
     distinct, place = np.unique(ids, return_inverse=True)
     row, start = rows.row_of(distinct), rows.start[distinct] >> shift
@@ -78,14 +78,14 @@ def _bins(rows: Rows, ids: Index, shift: int) -> NDArray[np.int64]:
     return np.asarray(np.cumsum(fresh)[place])
 
 
-def save_arrows(folder: Path, flows: Flows, rows: Rows) -> list[list[tuple[int, int]]]:
+def save_arrows(folder: Path, flows: Flows, rows: RowTable) -> list[list[tuple[int, int]]]:
     """Write the levels of every kind. Returns per kind (shift, number of arrows) of each level; shift 0: unmerged."""
     with ExitStack() as stack:
         files = [stack.enter_context(closing(ColumnFile(folder, name, dtype))) for name, dtype in _FILES.items()]
         return [_save_kind(files, flows, kind, rows) for kind in np.unique(flows.kind).tolist()]
 
 
-def _save_kind(files: Sequence[ColumnFile], flows: Flows, kind: int, rows: Rows) -> list[tuple[int, int]]:
+def _save_kind(files: Sequence[ColumnFile], flows: Flows, kind: int, rows: RowTable) -> list[tuple[int, int]]:
     mine = np.flatnonzero(flows.kind == kind)
     source, target = flows.source[mine].astype(np.uint32), flows.target[mine].astype(np.uint32)
     arrows = Arrows(source, target, np.ones(len(mine), dtype=np.uint32))
@@ -105,13 +105,13 @@ def _save_kind(files: Sequence[ColumnFile], flows: Flows, kind: int, rows: Rows)
     return stored_levels
 
 
-def _sources(rows: Rows, ids: Index, shift: int) -> int:
+def _sources(rows: RowTable, ids: Index, shift: int) -> int:
     """Lower bound for the number of merged arrows: distinct consecutive bins of ascending ids."""
     start = rows.start[ids] >> shift
     return int(np.count_nonzero(start[1:] != start[:-1]))
 
 
-def _columns(arrows: Arrows, rows: Rows) -> tuple[Index, ...]:
+def _columns(arrows: Arrows, rows: RowTable) -> tuple[Index, ...]:
     """The columns of _FILES."""
     from_time, to_time = rows.start[arrows.source], rows.start[arrows.target]
     order = np.argsort(from_time, kind="stable")
@@ -158,7 +158,7 @@ class ArrowLevels:
                 self._levels[-1][shift] = _Level(*(column[start : start + count] for column in columns))
                 start += count
 
-    def arrows(self, rows: Rows, kind: int, t0: int, t1: int, shift: int, most: int = MAX_ARROWS) -> Arrows:
+    def arrows(self, rows: RowTable, kind: int, t0: int, t1: int, shift: int, most: int = MAX_ARROWS) -> Arrows:
         """Arrows of a kind that start or end in [t0, t1), merged by bins of 2^shift ns.
 
         Merged arrows include those of the same bins that start and end outside the window. Bins get wider until at most

@@ -24,7 +24,6 @@ from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.store.timeline.arrows import save_arrows
 from tb_npu_plugin.store.timeline.counters import Counters, read_counters
 from tb_npu_plugin.store.timeline.curves import save_curves
-from tb_npu_plugin.store.timeline.device_tables import read_device_tables
 from tb_npu_plugin.store.timeline.files import save
 from tb_npu_plugin.store.timeline.flows import Flows, make_flows
 from tb_npu_plugin.store.timeline.layout import write_slices
@@ -33,6 +32,7 @@ from tb_npu_plugin.store.timeline.meta import MAX_TRACKS, Origin, shown_tracks, 
 from tb_npu_plugin.store.timeline.open import ARGS_BLOB
 from tb_npu_plugin.store.timeline.operators import read_operators, write_operators
 from tb_npu_plugin.store.timeline.previews import Previews
+from tb_npu_plugin.store.timeline.rebuilt_tables import rebuild_tables
 from tb_npu_plugin.store.timeline.slices import Slices, make_slices
 from tb_npu_plugin.store.timeline.tracks import (
     Names,
@@ -173,7 +173,7 @@ def write_timeline(
             _Builder(out, log, events, file, origin).build(made)
             write_operators(out, events, read.result())
         with _open_args(args_path) as file:
-            tables = read_device_tables(events, file, log, only_iterations=not rebuild)
+            tables = rebuild_tables(events, file, log, only_iterations=not rebuild)
     else:
         with _open_args(args_path) as file:
             _Builder(out, log, events, file, origin).build(made)

@@ -13,7 +13,7 @@ from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.store.timeline.curves import Curves
 from tb_npu_plugin.store.timeline.files import Texts
 from tb_npu_plugin.store.timeline.levels import Levels
-from tb_npu_plugin.store.timeline.rows import Rows
+from tb_npu_plugin.store.timeline.rows import RowTable
 
 Index = NDArray[np.int64]
 
@@ -41,7 +41,7 @@ class Drawn(Protocol):
     def curves(self) -> Curves:
         """The curves of the counters."""
 
-    rows: Rows
+    rows: RowTable
     name: Any
     category: Any
     levels: Levels

@@ -12,7 +12,7 @@ from tb_npu_plugin.analysis.recording import is_plausible
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.schema.trace import HOST_TO_DEVICE
 from tb_npu_plugin.store.timeline.device_steps import graph_calls
-from tb_npu_plugin.store.timeline.rows import Rows
+from tb_npu_plugin.store.timeline.rows import RowTable
 
 Index = NDArray[np.int64]
 #: Minimum number of points per batch: with smaller ones, many small categories would be slow.
@@ -40,7 +40,7 @@ class Flows:
     unmatched: dict[int, int]
 
 
-def make_flows(events: TraceEvents, rows: Rows, base: int, track_of: Callable[[Index], Index]) -> Flows:
+def make_flows(events: TraceEvents, rows: RowTable, base: int, track_of: Callable[[Index], Index]) -> Flows:
     """Join flow events by category and id, and find the slices where they start and end.
 
     A step event ("t") ends one arrow and starts the next. An end event ("f") ends an arrow from the latest start before
@@ -92,7 +92,7 @@ class _Joined:
     alone: NDArray[np.int32]
 
 
-def _join(events: TraceEvents, rows: Rows, base: int, track: Index, points: Index, replays: Index) -> _Joined:
+def _join(events: TraceEvents, rows: RowTable, base: int, track: Index, points: Index, replays: Index) -> _Joined:
     """The arrows among flow events. track: track of each event. replays: slices of calls that replay a graph."""
     key = events.category[points].astype(np.int64) * (len(events.flows) + 1) + events.flow[points]
     rank = np.select([events.phase[points] == ord("s"), events.phase[points] == ord("t")], [0, 1], 2)

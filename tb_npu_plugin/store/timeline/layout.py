@@ -15,7 +15,7 @@ from tb_npu_plugin.analysis.packing import Int32
 from tb_npu_plugin.scan import TraceEvents, native_or_python
 from tb_npu_plugin.store.timeline.columns import ColumnFile
 from tb_npu_plugin.store.timeline.files import compact, load, save, save_texts
-from tb_npu_plugin.store.timeline.rows import ROWS, Rows
+from tb_npu_plugin.store.timeline.rows import ROWS, RowTable
 from tb_npu_plugin.store.timeline.slices import Slices
 from tb_npu_plugin.tables import IntArray
 
@@ -56,7 +56,7 @@ def write_slices(
     tracks: int,
     base: int,
     shown: NDArray[np.bool_],
-) -> tuple[Rows, NDArray[Any]]:
+) -> tuple[RowTable, NDArray[Any]]:
     """Write all slices, sorted by track, depth, start.
 
     Args:
@@ -83,7 +83,7 @@ def write_slices(
             writer.tracks(event, start, dur, place[chosen], ends)
     save(folder, "row_first", np.array(writer.first, dtype=np.int64))
     save(folder, "track_row", np.array(writer.track_row, dtype=np.int64))
-    return Rows(*(load(folder, name) for name in ROWS)), np.concatenate(writer.hidden)
+    return RowTable(*(load(folder, name) for name in ROWS)), np.concatenate(writer.hidden)
 
 
 def _batches(bounds: Index) -> Iterator[tuple[int, int]]:

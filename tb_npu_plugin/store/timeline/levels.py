@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.store.timeline.columns import ColumnFile
 from tb_npu_plugin.store.timeline.files import load
-from tb_npu_plugin.store.timeline.rows import Rows
+from tb_npu_plugin.store.timeline.rows import RowTable
 
 #: Integers of any width: a level is as narrow as its file.
 Index = NDArray[Any]
@@ -189,7 +189,7 @@ def _longest(dur: Index, ends: Index) -> Index:
     return np.asarray(hits[np.append(True, group[hits[1:]] != group[hits[:-1]])])
 
 
-def save_levels(folder: Path, slices: SliceColumns, rows: Rows) -> list[tuple[int, int]]:
+def save_levels(folder: Path, slices: SliceColumns, rows: RowTable) -> list[tuple[int, int]]:
     """Write the levels, see _MAX_SHARE. Returns (shift, number of bars) of each."""
     count = len(slices.start)
     every = np.arange(count, dtype=np.uint32)
@@ -247,7 +247,7 @@ class Levels:
         """Shift of the next coarser level; EVERYTHING after the last."""
         return min((level for level in self._levels if level > shift), default=EVERYTHING)
 
-    def pieces(self, rows: Rows, spans: Spans, shift: int) -> Pieces:
+    def pieces(self, rows: RowTable, spans: Spans, shift: int) -> Pieces:
         """Bars of at most 2^shift ns that hold the slices of the spans.
 
         They fill complete bins of 2^shift ns, so they may hold more slices."""
@@ -271,7 +271,7 @@ class Levels:
         return Bars(level, at[heads], longest, at[ends[1:] - 1] + 1, span[heads])
 
 
-def _whole_bins(rows: Rows, spans: Spans, shift: int) -> tuple[Index, Index]:
+def _whole_bins(rows: RowTable, spans: Spans, shift: int) -> tuple[Index, Index]:
     """Widen the spans to all slices that start in the bins of their first and last slices."""
     begin = rows.start[spans.low] >> shift << shift
     stop = ((rows.start[spans.high - 1] >> shift) + 1) << shift

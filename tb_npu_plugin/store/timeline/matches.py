@@ -13,7 +13,7 @@ from tb_npu_plugin.store.timeline.args_search import slices_with_arg
 from tb_npu_plugin.store.timeline.drawn import Drawn
 from tb_npu_plugin.store.timeline.levels import EVERYTHING
 from tb_npu_plugin.store.timeline.open import Timeline
-from tb_npu_plugin.store.timeline.rows import Rows
+from tb_npu_plugin.store.timeline.rows import RowTable
 from tb_npu_plugin.store.timeline.slice_query import names_matching, parse_slice_query
 from tb_npu_plugin.store.timeline.stats import check_client
 from tb_npu_plugin.store.timeline.window import BAR_BYTES, NAME_SHARE, ONE_ROW_FACTOR, WindowBars, shift_of
@@ -185,7 +185,7 @@ def _merged(placed: Sequence[Placed], ids: Sequence[Index]) -> Index:
     return np.stack([part, number], axis=1)[np.lexsort((number, part, start))]
 
 
-def _by_start(rows: Rows, some: Index, more: Index) -> Index:
+def _by_start(rows: RowTable, some: Index, more: Index) -> Index:
     """Slices of both, by start; equal starts by id."""
     ids = np.concatenate([some, more])
     return ids[np.lexsort((ids, rows.start[ids]))] if len(more) else ids

@@ -16,7 +16,7 @@ from tb_npu_plugin.store.timeline.counters import Counters, track_fields
 from tb_npu_plugin.store.timeline.files import Texts, load
 from tb_npu_plugin.store.timeline.flows import Flows
 from tb_npu_plugin.store.timeline.open import META
-from tb_npu_plugin.store.timeline.rows import Rows
+from tb_npu_plugin.store.timeline.rows import RowTable
 from tb_npu_plugin.store.timeline.tracks import Track
 
 #: Maximum number of steps in meta.json.
@@ -45,7 +45,7 @@ class Origin:
 
 
 def write_meta(
-    folder: Path, origin: Origin, events: TraceEvents, rows: Rows, flows: Flows, shown: int, **more: Any
+    folder: Path, origin: Origin, events: TraceEvents, rows: RowTable, flows: Flows, shown: int, **more: Any
 ) -> None:
     """Write meta.json. It is the last file of a timeline. shown: number of events that it shows."""
     meta = {
@@ -64,7 +64,7 @@ def write_meta(
     (folder / META).write_text(json.dumps(meta), encoding="utf-8")
 
 
-def _steps(folder: Path, rows: Rows) -> list[tuple[str, int, int]]:
+def _steps(folder: Path, rows: RowTable) -> list[tuple[str, int, int]]:
     """(step, start, end) of the step marks, sorted by start; the first if several threads mark a step."""
     texts, name = Texts(folder, "names"), load(folder, "name")
     marked = texts.with_match([re.compile(re.escape(STEP_MARK.encode()))])
@@ -78,7 +78,7 @@ def _steps(folder: Path, rows: Rows) -> list[tuple[str, int, int]]:
 
 
 def shown_tracks(
-    events: TraceEvents, tracks: list[tuple[Track, dict[str, Any]]], counters: Counters, rows: Rows
+    events: TraceEvents, tracks: list[tuple[Track, dict[str, Any]]], counters: Counters, rows: RowTable
 ) -> list[dict[str, Any]]:
     """Tracks in the form of meta.json; counter tracks include their series."""
     series_of: dict[Track, list[tuple[str, int, int, int]]] = {}

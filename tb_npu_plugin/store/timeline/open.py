@@ -23,7 +23,7 @@ from tb_npu_plugin.store.timeline.curves import Curves
 from tb_npu_plugin.store.timeline.files import Texts, load
 from tb_npu_plugin.store.timeline.levels import Levels, SliceColumns
 from tb_npu_plugin.store.timeline.operators import count_operators, load_operators, load_operators_between
-from tb_npu_plugin.store.timeline.rows import ROWS, Rows
+from tb_npu_plugin.store.timeline.rows import ROWS, RowTable
 from tb_npu_plugin.tables import Table
 
 META = "meta.json"
@@ -54,7 +54,7 @@ class Timeline:
         self.steps: list[tuple[str, int, int]] = [tuple(step) for step in meta["steps"]]
         self.scanner, self.source = str(meta["scanner"]), str(meta["source"])
         self.partial: int | None = meta.get("partial")
-        self.rows = Rows(*(load(folder, name) for name in ROWS))
+        self.rows = RowTable(*(load(folder, name) for name in ROWS))
         self.busy = load(folder, "busy")
         self.name, self.category = load(folder, "name"), load(folder, "category")
         self.parent, self.self_time = load(folder, "parent"), load(folder, "self")

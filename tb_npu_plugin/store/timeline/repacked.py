@@ -18,7 +18,7 @@ from tb_npu_plugin.store.timeline.layer import Layer, ReplacedTracksJson
 from tb_npu_plugin.store.timeline.layout import Index, by_start, load_packing, rows_by_depth
 from tb_npu_plugin.store.timeline.levels import Levels, SliceColumns, save_levels
 from tb_npu_plugin.store.timeline.open import Timeline
-from tb_npu_plugin.store.timeline.rows import Rows
+from tb_npu_plugin.store.timeline.rows import RowTable
 
 #: Depth of a slice without a row.
 HIDDEN = 4095
@@ -72,9 +72,9 @@ class PackedRows:
     The files of the levels are removed at once: what is mapped stays readable.
     """
 
-    def __init__(self, trace: Timeline, ids: Index, rows: Rows) -> None:
+    def __init__(self, trace: Timeline, ids: Index, rows: RowTable) -> None:
         self._trace, self.ids = trace, ids.astype(np.int32)
-        self.rows = Rows(trace.rows.start[ids], trace.rows.dur[ids], rows.first, rows.track_row)
+        self.rows = RowTable(trace.rows.start[ids], trace.rows.dur[ids], rows.first, rows.track_row)
         self.name, self.category = trace.name[ids], trace.category[ids]
         busy = np.append(0, np.cumsum(self.rows.dur))
         columns = SliceColumns(self.rows.start, self.rows.dur, busy, self.name, self.category)
@@ -166,13 +166,13 @@ def places_of(timeline: Timeline, ids: Index, shown: Sequence[Repacked]) -> tupl
     return track, depth
 
 
-def _places(rows: Rows, ids: Index) -> tuple[Index, Index]:
+def _places(rows: RowTable, ids: Index) -> tuple[Index, Index]:
     row = rows.row_of(ids)
     track = rows.track_of_row(row)
     return track, row - rows.track_row[track]
 
 
-def _pack(timeline: Timeline, groups: list[RowGroup]) -> tuple[Index, Rows]:
+def _pack(timeline: Timeline, groups: list[RowGroup]) -> tuple[Index, RowTable]:
     """(the slices by track, depth and start; the row table, without times)."""
     pack, none = load_packing().pack, np.zeros(0, dtype=np.int64)
     first, track_row, ids = [0], [0], [none]
@@ -187,7 +187,7 @@ def _pack(timeline: Timeline, groups: list[RowGroup]) -> tuple[Index, Rows]:
             ids.append(sort(chosen)[final])
             first += (first[-1] + np.cumsum(counts)).tolist()
         track_row.append(len(first) - 1)
-    return np.concatenate(ids), Rows(none, none, np.array(first), np.array(track_row))
+    return np.concatenate(ids), RowTable(none, none, np.array(first), np.array(track_row))
 
 
 def repack(timeline: Timeline, groups: list[RowGroup]) -> Repacked:

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from tb_npu_plugin.tables import IntArray
 
 Index = NDArray[np.int64]
-#: Files of the columns of Rows, in their order.
+#: Files of the columns of RowTable, in their order.
 ROWS = ("start", "dur", "row_first", "track_row")
 
 
 @dataclass
-class Rows:
+class RowTable:
     """Slice times and the row table.
 
     Attributes:

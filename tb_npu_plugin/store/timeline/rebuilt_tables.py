@@ -60,7 +60,7 @@ _POINT_TO_POINT = re.compile("send|receive|recv", re.IGNORECASE)
 _ANY_CORE = (trace.AI_CORE, "Other")
 
 
-def read_device_tables(
+def rebuild_tables(
     events: TraceEvents, args: ArgsFile | None, log: ProblemLog, only_iterations: bool = False
 ) -> dict[str, Table]:
     """Return kernels, step_trace and comm_ops; {} without device rows. The trace does not hold the types, shapes and metrics of
