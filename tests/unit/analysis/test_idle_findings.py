@@ -176,3 +176,11 @@ def test_idle_time_beyond_that_of_the_step_is_told(tmp_path: Path) -> None:
     assert "host_bound" not in {one.rule for one in result.findings}
     (told,) = [one for one in result.unchecked if one.rule == "host_bound"]
     assert "contradict" in str(told.missing)
+
+
+def test_a_group_of_kernels_names_the_operator_that_launches_them() -> None:
+    folder = rank_folder(written(Recipe("gpt2", faults=("ai-cpu",), sizes=Sizes(layers=2)))[0], 0)
+    (span,) = found_spans(folder)
+    span.timeline = timeline(folder)
+    (found,) = (one for one in diagnose([span]).findings if one.rule == "ai_cpu")
+    assert "ms · aten::nonzero" in str(found.fix[0])

@@ -203,3 +203,16 @@ def test_the_sentence_names_all_that_are_awaited(culprits: tuple[int, ...], code
     found = _waiting(Judgement("loss", ledger, ledger.entries[0], culprits), ledger, run)
     assert found.code == f"verdict.loss.{code}"
     assert all(f"ank {rank}" in str(found) for rank in culprits)
+
+
+def test_the_sentence_has_what_each_stage_computes_on_average() -> None:
+    """Of the last rank the stage is unknown."""
+    groups = ({"g": {"group_name": "pp", "group_rank": stage}} for stage in (0, 0, 1))
+    ranks = [
+        ledger_of(entry("computing", ms), rank=at, capture=Capture(rank=at, groups=group))
+        for (at, ms), group in zip(enumerate((100, 120, 300, 7)), (*groups, {}))
+    ]
+    waiting = ledger_of(entry("waiting", 300, "p2p", 2))
+    run: Any = SimpleNamespace(ledgers=ranks)
+    found = str(_waiting(Judgement("loss", waiting, waiting.entries[0], (2,), stage=2), waiting, run))
+    assert "stage 1 110.00 ms, stage 2 300.00 ms" in found

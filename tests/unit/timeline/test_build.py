@@ -419,3 +419,13 @@ def test_tracks_are_not_packed_as_one_where_their_times_would_overflow() -> None
 
     assert starts(100) == [0, 100, 5 + 102]
     assert starts(1 << 61) is None
+
+
+@pytest.mark.parametrize("rare", [0, 20])
+def test_a_point_that_lacks_a_key_of_its_counter_is_reported(rare: int, tmp_path: Path) -> None:
+    points = [
+        {"ph": "C", "name": "HBM", "pid": 6, "ts": at, "args": {"Read(MB/s)": 5, "Write(MB/s)": 6}} for at in range(21)
+    ]
+    points[rare]["args"] = {"Read(MB/s)": 5}
+    _, problems = open_trace(points, tmp_path)
+    assert [(one.code, one.where, one.count) for one in problems] == [("lost_key", f"event {rare}, Write(MB/s)", 1)]

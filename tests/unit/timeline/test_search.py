@@ -6,6 +6,7 @@ import re
 import time
 import tracemalloc
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Optional, cast
 
 import numpy as np
@@ -285,3 +286,11 @@ def test_an_argument_that_is_everywhere_is_refused_before_its_places_fill_the_me
             assert tracemalloc.get_traced_memory()[1] < 3 * len(File.data)
         finally:
             tracemalloc.stop()
+
+
+def test_marks_are_first_hits_of_equal_parts() -> None:
+    """Ten parts of a timeline that begins at 1000."""
+    marks = matches._Marks(cast(Timeline, SimpleNamespace(slice_bounds=(1000, 2000))), 10)
+    marks.add(np.array([1000, 1099, 1100, 1999]))
+    marks.add(np.array([1050, 1150, 1950]))
+    assert marks.starts().tolist() == [1000, 1100, 1950]
