@@ -254,6 +254,7 @@ def test_the_first_of_equal_parameters_counts(browser: Browser) -> None:
     assert found["rows"] == 1
 
 
+@pytest.mark.defect
 def test_an_internal_error_is_json_without_a_traceback(
     browser: Browser, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -263,6 +264,7 @@ def test_an_internal_error_is_json_without_a_traceback(
     assert "ZeroDivision" not in response.text and "ZeroDivisionError" in caplog.text
 
 
+@pytest.mark.defect
 def test_a_view_that_cannot_be_built_fails_alone(fresh: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = dataclasses.replace(kernel.VIEW, build=lambda source: {}["played"])
     real = resolve.find_view

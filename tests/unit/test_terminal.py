@@ -81,6 +81,7 @@ def test_no_command_prints_control_characters(hostile: Path, tmp_path: Path, cap
     assert seen.count("\ufffd") > 100, "the names are printed"
 
 
+@pytest.mark.defect
 def test_logs_have_no_control_characters(caplog: pytest.LogCaptureFixture) -> None:
     logger = package_logger("tb_npu_plugin.test")
     logger.warning("%s of %d: %s", HOSTILE, 3, ValueError(f"{HOSTILE}\n"))

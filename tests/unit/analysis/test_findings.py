@@ -212,6 +212,7 @@ def test_outliers(values: list[Optional[float]], groups: list[Optional[int]], ex
     assert [one.place for one in outliers(values, groups)] == expected
 
 
+@pytest.mark.defect
 def test_a_rule_that_fails_costs_itself_only(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(run: RunData) -> list[Finding]:
         raise ValueError

@@ -165,6 +165,7 @@ def test_a_scan_leaves_no_process_and_a_thread_that_goes_on_gets_none(
     assert isinstance(found, look_client.Failure) and not found.is_lasting
 
 
+@pytest.mark.defect
 def test_a_finder_that_fails_costs_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

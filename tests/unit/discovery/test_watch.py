@@ -83,6 +83,7 @@ def test_a_scan_is_not_repeated_before_it_is_old(tmp_path: Path, monkeypatch: py
     assert until(lambda: len(calls) == 2)
 
 
+@pytest.mark.defect
 def test_a_defect_in_a_scan_ends_neither_the_thread_nor_what_was_found(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -219,6 +219,7 @@ def test_a_worker_without_a_job_is_ended(make: Any, workers: Workers, monkeypatc
     assert until(lambda: not pool._threads) and len(workers.made) == 1
 
 
+@pytest.mark.defect
 def test_worker_that_cannot_be_started_is_reported(tmp_path: Path, seen: list[Job]) -> None:
     def refuse() -> FakeWorker:
         raise OSError("no more processes")
