@@ -102,12 +102,14 @@ def test_an_observer_without_a_rank_is_named_by_its_worker() -> None:
     run.lines[1] = replace(run.lines[1], span=TestSpan(worker_label="worker a"))
     idle = Entry("idle", "late", 30 * MS, 30 * MS, 30 * MS)
     waiting = replace(idle, entry="waiting", detail="collective", culprit=0, chain=[ChainEnd(0, "idle", 30 * MS)])
+    own = replace(waiting, ns=5 * MS, culprit=1, chain=[])
     ledgers = [
-        RankLedger(line.span, None, 100 * MS, 0, 0, 0, 0, (entry,)) for line, entry in zip(run.lines, (idle, waiting))
+        RankLedger(line.span, None, 100 * MS, 0, 0, 0, 0, entries)
+        for line, entries in zip(run.lines, ((idle, own), (waiting,)))
     ]
     vars(run).update(ledgers=ledgers, judgement=Judgement("loss", ledgers[1], waiting, (0,)), is_marked=True)
     (found,) = straggler.find(run)
-    assert found.message.params["observer"] == "worker a"
+    assert (found.message.params["observer"], found.cost_ns) == ("worker a", 25 * MS), "it waits for 5 ms itself"
 
 
 def test_a_straggler_is_shown_while_the_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:

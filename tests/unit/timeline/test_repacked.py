@@ -135,6 +135,8 @@ def test_the_page_is_told_where_a_slice_is_shown(timeline: Timeline) -> None:
     assert (beside["previous"], beside["next"]) == (row[at - 1], row[at + 1])
     first = shown("slice", id=int(row[0]))
     assert (first["previous"], first["next"]) == (None, row[1])
+    of_all = int(repacked[0].packed.ids[0])
+    assert repacked[0].neighbours(of_all) is not None
     _, columns = decode(shown("arrows", kind=0, t0=0, t1=10**9, px=1))
     ends = [tuple(int(columns[f"{end}_{key}"][0]) for key in ("track", "depth")) for end in ("from", "to")]
     assert ends == [(0, 0), places[found["to"]["id"]]]

@@ -294,3 +294,18 @@ def test_marks_are_first_hits_of_equal_parts() -> None:
     marks.add(np.array([1000, 1099, 1100, 1999]))
     marks.add(np.array([1050, 1150, 1950]))
     assert marks.starts().tolist() == [1000, 1100, 1950]
+
+
+@pytest.mark.parametrize("chunk", [1, 7])
+def test_bars_of_hits_do_not_depend_on_the_pieces_that_are_searched(
+    chunk: int, timeline: Timeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found() -> list[list[int]]:
+        rows = range(len(timeline.rows.first) - 1)
+        shown = matches.matching_bars(timeline, rows, 0, 10**9, 2e5, "a", 1 << 20, False, lambda: False)
+        return [np.asarray(getattr(shown, key)).tolist() for key in ("id", "start", "end", "count", "busy", "parts")]
+
+    whole = found()
+    assert max(whole[3]) > 2
+    monkeypatch.setattr(matches, "_CHUNK", chunk)
+    assert found() == whole
