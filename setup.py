@@ -153,7 +153,7 @@ setup(
         "tb_npu_plugin.scan": ["*.pyi"],
         "tb_npu_plugin.readers": ["*.pyi"],
         "tb_npu_plugin.analysis": ["*.pyi"],
-        "tb_npu_plugin.schema": ["columns.csv", "databases.csv", "kernel_meaning.csv", "versions.csv"],
+        "tb_npu_plugin.schema": ["*.csv"],
         "tb_npu_plugin.summary": ["messages.csv"],
         "tb_npu_plugin.capture": ["command.csv"],
         "tb_npu_plugin.capture.models": ["*.csv"],

@@ -8,7 +8,8 @@ import re
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import torch_npu_db as db
-from tb_npu_plugin.schema.core import SELDOM, Condition, ResultFile
+from tb_npu_plugin.schema.core import SELDOM, Condition
+from tb_npu_plugin.schema.files import result_file
 from tb_npu_plugin.schema.scan_keys import DB_STEPS, DB_TIME, INDEX_HEADER, TYPE_HEADER
 from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION, COMMUNICATION_MATRIX
@@ -51,21 +52,8 @@ STEPS = dataclasses.replace(
 )
 COMMUNICATIONS = dataclasses.replace(COMMUNICATION, name="cluster_communication.json", condition=_TEXT)
 MATRIX = dataclasses.replace(COMMUNICATION_MATRIX, name="cluster_communication_matrix.json", condition=_MATRIX)
-GROUPS = ResultFile(
-    id="cluster_groups",
-    name="communication_group.json",
-    condition=_TEXT,
-    settings=True,
-    doc="Sets of ranks that communicate.",
-)
-DATABASE = ResultFile(
-    id="cluster_db",
-    name="cluster_analysis.db",
-    condition=Condition(Message("option.databases"), Message("written.from_databases")),
-    fills=("step_trace", "comm_ops", "comm_bandwidth", "comm_packets", "comm_links"),
-    fallback=True,
-    doc="The same figures as tables of a SQLite database.",
-)
+GROUPS = result_file("cluster.cluster_groups")
+DATABASE = result_file("cluster.cluster_db")
 CLUSTER_FILES = (STEPS, COMMUNICATIONS, MATRIX, GROUPS, DATABASE)
 
 #: Collectives between two ranks, by name.

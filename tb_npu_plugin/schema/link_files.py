@@ -9,15 +9,8 @@ A MB is 1024 * 1024 bytes here: msprof multiplies by that to get the bytes of it
 
 from __future__ import annotations
 
-from dataclasses import replace
+from tb_npu_plugin.schema.files import result_file
 
-from tb_npu_plugin.messages import Message
-from tb_npu_plugin.schema.columns import columns_of
-from tb_npu_plugin.schema.core import DEVICE_ID, Condition, ResultFile
-from tb_npu_plugin.tables import Column, Kind, column_texts
-
-SYS_IO = Condition("sys_io=True", Message("written.network_cards"))
-SYS_INTERCONNECTION = Condition("sys_interconnection=True", Message("written.server_links"))
 #: Bytes of one MB.
 LINK_MB = 1 << 20
 #: Sampling intervals, ns: 100 and 50 samples per second, as set by torch_npu (PrepareProfilerDeviceSysConfig) and
@@ -40,41 +33,11 @@ PCIE_KINDS = {
 #: The one that is not a bandwidth.
 LATENCY = "tx_latency"
 
-_DEVICE = replace(DEVICE_ID, written="")
-_MODE = Column("mode", Kind.TEXT, *column_texts("mode"), "identity", ("Mode",), True)
-_MIN = Column("min", Kind.FLOAT, *column_texts("min"), "", ("Min",))
-_MAX = Column("max", Kind.FLOAT, *column_texts("max"), "", ("Max",))
 
-NIC = ResultFile(
-    id="nic",
-    name="nic.csv",
-    condition=SYS_IO,
-    sizes=(("MB", LINK_MB),),
-    columns=columns_of("nic"),
-    doc="One row per port: use of the network card over the whole capture.",
-)
-ROCE = ResultFile(
-    id="roce",
-    name="roce.csv",
-    condition=SYS_IO,
-    sizes=NIC.sizes,
-    columns=NIC.columns,
-    doc="One row per port: use of RDMA over Ethernet over the whole capture.",
-)
-PCIE = ResultFile(
-    id="pcie",
-    name="pcie.csv",
-    condition=SYS_INTERCONNECTION,
-    columns=(_DEVICE, _MODE, _MIN, _MAX, Column("avg", Kind.FLOAT, *column_texts("links.avg"), "", ("Avg",))),
-    doc="One row per direction and kind of packets over PCIe.",
-)
-HCCS = ResultFile(
-    id="hccs",
-    name="hccs.csv",
-    condition=SYS_INTERCONNECTION,
-    columns=(_DEVICE, _MODE, _MAX, _MIN, Column("avg", Kind.FLOAT, *column_texts("links.avg"), "", ("Average",))),
-    doc="One row per direction over the links between the devices of a server; none of a single device.",
-)
+NIC = result_file("torch_npu.nic")
+ROCE = result_file("torch_npu.roce")
+PCIE = result_file("torch_npu.pcie")
+HCCS = result_file("torch_npu.hccs")
 LINK_FILES = (NIC, ROCE, PCIE, HCCS)
 #: Logical tables that they fill.
 LINK_TABLES = tuple(file.id for file in LINK_FILES)

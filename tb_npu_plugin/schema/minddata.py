@@ -4,12 +4,10 @@ Source: docs/facts/ascend_ms.md, Files of the output folder, Data pipeline files
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
-from tb_npu_plugin.messages import Message
-from tb_npu_plugin.schema.columns import columns_of
-from tb_npu_plugin.schema.core import Condition, ResultFile, join_settings
+from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.schema.files import result_file
 
 # Tables, by name in columns.csv:
 # minddata_ops: One row per operator of the pipeline. From minddata_pipeline_raw or pipeline_profiling; the last five
@@ -24,9 +22,6 @@ QUEUE_HOST: QueueName = "host"
 QUEUE_DEVICE: QueueName = "device"
 SCOPE_MACHINE, SCOPE_PROCESS, SCOPE_OP = "machine", "process", "op"
 
-DATA_PROCESS = Condition(
-    join_settings("data_process=True", Message("option.no_schedule")), Message("written.data_pipeline")
-)
 
 #: Columns of minddata_pipeline_raw that hold JSON lists.
 RAW_SIZES, RAW_CHILDREN = "output_queue_size", "children_id"
@@ -44,60 +39,12 @@ RAW_HEADER = (
     RAW_CHILDREN,
 )
 
-PIPELINE = ResultFile(
-    id="minddata_ops",
-    name="minddata_pipeline_raw_0.csv",
-    condition=DATA_PROCESS,
-    columns=columns_of("minddata_ops"),
-    pattern=re.compile(r"minddata_pipeline_raw_(?P<rank>\d+)\.csv"),
-    unit="ms",
-    fills=("minddata_ops", "minddata_queues"),
-    beside=("minddata_summary",),
-    doc="Operators of the pipeline from its end on, and samples of their queues.",
-)
-PIPELINE_PROFILING = ResultFile(
-    id="minddata_profiling",
-    name="pipeline_profiling_0.json",
-    condition=DATA_PROCESS,
-    pattern=re.compile(r"pipeline_profiling_(?P<rank>\d+)\.json"),
-    fills=("minddata_ops", "minddata_queues"),
-    doc="Read where minddata_pipeline_raw is not there.",
-)
-SUMMARY = ResultFile(
-    id="minddata_summary",
-    name="minddata_pipeline_summary_0.json",
-    condition=DATA_PROCESS,
-    pattern=re.compile(r"minddata_pipeline_summary_(?P<rank>\d+)\.(?:json|csv)"),
-    fills=("minddata_remarks",),
-    doc="What MindSpore worked out itself. The CSV holds the same transposed, without a header: a line is a key and its "
-    "values. CPU, empty queues and mean times complete the table of operators.",
-)
-BATCHES = ResultFile(
-    id="minddata_batches",
-    name="device_queue_profiling_0.txt",
-    condition=DATA_PROCESS,
-    columns=columns_of("minddata_batches"),
-    pattern=re.compile(r"(?:device_queue|dataset_iterator)_profiling_(?P<rank>\d+)\.txt"),
-    doc="Times of each batch and entries in the queue.",
-)
-DEVICE_WAIT = ResultFile(
-    id="minddata_device",
-    name="minddata_aicpu_0.txt",
-    condition=DATA_PROCESS,
-    columns=columns_of("minddata_batches"),
-    pattern=re.compile(r"(?:minddata_aicpu|minddata_getnext_profiling)_(?P<rank>\d+)\.txt"),
-    fills=("minddata_batches",),
-    doc="When the device waited for a batch, and entries in its queue.",
-)
-CPU = ResultFile(
-    id="minddata_cpu",
-    name="minddata_cpu_utilization_0.json",
-    condition=DATA_PROCESS,
-    columns=columns_of("minddata_cpu"),
-    pattern=re.compile(r"minddata_cpu_utilization_(?P<rank>\d+)\.json"),
-    beside=(PIPELINE_PROFILING.id,),
-    doc="CPU of the machine, the process and each operator over time.",
-)
+PIPELINE = result_file("minddata.minddata_ops")
+PIPELINE_PROFILING = result_file("minddata.minddata_profiling")
+SUMMARY = result_file("minddata.minddata_summary")
+BATCHES = result_file("minddata.minddata_batches")
+DEVICE_WAIT = result_file("minddata.minddata_device")
+CPU = result_file("minddata.minddata_cpu")
 
 #: Summary lists with one value: mean ms per batch without the first; -1: unknown.
 BATCH_TIME, PIPELINE_TIME, PUSH_TIME = "per_batch_time", "per_pipeline_time", "per_push_queue_time"
@@ -143,13 +90,7 @@ QUEUE_SIZES, QUEUE_LENGTH = "size", "length"
 #: Keys that each operator has.
 RAW_KEYS = (OP_ID, OP_TYPE, OP_WORKERS, RAW_METRICS)
 
-DATASET = ResultFile(
-    id="dataset",
-    name="dataset.csv",
-    condition=Condition("activities=[ProfilerActivity.CPU, ...]", Message("written.dataset"), always=False),
-    columns=columns_of("dataset"),
-    doc="Operations of the dataset on the host, by stage.",
-)
+DATASET = result_file("minddata.dataset")
 
 #: All files that fill a table; legacy results have no dataset.csv.
 LEGACY_FILES = (PIPELINE, PIPELINE_PROFILING, SUMMARY, BATCHES, DEVICE_WAIT, CPU)

@@ -71,7 +71,6 @@ PYTHON = "python_function"
 
 # Databases: those of msprof.
 PROFILER_DB = "ascend_mindspore_profiler"
-PROFILER_DB_PATTERN = re.compile(r"ascend_mindspore_profiler(?:_(\d+))?\.db")
 COMMUNICATION_DB = "communication_analyzer.db"
 #: Tables shared with torch_npu's databases (schema/torch_npu_db.py): all except the framework's.
 DB_TABLES = (

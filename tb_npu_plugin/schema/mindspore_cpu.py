@@ -6,9 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import torch_npu_csv, torch_npu_json
-from tb_npu_plugin.schema.core import Condition, ResultFile
+from tb_npu_plugin.schema.files import result_file
 from tb_npu_plugin.schema.mindspore import MEMORY_RECORD_KEYS
 from tb_npu_plugin.schema.torch_npu_memory_csv import MEMORY_RECORD
 
@@ -17,8 +16,6 @@ CPU = "CPU"
 #: Rank in the file names: the only place that has it.
 RANK = re.compile(r"cpu_\w+_(?P<rank>\d{1,9})\.(?:txt|csv)")
 
-_HOST = Condition("activities=[ProfilerActivity.CPU, ...]", Message("written.host"))
-_MEMORY = Condition("profile_memory=True", Message("written.memory"))
 
 #: Separators in the file of executions: between fields, executions, and figures of an execution.
 FIELD, EXECUTION, FIGURE = ";", " ", ","
@@ -34,37 +31,13 @@ COLLECTIVE = re.compile(
 )
 POINT_TO_POINT = re.compile(r"(?:Inner|Dist)?(?:Comm)?(?:Send|Receive|Isend|Irecv|BatchISendIRecv)")
 
-EXECUTIONS = ResultFile(
-    id="operators",
-    name="cpu_op_execute_timestamp_0.txt",
-    pattern=re.compile(r"cpu_op_execute_timestamp_(\d{1,9})\.txt"),
-    condition=_HOST,
-    fills=("operators", "comm_ops"),
-    doc="Each execution of each operator on the CPU: start in ns, duration in ms.",
-)
-LAUNCHES = ResultFile(
-    id="operator_shapes",
-    name="cpu_framework_0.txt",
-    pattern=re.compile(r"cpu_framework_(\d{1,9})\.txt"),
-    condition=_HOST,
-    fills=("operators",),
-    doc="Operators in the order of their launches, with the shapes of their inputs. Operators of PyNative mode are empty.",
-)
-HOST_MEMORY = ResultFile(
-    id=MEMORY_RECORD.id,
-    name="cpu_ms_memory_record_0.txt",
-    pattern=re.compile(r"cpu_ms_memory_record_(\d{1,9})\.txt"),
-    condition=_MEMORY,
+EXECUTIONS = result_file("mindspore_cpu.operators")
+LAUNCHES = result_file("mindspore_cpu.operator_shapes")
+HOST_MEMORY = result_file(
+    "mindspore_cpu.memory_record",
     columns=tuple(MEMORY_RECORD.column(key) for key in MEMORY_RECORD_KEYS if key not in ("component", "device")),
-    doc="Memory that MindSpore allocated on the host over time, in bytes.",
 )
-TRACE = ResultFile(
-    id="trace",
-    name=torch_npu_json.TRACE_VIEW.name,
-    condition=_HOST,
-    stages=("trace",),
-    doc="Chrome trace events of the operators and their scopes.",
-)
+TRACE = result_file("mindspore_cpu.trace")
 
 CPU_FILES = (EXECUTIONS, LAUNCHES, HOST_MEMORY, TRACE, torch_npu_json.PROFILER_METADATA)
 #: Columns of the operators: nothing ran on a device.

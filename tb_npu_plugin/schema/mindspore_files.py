@@ -8,15 +8,13 @@ from dataclasses import replace
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import torch_npu_csv, torch_npu_json, torch_npu_memory_csv
 from tb_npu_plugin.schema.core import DEVICE_ID, SELDOM, Condition, ResultFile, join_settings
-from tb_npu_plugin.schema.link_files import LINK_FILES, LINK_TABLES
+from tb_npu_plugin.schema.files import result_file
+from tb_npu_plugin.schema.link_files import LINK_FILES
 from tb_npu_plugin.schema.minddata import MINDDATA_FILES
 from tb_npu_plugin.schema.mindspore import (
-    COMMUNICATION_DB,
     MEMORY_RECORD_KEYS,
     MEMORY_RECORD_MB,
     OPERATOR_KEYS,
-    PROFILER_DB,
-    PROFILER_DB_PATTERN,
 )
 from tb_npu_plugin.tables import Column, Kind, column_texts
 
@@ -38,12 +36,7 @@ OP_MEMORY_SWITCHES = Condition(
     "profile_memory=True, activities=[ProfilerActivity.CPU, ...], export_type=[ExportType.Text]",
     Message("written.text_memory_host"),
 )
-SHAPES = Condition(
-    "record_shapes=True, activities=[ProfilerActivity.CPU, ...], export_type=[ExportType.Text]",
-    Message("written.text_shapes"),
-)
 TEXT = Condition("export_type=[ExportType.Text]", Message("written.text"))
-DATABASE = Condition("export_type=[ExportType.Db]", Message("written.databases"))
 
 #: Full kernel name (schema/mindspore.py LAUNCH_SEPARATOR); an additional column of kernels.
 FULL_NAME = Column("full_name", Kind.TEXT, *column_texts("full_name"), "identity")
@@ -60,12 +53,8 @@ KERNELS = _without_device(replace(torch_npu_csv.KERNELS, condition=NPU))
 STEP_TRACE = _without_device(replace(torch_npu_csv.STEP_TRACE, condition=STEPS))
 OP_STATISTIC = replace(torch_npu_csv.OP_STATISTIC, condition=NPU)
 API_STATISTIC = replace(torch_npu_csv.API_STATISTIC, condition=LEVEL_1)
-OPERATORS = ResultFile(
-    id="operator_shapes",
-    name=torch_npu_csv.OPERATORS.name,
-    condition=SHAPES,
-    columns=tuple(torch_npu_csv.OPERATORS.column(key) for key in OPERATOR_KEYS),
-    doc="One row per launch, without any time: the operators are rebuilt from the trace where that is there.",
+OPERATORS = result_file(
+    "mindspore.operator_shapes", columns=tuple(torch_npu_csv.OPERATORS.column(key) for key in OPERATOR_KEYS)
 )
 OP_MEMORY = replace(torch_npu_memory_csv.OP_MEMORY, condition=OP_MEMORY_SWITCHES)
 MEMORY_RECORD = replace(
@@ -83,24 +72,8 @@ TRACE_VIEW = replace(
 COMMUNICATION = replace(torch_npu_json.COMMUNICATION, condition=LEVEL_1_RANKS)
 COMMUNICATION_MATRIX = replace(torch_npu_json.COMMUNICATION_MATRIX, condition=LEVEL_1_RANKS)
 
-PROFILER_DATABASE = ResultFile(
-    id="profiler_db",
-    name=f"{PROFILER_DB}_0.db",
-    pattern=PROFILER_DB_PATTERN,
-    condition=DATABASE,
-    fills=("kernels", "op_statistic", "api_statistic", "module_memory", *LINK_TABLES, "trace"),
-    stages=("tables", "trace"),
-    fallback=True,
-    doc="The device and CANN, as tables of a SQLite database; nothing of the framework: no steps, no operators.",
-)
-ANALYSIS_DATABASE = ResultFile(
-    id="analysis_db",
-    name=COMMUNICATION_DB,
-    condition=DATABASE,
-    fills=("comm_ops", "comm_bandwidth", "comm_packets", "comm_links"),
-    fallback=True,
-    doc="Communication, as tables of a SQLite database.",
-)
+PROFILER_DATABASE = result_file("mindspore.profiler_db")
+ANALYSIS_DATABASE = result_file("mindspore.analysis_db")
 DATABASE_FILES = (PROFILER_DATABASE, ANALYSIS_DATABASE)
 
 #: Files with rows as in torch_npu's files of the same name, and MindSpore's own files.

@@ -9,9 +9,9 @@ import dataclasses
 import re
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.core import DEVICE_ID, PIECE, Condition, ResultFile
-from tb_npu_plugin.schema.link_files import LINK_FILES, LINK_TABLES, SYS_IO
+from tb_npu_plugin.schema.files import result_file
+from tb_npu_plugin.schema.link_files import HCCS, NIC, PCIE, ROCE
 from tb_npu_plugin.schema.torch_npu_csv import (
     API_STATISTIC,
     DATA_PREPROCESS,
@@ -22,7 +22,6 @@ from tb_npu_plugin.schema.torch_npu_csv import (
 )
 from tb_npu_plugin.schema.torch_npu_json import TRACE_VIEW
 from tb_npu_plugin.schema.torch_npu_memory_csv import MEMORY_RECORD, MODULE_MEMORY, OP_MEMORY
-from tb_npu_plugin.tables import Column, Kind, column_texts
 
 #: Folder of the export in PROF_*.
 OUTPUT_FOLDER = "mindstudio_profiler_output"
@@ -66,16 +65,7 @@ def exported_name(stem: str, end: str = "csv") -> re.Pattern[str]:
 
 
 #: In the PROF_* folder itself. Profilers of frameworks move it into their results and rename it.
-MSPROF_DATABASE = ResultFile(
-    id="msprof_db",
-    name="msprof_*.db",
-    pattern=re.compile(r"msprof(?:_\d+)*\.db"),
-    condition=Condition("msprof --export=on --type=db", Message("written.msprof_database")),
-    fills=("kernels", "op_statistic", "api_statistic", "module_memory", *LINK_TABLES, "trace"),
-    stages=("tables", "trace"),
-    fallback=True,
-    doc="The device and CANN, as tables of a SQLite database; nothing of a framework: no steps, no operators.",
-)
+MSPROF_DATABASE = result_file("msprof.msprof_db")
 
 #: step_trace_*.csv: iterations of graphs. Each reduce has a pair of columns of these names after the others.
 ITERATION_ID, ITERATION_END = "Iteration ID", "Iteration End(us)"
@@ -85,58 +75,11 @@ REDUCE_START, REDUCE_DURATION = "Reduce Start(us)", "Reduce Duration(us)"
 ITERATION_UNIT = "us"
 #: Name given to a reduce, which has none in the file.
 REDUCE_NAME = "Reduce {0}"
-_ITERATION_HEADERS = {
-    "step": ITERATION_ID,
-    "end_ns": ITERATION_END,
-    "total_ns": "Iteration Time(us)",
-    "fp_ns": "FP Start(us)",
-    "bp_ns": "BP End(us)",
-    "interval_ns": "Data Aug Bound(us)",
-    "fp_bp_ns": "FP to BP Time(us)",
-    "tail_ns": "Iteration Refresh(us)",
-}
-ITERATIONS = ResultFile(
-    id="msprof_iterations",
-    name="step_trace_*.csv",
-    pattern=exported_name("step_trace"),
-    condition=Condition("--task-time=on", Message("written.msprof_graphs")),
-    columns=tuple(
-        dataclasses.replace(
-            column, headers=(_ITERATION_HEADERS[column.key],) if column.key in _ITERATION_HEADERS else ()
-        )
-        for column in columns_of("iterations")
-    ),
-    fills=("iterations", "iteration_reduces"),
-    doc="Points of each iteration of a graph on the device, and its reduces.",
-)
+ITERATIONS = result_file("msprof.msprof_iterations")
 
-FUSION_OP = ResultFile(
-    id="fusion_op",
-    name="fusion_op_*.csv",
-    pattern=exported_name("fusion_op"),
-    condition=Condition("--task-time=l1", Message("written.msprof_graphs")),
-    columns=columns_of("fusion_op"),
-    doc="Operators of graphs before and after fusion, and their memory.",
-)
+FUSION_OP = result_file("msprof.fusion_op")
 
-COMMUNICATION_STATISTIC = ResultFile(
-    id="communication_statistic",
-    name="communication_statistic_*.csv",
-    pattern=exported_name("communication_statistic"),
-    condition=Condition(
-        Message("option.either", one="--hccl=on", other="--task-time=on"), Message("written.msprof_ranks")
-    ),
-    columns=(
-        dataclasses.replace(DEVICE_ID, written=""),
-        *(
-            column
-            for column in OP_STATISTIC.columns
-            if column.key in ("type", "calls", "total_ns", "min_ns", "avg_ns", "max_ns")
-        ),
-        Column("ratio", Kind.PERCENT, *column_texts("communication_statistic.ratio"), "", ("Ratio(%)",)),
-    ),
-    doc="Communication operators by type, by total time.",
-)
+COMMUNICATION_STATISTIC = result_file("msprof.communication_statistic")
 
 MSPROF_FILES: tuple[ResultFile, ...] = (
     dataclasses.replace(TRACE_VIEW, name="msprof_*.json", pattern=exported_name("msprof", "json"), condition=_DEFAULT),
@@ -150,7 +93,8 @@ MSPROF_FILES: tuple[ResultFile, ...] = (
     _exported(DATA_PREPROCESS, "aicpu", Condition("--aicpu=on", Message("written.msprof_ai_cpu"))),
     _exported(L2_CACHE, "l2_cache", Condition("--l2=on", Message("written.msprof_l2_cache"))),
     ITERATIONS,
-    *(_exported(file, file.id, _IO if file.condition is SYS_IO else _INTERCONNECTION) for file in LINK_FILES),
+    *(_exported(file, file.id, _IO) for file in (NIC, ROCE)),
+    *(_exported(file, file.id, _INTERCONNECTION) for file in (PCIE, HCCS)),
     FUSION_OP,
     COMMUNICATION_STATISTIC,
     MSPROF_DATABASE,

@@ -17,15 +17,13 @@ from __future__ import annotations
 
 import csv
 import enum
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from tb_npu_plugin.messages import Message
-from tb_npu_plugin.schema.core import Condition, ResultFile
-from tb_npu_plugin.schema.link_files import HCCS_KINDS, LINK_TABLES, PCIE_KINDS
+from tb_npu_plugin.schema.files import result_file
+from tb_npu_plugin.schema.link_files import HCCS_KINDS, PCIE_KINDS
 
 PROFILER_DB = "ascend_pytorch_profiler"
 ANALYSIS_DB = "analysis.db"
@@ -292,35 +290,7 @@ GRAPH_ENGINE_PREFIX = "cann::"
 OLD_COMMUNICATION = "hccl"
 COMMUNICATION_TYPE = API_TYPES["communication"]
 
-_DATABASE = Condition("export_type=[ExportType.Db]", Message("written.database"))
 #: Data that only databases hold, not text files.
-PROFILER_DATABASE = ResultFile(
-    id="profiler_db",
-    name=f"{PROFILER_DB}.db",
-    pattern=re.compile(rf"{PROFILER_DB}(?:_\d+)?\.db"),
-    condition=_DATABASE,
-    fills=(
-        "kernels",
-        "op_statistic",
-        "api_statistic",
-        "operators",
-        "op_memory",
-        "memory_record",
-        "module_memory",
-        *LINK_TABLES,
-        "trace",
-    ),
-    stages=("tables", "trace"),
-    fallback=True,
-    doc="What the text files hold but steps and communication, as tables of a SQLite database.",
-)
-ANALYSIS_DATABASE = ResultFile(
-    id="analysis_db",
-    name=ANALYSIS_DB,
-    pattern=re.compile(r"analysis(?:[-_]?\d+)?\.db"),
-    condition=_DATABASE,
-    fills=("step_trace", "comm_ops", "comm_bandwidth", "comm_packets", "comm_links"),
-    fallback=True,
-    doc="Steps and communication, as tables of a SQLite database.",
-)
+PROFILER_DATABASE = result_file("torch_npu.profiler_db")
+ANALYSIS_DATABASE = result_file("torch_npu.analysis_db")
 DATABASE_FILES = (PROFILER_DATABASE, ANALYSIS_DATABASE)

@@ -4,19 +4,9 @@ communication_matrix.json, trace_view.json."""
 
 from __future__ import annotations
 
-import re
-
-from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import scan_keys
 from tb_npu_plugin.schema.columns import columns_of
-from tb_npu_plugin.schema.core import Condition, ResultFile, join_settings
-
-_COMM = Condition(
-    join_settings("profiler_level=ProfilerLevel.Level1", Message("option.ranks")),
-    Message("written.text_when_communicating"),
-    always=False,
-)
-_ALWAYS = Condition("export_type=[ExportType.Text]", Message("written.text"))
+from tb_npu_plugin.schema.files import result_file
 
 #: communication.json as three tables, without rollup rows ("Total Op Info"), and communication_matrix.json.
 COMM_OPS_COLUMNS, COMM_BANDWIDTH_COLUMNS = columns_of("comm_ops"), columns_of("comm_bandwidth")
@@ -65,45 +55,11 @@ ROLLUP_TRANSPORTS = frozenset({"SDMA"})
 #: column.
 IDLE_TOLERANCE_NS = 1_000
 
-COMMUNICATION = ResultFile(
-    id="communication",
-    name="communication.json",
-    condition=_COMM,
-    columns=COMM_OPS_COLUMNS,
-    fills=("comm_ops", "comm_bandwidth", "comm_packets"),
-    doc="Times and data of each communication operator of a step.",
-)
-COMMUNICATION_MATRIX = ResultFile(
-    id="comm_links",
-    name="communication_matrix.json",
-    condition=_COMM,
-    columns=COMM_LINKS_COLUMNS,
-    doc="Data that each link of this rank carried, by operator type.",
-)
-TRACE_VIEW = ResultFile(
-    id="trace",
-    name="trace_view.json",
-    condition=_ALWAYS,
-    doc="Chrome trace events of host and device.",
-    stages=("trace",),
-)
-PROFILER_INFO = ResultFile(
-    id="profiler_info",
-    name="profiler_info.json",
-    condition=_ALWAYS,
-    in_root=True,
-    settings=True,
-    pattern=re.compile(r"profiler_info(?:_(\d+))?\.json"),
-)
-PROFILER_METADATA = ResultFile(
-    id="profiler_metadata",
-    name="profiler_metadata.json",
-    condition=Condition(
-        Message("option.either", one="add_metadata", other=Message("option.distributed")), Message("written.metadata")
-    ),
-    in_root=True,
-    settings=True,
-)
+COMMUNICATION = result_file("torch_npu.communication")
+COMMUNICATION_MATRIX = result_file("torch_npu.comm_links")
+TRACE_VIEW = result_file("torch_npu.trace")
+PROFILER_INFO = result_file("torch_npu.profiler_info")
+PROFILER_METADATA = result_file("torch_npu.profiler_metadata")
 JSON_FILES = (COMMUNICATION, COMMUNICATION_MATRIX, TRACE_VIEW, PROFILER_INFO, PROFILER_METADATA)
 
 #: Key of torch_npu's settings in profiler_info.json.

@@ -16,6 +16,7 @@ from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.messages import CATALOGUE, WORDS, Message, Period, in_period, messages_of, shorten_data
 from tb_npu_plugin.problems import KINDS, MAX_PLACES, Problem, ProblemLog, list_places, merge_problems
 from tb_npu_plugin.schema.columns import declared_columns
+from tb_npu_plugin.schema.files import declared_files
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.metrics import CORES, UNITS
 from tb_npu_plugin.schema.serving import Phase
@@ -49,6 +50,9 @@ def test_every_code_is_used_and_every_used_code_exists() -> None:
     made |= {f"{word}.{period}" for word in WORDS for period in get_args(Period)}
     made |= {f"run.phase.{phase}" for phase in (*get_args(Phase), "unknown")}
     made |= {text.code for text in (*CORES.values(), *UNITS.values())}
+    files = declared_files().values()
+    made |= {f"written.{row['written']}" for row in files}
+    made |= {code for row in files for code in re.findall(r"\boption\.\w+", row["settings"])}
     columns = {f"column.{name}" for source in sources for name in COLUMN.findall(source)}
     columns |= {column.title.code for table in declared_columns().values() for column in table}
     made |= columns | {f"{code}.doc" for code in columns if f"{code}.doc" in CATALOGUE}

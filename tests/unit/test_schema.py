@@ -11,6 +11,7 @@ from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.schema.columns import declared_columns
 from tb_npu_plugin.schema.core import base_of, normalise_header
 from tb_npu_plugin.schema.docgen import VERSIONS, formats_page
+from tb_npu_plugin.schema.files import declared_files
 from tb_npu_plugin.schema.formats import FORMATS, MSPROF, TORCH_NPU, Format
 from tb_npu_plugin.schema.metrics import Guess, metric_column
 from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES, file_of
@@ -50,6 +51,7 @@ def test_every_table_has_a_file_and_sizes_of_communication_are_decimal() -> None
 def test_every_table_of_columns_is_used() -> None:
     sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tb_npu_plugin").rglob("*.py")]
     asked = {name for source in sources for name in re.findall(r'columns_of\("(\w+)"\)', source)}
+    asked |= {row["table"] for row in declared_files().values() if row["table"]}
     assert asked | {*TABLES} >= {*declared_columns()} and asked <= {*declared_columns()}
 
 

@@ -11,13 +11,17 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.core import Condition, ResultFile, join_settings
 from tb_npu_plugin.schema.formats import FORMATS, KINETO, MINDSPORE, MSPROF, TORCH_NPU
 from tb_npu_plugin.schema.registry import file_of
-from tb_npu_plugin.schema.torch_npu_csv import CPU, LEVEL_1
+from tb_npu_plugin.schema.torch_npu_csv import API_STATISTIC, OPERATORS
 
 #: Smaller entries do not ask for data, share of the step.
 _LEAST_OPEN = 0.01
 #: Format -> settings with which its trace shows launches, and waits inside communication.
-_LAUNCHES = {TORCH_NPU.id: CPU, MINDSPORE.id: CPU, MSPROF.id: file_of("api_statistic", MSPROF.id).condition}
-_WAITS = {TORCH_NPU.id: LEVEL_1, MINDSPORE.id: LEVEL_1}
+_LAUNCHES = {
+    TORCH_NPU.id: OPERATORS.condition,
+    MINDSPORE.id: OPERATORS.condition,
+    MSPROF.id: file_of("api_statistic", MSPROF.id).condition,
+}
+_WAITS = dict.fromkeys((TORCH_NPU.id, MINDSPORE.id), API_STATISTIC.condition)
 
 
 @dataclass(frozen=True)
