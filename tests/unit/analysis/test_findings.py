@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, Optional
 
 import pytest
@@ -480,3 +481,12 @@ def test_steps_of_kernels_without_times_are_not_judged(kernels: int, untimed: in
     problem = Problem("bad_cell", "kernel_details.csv", *[""] * 5, lost, "error")
     span = TestSpan({"kernels": table_of("kernels", rows)}, problems=[problem] * bool(lost))
     assert lacks_times(span) is expected
+
+
+@pytest.mark.parametrize(("groups", "expected"), [(("a", "a"), True), (("a", "b"), False)])
+def test_whether_all_collectives_are_of_one_group(groups: tuple[str, ...], expected: bool) -> None:
+    """Sends have groups of their own."""
+    rows = [{"kind": "collective", "group": group} for group in groups]
+    ops = table_of("comm_ops", [*rows, {"kind": "p2p", "group": "c"}])
+    run: Any = SimpleNamespace(communication=SimpleNamespace(collectives=[ops, None]))
+    assert unprofiled_rank._has_one_group(run) is expected
