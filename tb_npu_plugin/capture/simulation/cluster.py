@@ -17,7 +17,6 @@ from itertools import chain
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, planes, schedule
 from tb_npu_plugin.capture.simulation.faults import Faults
-from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Planes
 from tb_npu_plugin.capture.simulation.program import AUTOGRAD, TrainingHost, Workload
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND, Group, Process, Segment
@@ -166,20 +165,11 @@ class _Run:
         self._counts = Counter[str]()
         process = cluster.process(rank)
         held, program = cluster.workload.held(self._stage), cluster.workload.program(self._stage, 0)
-        in_pieces = (held + program.peak()) // 2 if faults.fragmentation else 0  # half of what the rank needs
-        setup = RankSetup(
-            process,
-            cluster.chip,
-            cluster.seed,
-            held,
-            keep=table is not None,
-            runtime=runtime,
-            slow=faults.slow_ranks.get(rank, 1.0) * faults.low_clocks.get(rank, 1.0),
-            task_queue=cluster.task_queue,
-            fragmented=in_pieces,
-            preempted=faults.preempted.get(rank, 0),
-        )
-        self.host = TrainingHost(setup, faults)
+        keep, queue = table is not None, cluster.task_queue
+        self.host = TrainingHost(process, cluster.chip, cluster.seed, faults, keep, runtime, queue)
+        self.host.allocator.hold(held)
+        if faults.fragmentation:  # half of what the rank needs
+            self.host.allocator.fragment((held + program.peak()) // 2)
         groups = dict[str, Group]()
         used = {self.communicators[role].key for role in program.roles()}
         for role, one in self.communicators.items():
@@ -219,7 +209,7 @@ class _Run:
             for transfer in self._step(step):
                 self._communicate(transfer)
             host.process.end = host.stopped()
-            segment = host.take()
+            segment = host.take_step()
             if step == self._cluster.steps - 1:
                 segment.until = 1 << 63
             yield segment

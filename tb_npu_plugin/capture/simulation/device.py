@@ -164,15 +164,6 @@ class Launched(NamedTuple):
     slowed: int
 
 
-class Copied(NamedTuple):
-    """A copy: begin and end of the call, when its tasks start, and ns of each of them."""
-
-    begin: int
-    end: int
-    starts: list[int]
-    dur: int
-
-
 class Device:
     """Device and launching thread of one process: when launches, copies and communication happen.
 
@@ -245,8 +236,8 @@ class Device:
         slowed = dur - int(usual) - 1
         return Launched(begin, sized, prepared, compiling, node, node + inner, end, start, dur, slowed)
 
-    def copy(self, enqueued: int, size: int, parts: int) -> Copied:
-        """Copy between host and device, in so many tasks."""
+    def copy(self, enqueued: int, size: int, parts: int) -> tuple[int, int, list[int], int]:
+        """Copy between host and device, in so many tasks. Returns begin and end of the call, when the tasks start, and ns of each."""
         begin = self._dequeue(enqueued)
         end = begin + vary(ARRIVE, self._random())
         start, dur, starts = end + 4_000, copy_ns(self.chip, size), []
@@ -255,7 +246,7 @@ class Device:
             self.busy[STREAM] = start + dur
             starts.append(start)
         self._return(end)
-        return Copied(begin, end, starts, dur)
+        return begin, end, starts, dur
 
     def mark(self, enqueued: int) -> tuple[int, int]:
         """Put a mark on the stream. Returns when its call begins, and when the stream passes it."""

@@ -17,15 +17,16 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from random import Random
 
+from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import CALLS, Transfer
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.device import LAST, LEAST, RISE
 from tb_npu_plugin.capture.simulation.faults import Faults
-from tb_npu_plugin.capture.simulation.host import Host, RankSetup
+from tb_npu_plugin.capture.simulation.host import Host
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.memory import Held
-from tb_npu_plugin.capture.simulation.records import OpInfo
+from tb_npu_plugin.capture.simulation.records import GcPause, HostOp, OpInfo, Process, PyCall
 from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.capture.simulation.work import Shape, Shapes, Tensor, Types
 
@@ -64,16 +65,23 @@ class TrainingHost(Host):
 
     clock: TrainingClock
 
-    def __init__(self, setup: RankSetup, faults: Faults) -> None:
-        start, rank = setup.process.start, setup.process.rank
-        self._random = Random(f"{setup.seed}/{rank}").random
-        super().__init__(setup, TrainingClock(start, self._random, faults.slow_hosts.get(rank, 1.0)), self._random)
+    def __init__(
+        self, process: Process, chip: Chip, seed: int, faults: Faults, keep: bool, runtime: bool, task_queue: int
+    ) -> None:
+        rank = process.rank
+        self._random = Random(f"{seed}/{rank}").random
+        clock = TrainingClock(process.start, self._random, faults.slow_hosts.get(rank, 1.0))
+        slow = faults.slow_ranks.get(rank, 1.0) * faults.low_clocks.get(rank, 1.0)
+        preempted = faults.preempted.get(rank, 0)
+        super().__init__(process, chip, clock, self._random, keep, runtime, slow, task_queue, preempted)
         self._loader, self._mapping, self._pause = (
             struck.get(rank, 0) for struck in (faults.loader, faults.allocator, faults.gc)
         )
         self._sequences = 0  # links of operators before this step
         self._blocks: dict[int, Held] = {}  # by slot
         self._fault_number = 0.0
+        self._frames: list[PyCall] = []
+        self._frame_count = 0
 
     def run(self, number: int, instructions: Iterable[Instruction], sequences: int) -> Iterator[Transfer]:
         """Run one step. Stops at each communication, with `arrival` set, and is resumed after `communicated`.
@@ -83,7 +91,7 @@ class TrainingHost(Host):
         self.figures, self._launches = Counter(), 0
         self._fault_number = self._random()
         self.clock.spend(_FRAME, self._fault_number)
-        self.records.enter_frame("pretrain.py(88): main", None, self.now)
+        self._begin_frame("pretrain.py(88): main", None)
         self.enter_frame("pretrain.py(61): train_step")
         self.clock.spend(3_000)
         start = self.now
@@ -94,8 +102,8 @@ class TrainingHost(Host):
                 if instruction.func is Host.communicate:
                     yield instruction.keywords["transfer"]
         self.clock.spend(5_000)
-        if self.process.marks:
-            self.records.add_step(number, start, self.now)
+        if self.process.marks and self._keep:
+            self.add_step(number, start)
         self.leave_frame()
         self.leave_frame()
         self._sequences += sequences
@@ -108,25 +116,34 @@ class TrainingHost(Host):
     def enter_frame(self, name: str, module: int | None = None) -> None:
         """Begin a Python function or module."""
         self.clock.spend(_FRAME)
-        self.records.enter_frame(name, module, self.now)
+        self._begin_frame(name, module)
+
+    def _begin_frame(self, name: str, module: int | None) -> None:
+        if self._keep:
+            self._frame_count += 1
+            parent = self._frames[-1].id if self._frames else 0
+            self._frames.append(PyCall(name, self.process.pid, self.now, 0, self._frame_count, parent, module))
+            self._segment.python.append(self._frames[-1])
 
     def leave_frame(self) -> None:
         """End the innermost Python function."""
         self.clock.spend(_FRAME)
-        self.records.leave_frame(self.now)
+        if self._keep:
+            self._frames.pop().end = self.now
 
     def enter(self, info: OpInfo, sequence: int, backward: bool) -> None:
         """Begin an operator."""
         self.clock.spend(_BEFORE_OP)
-        tid = self.process.pid + AUTOGRAD if backward else self.process.pid
-        sequence = self._sequences + sequence if sequence >= 0 else -1
-        self.records.enter(info, tid, self.now, sequence, int(backward))
+        if self._keep:
+            tid = self.process.pid + AUTOGRAD if backward else self.process.pid
+            self.begin_operator(info, tid, self._sequences + sequence if sequence >= 0 else -1, int(backward))
         self.clock.spend(_BEGIN_OP)
 
     def leave(self) -> None:
         """End the innermost operator."""
         self.clock.spend(_END_OP)
-        self.records.leave(self.now)
+        if self._keep:
+            self.open.pop().end = self.now
 
     def run_on_other_thread(self, info: OpInfo, ns: int) -> None:
         """Another thread runs an operator of `ns`."""
@@ -136,7 +153,8 @@ class TrainingHost(Host):
         self.clock.spend(1_500)
         start = self.now
         self.clock.spend(ns)
-        self.records.add_op(info, tid, start, self.now)
+        if self._keep:
+            self._segment.ops.append(HostOp(info, tid, start, self.now))
         self.clock.spend(2_000)
 
     def allocate(self, slot: int, size: int) -> None:
@@ -145,7 +163,7 @@ class TrainingHost(Host):
 
     def _allocate(self, size: int) -> Held:
         self.clock.spend(400)
-        held = self.memory.allocate(self.records.op.name, size, self.now)
+        held = self.memory.allocate(self.op.name, size, self.now)
         self.clock.spend(300)
         return held
 
@@ -178,14 +196,15 @@ class TrainingHost(Host):
         if self._mapping:
             start = self.now
             self.clock.spend(self._mapping, self._fault_number)
-            self.records.call("acl", "aclrtMallocPhysical", "0", "ACL_RTS", self.process.pid, start, self.now)
+            if self._keep:
+                self._call("acl", "aclrtMallocPhysical", "ACL_RTS", self.process.pid, start, self.now)
 
     def collect(self) -> None:
         """Let the garbage collector run, if it does."""
         if self._pause:
             start = self.now
             self.clock.spend(self._pause, self._fault_number)
-            self.records.add_pause(self.process.pid, start, self.now)
+            self._segment.gc.append(GcPause(self.process.pid, start, self.now))
             self.figures["pauses"] += self.now - start
 
 
