@@ -179,8 +179,12 @@ class _Kind:
         self.phases = PHASES[type_][:1] if shares[0] == size else PHASES[type_]
         if self.is_mesh:
             #: Of each phase: ns of the moves of each member by how far the peer is behind, and of the longest of them.
+            peers = [[(one + plane) % len(members) for plane in range(1, len(members))] for one in range(len(members))]
             self.moves = [
-                [[int(ns * slow) for ns in row] for row in topology.mesh_moves(members, shares, reduce)]
+                [
+                    [int(topology.move_ns(members[one], members[peer], shares[peer], reduce) * slow) for peer in row]
+                    for one, row in enumerate(peers)
+                ]
                 for reduce in self.phases
             ]
             self.longest = [list(map(max, moves)) for moves in self.moves]
@@ -215,52 +219,42 @@ def _shares(type_: str, size: int, count: int, unit: int) -> list[int]:
 
 
 class _Tasks:
-    """Tasks of one member, in order: what they are (as PlaneTask has it, without times), and when."""
+    """Tasks of one member, in order: what they are (as PlaneTask has it), and when."""
 
     def __init__(self, member: int) -> None:
         self.member = member
         self._what: list[tuple[Any, ...]] = []
         self._starts: list[int] = []
         self._durs: list[int] = []
-        self._peers: dict[int, tuple[int, int]] = {}
+        self._others: dict[int, tuple[int, int]] = {}
 
     def move(
         self, start: int, dur: int, plane: int, name: str, peer: int, size: int, link: str = "ON_CHIP", notify: int = 0
     ) -> None:
         """Move data; over ON_CHIP in the own memory."""
-        self._what.append((plane, name, peer, size, link, notify, None))
+        self._what.append((plane, name, self.member, peer, size, link, notify, None))
         self._starts.append(start)
         self._durs.append(dur)
-
-    def word(self, start: int) -> None:
-        """What begins and ends an operator."""
-        self.move(start, 600, 0, "Reduce_Inline", self.member, _WORD)
 
     def shake(self, plane: int, peer: int, notify: int, at: int, wait_at: int, wait: int) -> None:
         """Notify the other side at a time, and wait for its notification."""
         self.move(at, _RECORD, plane, "Notify_Record", peer, 0, "INVALID_TYPE", notify)
         self.move(wait_at, wait, plane, "Notify_Wait", peer, 0, "INVALID_TYPE", notify)
 
-    def meanwhile(self, name: str, peer: int, size: int, link: str, times: tuple[int, int] | None = None) -> None:
+    def meanwhile(self, name: str, size: int, link: str, times: tuple[int, int] | None = None) -> None:
         """The other side moves something else during the last task. times: start and ns, if they are others."""
-        self._what[-1] = (*self._what[-1][:-1], (name, peer, size, link))
+        self._what[-1] = (*self._what[-1][:-1], (name, size, link))
         if times is not None:
-            self._peers[len(self._what) - 1] = times
+            self._others[len(self._what) - 1] = times
 
     def planes(self) -> Planes:
-        return Planes(_pattern(self.member, tuple(self._what)), self._starts, self._durs, self._peers)
+        return Planes(_pattern(tuple(self._what)), self._starts, self._durs, self._others)
 
 
 @lru_cache(maxsize=256)
-def _pattern(member: int, tasks: tuple[tuple[Any, ...], ...]) -> Pattern:
-    """Of tasks by _Tasks: the same for all operators of one type and size between the same ranks."""
-    found = []
-    for plane, name, peer, size, link, notify, other in tasks:
-        task = PlaneTask(plane, name, 0, 0, member, peer, size, link, notify)
-        if other is not None:
-            task.peer = PlaneTask(plane, other[0], 0, 0, other[1], member, *other[2:])
-        found.append(task)
-    return Pattern(found)
+def _pattern(tasks: tuple[tuple[Any, ...], ...]) -> Pattern:
+    """The same for all operators of one type and size between the same ranks."""
+    return Pattern([PlaneTask(*task) for task in tasks])
 
 
 class _Schedule:
@@ -296,7 +290,8 @@ class _Schedule:
     def _word(self, ready: Sequence[int], wait: int) -> list[int]:
         """Add the first and the last task of each member: each moves one word within its memory. Returns when they end."""
         if self._tasks is not None:
-            self._tasks.word(ready[self._tasks.member] + wait)
+            own = self._tasks.member
+            self._tasks.move(ready[own] + wait, 600, 0, "Reduce_Inline", own, _WORD)
         return [at + 700 for at in ready]
 
     # -- mesh ---------------------------------------------------------------------------------------
@@ -332,7 +327,7 @@ class _Schedule:
             if share:
                 tasks.move(start, dur, plane, name, peer, share, link)
             if share != own:
-                tasks.meanwhile(name, peer, own, link, None if share else (start, dur))
+                tasks.meanwhile(name, own, link, None if share else (start, dur))
             tasks.shake(plane, peer, 8 * behind, end, end + _BEHIND, self._closing)
 
     # -- ring ---------------------------------------------------------------------------------------
@@ -361,7 +356,7 @@ class _Schedule:
         tasks.shake(0, before, 4, begin + 10, begin + _BEHIND, max(20, go - begin - _BEHIND - 20))
         tasks.move(go, int(durs[member]), 0, name, before, share, link)
         if other != link:
-            tasks.meanwhile("", behind, share, other, (int(goes[behind]), int(durs[behind])))
+            tasks.meanwhile("", share, other, (int(goes[behind]), int(durs[behind])))
 
     # -- two ranks ----------------------------------------------------------------------------------
     def _transfer(self, link: str) -> list[int]:
@@ -382,5 +377,5 @@ class _Schedule:
                 tasks.move(go, dur, 0, name, peer, size, link)
             else:
                 tasks.shake(0, peer, 4, since + 10, since + _BEHIND, done - since - _BEHIND + 30)
-                tasks.meanwhile(name, peer, size, link, (go, dur))
+                tasks.meanwhile(name, size, link, (go, dur))
         return self._word([done, done + 100], 100)

@@ -88,16 +88,20 @@ class LinkMeters:
 
     def _communicated(self, op: CommOp) -> None:
         is_p2p = op.is_p2p
-        for task in op.planes:
-            own = task if task.size and task.src != task.dst else None
-            other = task.peer or (None if is_p2p else own)
+        for place, (task, start, dur) in enumerate(op.planes.timed()):
+            own = (task.name, task.size, task.link, start, dur) if task.size and task.src != task.dst else None
+            other = None if is_p2p else own
+            if task.other is not None:
+                other = (*task.other, *op.planes.others.get(place, (start, dur)))
             found = other or own
             # in a ring each takes from the one before it, whatever the task is called
-            writes = found is not None and (is_p2p or task.plane > 0) and found.name in _WRITES
+            writes = found is not None and (is_p2p or task.plane > 0) and found[0] in _WRITES
             for move, sends in ((own, writes), (other, not writes)):
-                if move is not None and move.link in self._flows:
-                    way = ("tx" if sends else "rx") + ("_cpl" if move.link == "PCIE" else "")
-                    self._flows[move.link].add(way, move.start, move.dur, move.size)
+                if move is not None and move[2] in self._flows:
+                    _, size, link, begin, ns = move
+                    self._flows[link].add(
+                        ("tx" if sends else "rx") + ("_cpl" if link == "PCIE" else ""), begin, ns, size
+                    )
 
 
 class _Flows:

@@ -234,10 +234,11 @@ class StepTrace(Writer):
         if self._first_event is None and segment.ops:
             self._first_event = segment.ops[0].start
         if self._output.dialect.communication == OLD_COMMUNICATION:  # the parser finds no other name
+            detailed = self._output.options.level >= 1
             for op in segment.comm:
                 self._add_communication(op.start, op.dur, op.name)
-                for plane in op.planes if self._output.options.level >= 1 else ():
-                    self._add_communication(plane.start, plane.dur, plane.name)
+                for task, start, dur in op.planes.timed() if detailed else ():
+                    self._add_communication(start, dur, task.name)
         self._take_overlap()
 
     def _add_communication(self, start: int, dur: int, name: str) -> None:
