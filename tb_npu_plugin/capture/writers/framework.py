@@ -13,7 +13,7 @@ from tb_npu_plugin.capture.writers.details_csv import Apis, data_preprocess, l2_
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.links import LinkMeters, link_writers
-from tb_npu_plugin.capture.writers.memory_csv import Modules
+from tb_npu_plugin.capture.writers.memory import Modules
 from tb_npu_plugin.capture.writers.overlap import Windows
 from tb_npu_plugin.schema import mindspore, torch_npu_db
 from tb_npu_plugin.schema import torch_npu_csv as tables

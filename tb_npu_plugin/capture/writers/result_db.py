@@ -11,9 +11,9 @@ from itertools import count
 from tb_npu_plugin.capture.simulation import records
 from tb_npu_plugin.capture.simulation.launch import CORES
 from tb_npu_plugin.capture.simulation.planes import PATTERNS, Pattern, PlaneTask
-from tb_npu_plugin.capture.writers.files import END, NO_ENVIRONMENT, NULL, Database, Output, Row, Strings, Writer
+from tb_npu_plugin.capture.writers.files import NO_ENVIRONMENT, NULL, Database, Output, Row, Strings, Writer
 from tb_npu_plugin.capture.writers.links import LinkTables
-from tb_npu_plugin.capture.writers.memory_csv import STREAM, MemoryRecord, TotalsByTime, TotalsRow
+from tb_npu_plugin.capture.writers.memory import MemoryTables
 from tb_npu_plugin.capture.writers.metrics import Figures
 from tb_npu_plugin.capture.writers.trace import forward_and_backward
 from tb_npu_plugin.schema import metric_sets
@@ -111,81 +111,6 @@ def _connections(segment: records.Segment) -> dict[records.HostOp, list[int]]:
         for op in ops:  # beside the correlation ids of the task queue, which count by one from 8000 on
             out[op].append(schema.CONNECTION_OFFSET + (1 << 27) + number)
     return out
-
-
-_ENGINE = "GE"
-
-
-class MemoryTables(Writer):
-    """Blocks, and the state of each component at each event."""
-
-    def __init__(self, output: Output, database: Database) -> None:
-        self._database, self._device = database, output.process.device
-        self._thread = output.process.pid << 32 | output.process.pid
-        self._engine = Strings(database, schema.ENGINE_STRINGS)
-        self._memory = Strings(database, schema.MEMORY_STRINGS)
-        self._last: list[records.Allocation] = []
-        self._held: list[records.Allocation] = []
-        self._totals = TotalsByTime(MemoryRecord.SUM)
-
-    def add(self, segment: records.Segment) -> None:
-        self._records(self._totals.add(segment))
-        self._allocations()
-        self._last = list(segment.memory)
-
-    def close(self) -> None:
-        """Write the rest: blocks that were never released come last."""
-        self._allocations()
-        self._blocks(self._held)
-        self._records(self._totals.add(records.Segment(until=END)))
-
-    def _records(self, totals: list[TotalsRow]) -> None:
-        texts, device = self._memory, self._device
-        rows = [
-            (texts[name], at, allocated, reserved, _cell(active), NULL if name == _ENGINE else STREAM, device)
-            for name, at, allocated, reserved, active in totals
-        ]
-        self._database.add("MEMORY_RECORD", rows)
-
-    def _allocations(self) -> None:
-        ready = [block for block in self._last if block.release is not None]
-        self._held += [block for block in self._last if block.release is None]
-        self._last = []
-        self._blocks(ready)
-        text, rows = self._engine, []
-        for block in ready:
-            if block.graph_engine:  # of CANN: two rows of NPU_OP_MEM
-                ends = ("allocate", block.at, block.before), ("release", block.release, block.after)
-                for event, at, totals in ends:
-                    names = (text[_name(block)], 1 << 44, text[event])
-                    sizes = _sizes(totals)[:2]
-                    rows.append((*names, block.size, at, self._thread, *sizes, text[_ENGINE], self._device))
-        self._database.add("NPU_OP_MEM", rows)
-
-    def _blocks(self, blocks: list[records.Allocation]) -> None:
-        rows = []
-        for block in blocks:
-            at, release, active = block.at, _cell(block.release), _cell(block.active_release)
-            durs = release - at, active - at  # NULL where the end is
-            if block.graph_engine:
-                name, stream = self._engine[_name(block)], NULL
-            else:
-                name, stream = self._memory[block.name], STREAM
-            sizes = (*_sizes(block.before), *_sizes(block.after))
-            rows.append((name, block.size, at, release, active, *durs, *sizes, stream, self._device))
-        self._database.add("OP_MEMORY", rows)
-
-
-def _name(block: records.Allocation) -> str:
-    return block.name.removeprefix("cann::") if block.graph_engine else block.name
-
-
-def _cell(value: int | None) -> float:
-    return NULL if value is None else value
-
-
-def _sizes(totals: records.Totals | None) -> tuple[float, float, float]:
-    return (NULL,) * 3 if totals is None else (totals.allocated, totals.reserved, _cell(totals.active))
 
 
 _NO_ID = schema.NO_ID

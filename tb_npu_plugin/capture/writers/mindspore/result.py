@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from tb_npu_plugin.capture.simulation.records import Allocation, HostOp, Kernel, OpInfo, Process, Segment, Task, Totals
-from tb_npu_plugin.capture.writers import memory_csv
+from tb_npu_plugin.capture.simulation.records import Allocation, HostOp, Kernel, OpInfo, Process, Segment, Task
+from tb_npu_plugin.capture.writers import memory
 from tb_npu_plugin.capture.writers.communication import CommunicationDatabase, Rules
 from tb_npu_plugin.capture.writers.details_csv import Kernels, figures_of
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Parts, Writer, cell, decimals, mb_text, time_text
 from tb_npu_plugin.capture.writers.framework import Framework
-from tb_npu_plugin.capture.writers.memory_csv import APP, Cells
+from tb_npu_plugin.capture.writers.memory import APP, Cells
 from tb_npu_plugin.capture.writers.mindspore.minddata import MindData
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, Recorder, scope_of
 from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, Windows
@@ -162,29 +162,23 @@ _STREAM = "281459468288"
 _NONE = "N/A"
 
 
-class Allocations(memory_csv.Allocations):
+class Allocations(memory.Allocations):
     """operator_memory.csv, by allocation; a block that is still held has N/A in every column of its release. Not
     made without the host."""
 
     def add(self, segment: Segment) -> None:
         if self._output.options.cpu:
-            self._write(list(segment.memory))
+            self._add(list(segment.memory))
 
     def _cells(self, block: Allocation) -> Cells:
-        at, release = block.at, block.release
-        released, lasted = (_NONE, _NONE) if release is None else (decimals(release), decimals(release - at))
-        front = cell(block.name), str(block.size / 1024), decimals(at), released, _NONE, lasted, _NONE
-        return (*front, *self._totals(block.before), *self._totals(block.after), _STREAM, self._device)
-
-    @staticmethod
-    def _totals(totals: Totals | None) -> Cells:
-        if totals is None:
-            return (_NONE,) * 3
-        allocated = mb_text(totals.allocated)  # active memory is not recorded separately
-        return allocated, mb_text(totals.reserved), allocated
+        _, at, release, _, dur, _, *sizes = memory.values_of(block)
+        times = [_NONE if ns is None else decimals(ns) for ns in (at, release, None, dur, None)]
+        sizes[2::3] = sizes[::3]  # active memory is not recorded separately
+        totals = [_NONE if size is None else mb_text(size) for size in sizes]
+        return (cell(block.name), str(block.size / 1024), *times, *totals, _STREAM, self._device)
 
 
-class MemoryRecord(memory_csv.MemoryRecord):
+class MemoryRecord(memory.MemoryRecord):
     """memory_record.csv: MindSpore and GE by time, each followed by their sum; then the process."""
 
     SUM, PARTS = names.BOTH, ("", APP)
