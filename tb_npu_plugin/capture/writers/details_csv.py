@@ -5,10 +5,10 @@ from msprof."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Callable, TypeVar, Union
+from typing import TypeVar, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,69 +141,68 @@ class Kernels(Writer):
 
 
 class TaskFile(Writer):
-    """A CSV file of tasks, by start. line: cells of a task after Device_id, "" for no row; is_listed: which tasks; skip: of
-    those, how many to leave out at the beginning of the run."""
+    """A CSV file of tasks, by start."""
 
-    def __init__(
-        self,
-        output: Output,
-        file: ResultFile,
-        line: Callable[[records.Task], str],
-        is_listed: Callable[[records.Task], bool] = lambda task: True,
-        skip: int = 0,
-    ) -> None:
-        self._line, self._is_listed, self._skip = line, is_listed, skip
-        self._lead, self._file = output.lead(file), output.csv(file)
+    FILE: ResultFile
+
+    def __init__(self, output: Output) -> None:
+        self._output, self._lead, self._file = output, output.lead(self.FILE), output.csv(self.FILE)
         self._tasks = ByTime[records.Task](records.by_start)
 
     def add(self, segment: records.Segment) -> None:
-        ready = self._tasks.take(filter(self._is_listed, segment.tasks), segment.until)
-        shown, self._skip = ready[self._skip :], max(0, self._skip - len(ready))
-        self._file.add([f"{self._lead}{line}" for line in map(self._line, shown) if line])
+        lines = map(self._line, self._tasks.take(segment.tasks, segment.until))
+        self._file.add([f"{self._lead}{line}" for line in lines if line])
 
     def close(self) -> None:
         self.add(records.Segment(until=END))
 
+    def _line(self, task: records.Task) -> str:
+        """Cells of a task after Device_id, "" for no row."""
+        raise NotImplementedError
 
-def data_preprocess(output: Output) -> TaskFile:
+
+class DataPreprocess(TaskFile):
     """data_preprocess.csv: kernels of the AI CPU."""
-    unit = 1_000_000 if output.dialect.spelling.get("compute_ns") else 1000  # the header says ms or us
 
-    def line(task: records.Task) -> str:
+    FILE = schema.DATA_PREPROCESS
+
+    def _line(self, task: records.Task) -> str:
+        if task.kernel.core != "AI_CPU":
+            return ""
+        unit = 1_000_000 if self._output.dialect.spelling.get("compute_ns") else 1000  # the header says ms or us
         parts = (task.dur - 9_000, 1_250, task.dur - 4_000, 4_000, task.dur)
         figures = ",".join(str(ns / unit) for ns in parts)
         return f"{time_text(task.start)},{cell(task.kernel.type)},{figures},{task.stream},{task.task}"
 
-    return TaskFile(output, schema.DATA_PREPROCESS, line, lambda task: task.kernel.core == "AI_CPU")
 
-
-def l2_cache(output: Output) -> TaskFile:
+class L2Cache(TaskFile):
     """l2_cache.csv: the kernels of AI cores, without the first kernel of the run."""
 
-    def line(task: records.Task) -> str:
+    FILE = schema.L2_CACHE
+    _had_kernel = False
+
+    def _line(self, task: records.Task) -> str:
         kernel, work = task.kernel, task.kernel.work
-        if not ("CORE" in kernel.core or kernel.core.startswith("MIX")):
+        is_first, self._had_kernel = not self._had_kernel, self._had_kernel or kernel.computes
+        if is_first or not ("CORE" in kernel.core or kernel.core.startswith("MIX")):
             return ""
         # lines that the cache evicted for each line requested: few if all fit into it (public sample of a real 910B: to 0.2)
         moved = work.read + work.written
         rate = round(0.25 * (work.main_read + work.main_written) / moved + 0.00004, 6) if moved else 0.0
         return f"{task.stream},{task.task},N/A,{rate},{cell(kernel.name)}"
 
-    return TaskFile(output, schema.L2_CACHE, line, lambda task: task.kernel.computes, skip=1)
 
-
-def task_time(output: Output) -> TaskFile:
+class TaskTime(TaskFile):
     """task_time.csv: every device task."""
 
-    def line(task: records.Task) -> str:
-        kernel = task.kernel
-        name, kind = "N/A", kernel.core or kernel.type or kernel.name
-        if kernel.computes and kernel.core != "DSA_SQE":  # the generator of random numbers runs no kernel
-            name = cell(kernel.name)
-        times = f"{output.dur(task.dur)},{time_text(task.start)},{time_text(task.end)}"
-        return f"{name},{kind},{task.stream},{task.task},{times}"
+    FILE = schema.TASK_TIME
 
-    return TaskFile(output, schema.TASK_TIME, line)
+    def _line(self, task: records.Task) -> str:
+        kernel = task.kernel
+        # the generator of random numbers runs no kernel
+        name = cell(kernel.name) if kernel.computes and kernel.core != "DSA_SQE" else "N/A"
+        times = f"{self._output.dur(task.dur)},{time_text(task.start)},{time_text(task.end)}"
+        return f"{name},{kernel.core or kernel.type or kernel.name},{task.stream},{task.task},{times}"
 
 
 class Operators(Writer):
@@ -227,9 +226,11 @@ class Operators(Writer):
         self._file.add(self._lines(ops, _parents(ops)))
 
     def _lines(self, ops: list[records.HostOp], parents: list[int]) -> list[str]:
-        selfs = [op.end - op.start for op in ops]
-        totals = [op.device for op in ops]
-        on_aicore = [op.on_aicore for op in ops]
+        selfs, totals, on_aicore = (
+            [op.end - op.start for op in ops],
+            [op.device for op in ops],
+            [op.on_aicore for op in ops],
+        )
         for number in range(len(ops) - 1, -1, -1):  # children follow their parents
             parent = parents[number]
             if parent >= 0:
@@ -238,16 +239,12 @@ class Operators(Writer):
                 totals[parent] += totals[number]
                 on_aicore[parent] += on_aicore[number]
         lines = []
-        for number, op in enumerate(ops):
-            text = self._text(op.info)
-            if text:
-                total = totals[number]
-                device = (
-                    f"{us_text(op.device)},{us_text(total)},{us_text(op.on_aicore)},{us_text(on_aicore[number])}"
-                    if total
-                    else "0,0,0,0"
-                )
-                lines.append(f"{text},{us_text(selfs[number])},{us_text(op.end - op.start)},{device}")
+        for op, own, total, aicore in zip(ops, selfs, totals, on_aicore):
+            if text := self._text(op.info):
+                device = "0,0,0,0"
+                if total:
+                    device = f"{us_text(op.device)},{us_text(total)},{us_text(op.on_aicore)},{us_text(aicore)}"
+                lines.append(f"{text},{us_text(own)},{us_text(op.end - op.start)},{device}")
         return lines
 
     def _make_text(self, info: records.OpInfo) -> str:
@@ -367,23 +364,19 @@ class StepSums(Writer):
         found = finder.window(at)
         return None if found is None else (found[2].id, found[2].start, found[1])
 
-    def rounded(self) -> list[tuple[int | None, dict[str, float]]]:
+    def rounded(self) -> Iterator[tuple[int | None, dict[str, float]]]:
         """Figures of step_trace_time.csv in us by step: through float64 us, as the vendor works them out."""
-        out = []
         for key, step in self._steps.items():
-            facts = [ns / 1000 for ns in (step.host_start, step.first, step.last, step.busy)]
-            preparing = 0.0 if step.busy == _NOTHING else facts[3] - facts[0]
-            out.append((key, figures_of(step.us, facts[2] - facts[1], self._bubbles[key][1], preparing)))
-        return out
+            start, first, last, busy = (ns / 1000 for ns in (step.host_start, step.first, step.last, step.busy))
+            preparing = 0.0 if step.busy == _NOTHING else busy - start
+            yield key, figures_of(step.us, last - first, self._bubbles[key][1], preparing)
 
-    def exact(self) -> list[tuple[int | None, dict[str, float]]]:
+    def exact(self) -> Iterator[tuple[int | None, dict[str, float]]]:
         """Figures of StepTraceTime in us by step: worked out in ns."""
-        out = []
         for key, step in self._steps.items():
             preparing = 0 if step.busy == _NOTHING else step.busy - step.host_start
             found = figures_of(step.ns, step.last - step.first, self._bubbles[key][0], preparing)
-            out.append((key, {name: ns / 1000 for name, ns in found.items()}))
-        return out
+            yield key, {name: ns / 1000 for name, ns in found.items()}
 
 
 def figures_of(sums: Sequence[Number], whole: Number, bubble: Number, preparing: Number) -> dict[str, Number]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers.communication import Communication, Rules
-from tb_npu_plugin.capture.writers.details_csv import Apis, data_preprocess, l2_cache, task_time
+from tb_npu_plugin.capture.writers.details_csv import Apis, DataPreprocess, L2Cache, TaskTime
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.links import LinkMeters, link_writers
@@ -62,11 +62,11 @@ class Framework:
         out += [self.trace(output), *link_writers(output)]
         if options.device:
             out += [self.kernels(output), self.steps(output)]
-            out += [l2_cache(output)] if options.l2_cache else []
-            out += [task_time(output)] if output.dialect.task_time else []
+            out += [L2Cache(output)] if options.l2_cache else []
+            out += [TaskTime(output)] if output.dialect.task_time else []
         if options.device and options.level >= 1:
             out += [Communication(output, self.communication), Apis(output)]
-            out += [data_preprocess(output)] if options.level >= 2 else []
+            out += [DataPreprocess(output)] if options.level >= 2 else []
         if options.memory:
             out += [self.allocations(output), self.memory_record(output), Modules(output)]
         return [*out, self.operators(output)] if options.cpu else out
