@@ -143,49 +143,34 @@ def stream_of(kernel: Kernel, current: int) -> int:
 
 
 class Launched(NamedTuple):
-    """A kernel launch.
+    """A kernel launch."""
 
-    begin       when CANN is called for it
-    sized, prepared   when the launching thread has the size of the workspace, and the workspace; `begin` if it prepares none
-    compiling   ns of compiling the operator on first sight, 0: it was known
-    node, node_end    the node launch; end: of the call
-    start, dur  of the kernel; slowed: ns of it that are due to a slow device
-    """
-
-    begin: int
-    sized: int
-    prepared: int
-    compiling: int
-    node: int
+    begin: int  # when CANN is called for it
+    sized: int  # when the launching thread has the size of the workspace; `begin` if it prepares none
+    prepared: int  # when it has the workspace; likewise
+    compiling: int  # ns of compiling the operator on first sight; 0: it was known
+    node: int  # the node launch
     node_end: int
-    end: int
-    start: int
+    end: int  # of the call
+    start: int  # of the kernel
     dur: int
-    slowed: int
+    slowed: int  # ns of it that are due to a slow device
 
 
 class Device:
-    """Device and launching thread of one process: when launches, copies and communication happen.
-
-    random      gives numbers from 0 to 1
-    slow        factor of the kernels' durations
-    task_queue  TASK_QUEUE_ENABLE
-    free_at     when the launching thread is free
-    resumes     when the thread that enqueued the last element can go on: when the queue had room, without a queue when the
-                call returned
-    compiled    kernels of operators that are compiled
-    busy, communicating   until when a stream is busy, and a group communicates
-    """
+    """Device and launching thread of one process: when launches, copies and communication happen. random: gives numbers from 0 to 1;
+    slow: factor of the kernels' durations; task_queue: TASK_QUEUE_ENABLE."""
 
     def __init__(self, chip: Chip, start: int, random: Callable[[], float], slow: float, task_queue: int) -> None:
         self.chip, self._random, self._slow, self._task_queue = chip, random, slow, task_queue
         self.meters = Meters(chip, start)
-        self.free_at, self.resumes = start, 0
-        self.compiled: set[Kernel] = set()
-        self.busy: defaultdict[int, int] = defaultdict(int)
-        self.communicating: defaultdict[int, int] = defaultdict(int)
-        self._dequeued = [0] * QUEUE
-        self._started = [0] * AHEAD
+        self.free_at = start  # the launching thread is
+        #: When the thread that enqueued the last element can go on: when the queue had room, without a queue when the call returned.
+        self.resumes = 0
+        self.compiled: set[Kernel] = set()  # of operators that are compiled
+        self.busy: defaultdict[int, int] = defaultdict(int)  # stream -> until when
+        self.communicating: defaultdict[int, int] = defaultdict(int)  # group -> until when
+        self._dequeued, self._started = [0] * QUEUE, [0] * AHEAD
         self._count = 0
 
     def busy_until(self) -> int:

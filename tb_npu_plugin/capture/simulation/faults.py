@@ -76,26 +76,17 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class Fault:
-    """A row of faults.csv.
+    """A row of faults.csv."""
 
-    field           of Faults
-    strikes         the "run", or a "rank" or "link", which is named first
-    default_rank    the rank that is struck where none is named
-    unit, default   of its figure, how bad it is; without a unit it has no figure
-    reported_as     key of the figure in truth.json
-    only_decoders   other models do not have it
-    usage, help     what may follow the word, what the fault does
-    """
-
-    field: str
-    strikes: str
-    help: str
-    default_rank: Optional[int] = None
-    unit: str = ""
-    default: Union[int, float] = 0
-    reported_as: str = ""
-    only_decoders: bool = False
-    usage: str = ""
+    field: str  # of Faults
+    strikes: str  # the "run", or a "rank" or "link", which is named first
+    help: str  # what the fault does
+    default_rank: Optional[int] = None  # that is struck where none is named
+    unit: str = ""  # of its figure; without one it has none
+    default: Union[int, float] = 0  # how bad it is
+    reported_as: str = ""  # key of the figure in truth.json
+    only_decoders: bool = False  # other models do not have it
+    usage: str = ""  # what may follow the word
 
     def put(self, faults: Faults, word: str, rest: Sequence[str], ranks: int) -> None:
         """Set the field. Raises ValueError for a wrong form, BadRequest for an unknown rank, a figure out of range or a fault

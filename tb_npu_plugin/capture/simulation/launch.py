@@ -147,17 +147,13 @@ CORES = read_table(__file__, "cores.csv", dict[str, str])
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch of an operator: the kernel, its mean duration in ns, the API that launches it.
-
-    compiled    CANN compiles it on first sight (aclop), which takes long
-    workspace   bytes of workspace that it needs
-    """
+    """One launch of an operator."""
 
     kernel: Kernel
-    ns: int
-    api: str
-    compiled: bool = False
-    workspace: int = 0
+    ns: int  # its mean duration
+    api: str  # that launches it
+    compiled: bool = False  # CANN compiles it on first sight (aclop), which takes long
+    workspace: int = 0  # bytes that it needs
 
     @cached_property
     def is_graph(self) -> bool:

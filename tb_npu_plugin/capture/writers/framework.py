@@ -27,22 +27,12 @@ MakesWriter = Callable[[Output], Writer]
 
 @dataclass(frozen=True)
 class Framework:
-    """Everything in which the results of one framework differ from those of another.
+    """Everything in which the results of one framework differ from those of another."""
 
-    suffix         end of the names of result folders
-    dialect        how its newest release writes
-    windows        finds its steps on the device
-    kernels ...    its text files; one without rows is not made
-    communication  its communication.json and communication_matrix.json
-    others         databases, and what is written with every export
-    info           content of profiler_info_{rank}.json
-    metadata       content of profiler_metadata.json
-    record         segments of the simulated host -> as this framework records them
-    """
-
-    suffix: str
-    dialect: Dialect
-    windows: Callable[[], Windows]
+    suffix: str  # end of the names of result folders
+    dialect: Dialect  # how its newest release writes
+    windows: Callable[[], Windows]  # finds its steps on the device
+    #: Its text files; one without rows is not made.
     kernels: MakesWriter
     steps: MakesWriter
     trace: MakesWriter
@@ -50,9 +40,10 @@ class Framework:
     allocations: MakesWriter
     memory_record: MakesWriter
     communication: Rules
-    others: Callable[[Output], list[Writer]]
-    info: Callable[[Process, Options, Dialect], str]
-    metadata: Callable[[Process, Options], str]
+    others: Callable[[Output], list[Writer]]  # databases, and what is written with every export
+    info: Callable[[Process, Options, Dialect], str]  # content of profiler_info_{rank}.json
+    metadata: Callable[[Process, Options], str]  # content of profiler_metadata.json
+    #: Segments of the simulated host -> as this framework records them.
     record: Callable[[Process, Options], Callable[[Segment], Segment]]
 
     def writers(self, output: Output) -> list[Writer]:
