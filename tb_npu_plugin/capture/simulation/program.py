@@ -13,7 +13,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 
@@ -214,20 +215,37 @@ _OF_THE_DEVICE |= {TrainingHost.use_graph_engine, TrainingHost.map_memory}
 
 
 #: Forward operator -> what its backward operator calls.
-BACKWARD = {operator: row["backward"] for operator, row in read_table(__file__, "backward.csv", dict[str, str]).items()}
+_BACKWARD = {
+    operator: row["backward"] for operator, row in read_table(__file__, "backward.csv", dict[str, str]).items()
+}
+#: Its inputs are the gradient and those of the forward operator; others take the latter alone.
+_NORM_GRADIENT = "npu::npu_rms_norm_backward"
 _SEPARATOR = ";\r\n"
 
 
-class Program:
-    """Builds the instructions of a step. synced: the host reads the loss at its end and waits for the device."""
+@dataclass(frozen=True)
+class Kept:
+    """What the forward pass of an operator leaves for the backward pass."""
 
-    def __init__(self, kernels: KernelFactory, synced: bool = True) -> None:
-        self.kernels, self.synced = kernels, synced
+    name: str
+    sequence: int
+    shapes: Shapes
+    slot: int
+    weight: int = 0  # bytes of its gradient
+    reduce: int = 0  # bytes of an all-reduce among tensor parallel ranks that follows its gradient
+
+
+class Program:
+    """The instructions of a step of a model, which its subclass adds."""
+
+    def __init__(self, model: Workload) -> None:
+        self.layout, self.faults, self.synced, self._kernels = model.layout, model.faults, model.synced, model.kernels
         self.instructions: list[Instruction] = []
         self.sequences = 0
         self.slots = 0
         self._infos: dict[tuple[str, str, str, tuple[str, ...]], OpInfo] = {}
         self._frames: list[str] = []
+        self._modules = Counter[str]()
 
     def _info(self, name: str, shapes: Shapes, types: Types, stacked: bool) -> OpInfo:
         stack = tuple(reversed(self._frames)) if stacked else ()
@@ -247,6 +265,12 @@ class Program:
             self._frames.pop()
         self.instructions.append(partial(TrainingHost.leave_frame))
 
+    def module(self, kind: str) -> AbstractContextManager[None]:
+        """The next module of a kind."""
+        number = self._modules[kind]
+        self._modules[kind] += 1
+        return self.frame(f"nn.Module: {kind}_{number}", number)
+
     @contextmanager
     def op(
         self, name: str, shapes: Shapes = (), types: Types = (), sequence: int = -1, backward: bool = False
@@ -262,7 +286,7 @@ class Program:
     ) -> int:
         """An operator with its kernels; gives the slot of its output, -1 without one: in place, or not `output`."""
         slot = -1
-        launches = self.kernels.launches(name, tuple(shapes), tuple(types))
+        launches = self._kernels.launches(name, tuple(shapes), tuple(types))
         with self.op(name, shapes, types, sequence, backward):
             if output and launches and not name.endswith("_"):
                 out = launches[-1].kernel.outputs.partition(";")[0]
@@ -275,6 +299,28 @@ class Program:
         """A number that links a forward operator with its backward one."""
         self.sequences += 1
         return self.sequences
+
+    def run_forward(self, name: str, shapes: Shapes, types: Types, weight: int = 0, reduce: int = 0) -> Kept:
+        """An operator with one output, that autograd will run backward."""
+        sequence = self.next_sequence()
+        return Kept(name, sequence, shapes, self.run(name, shapes, types, sequence), weight, reduce)
+
+    def run_backward(self, kept: Kept, type_: str, title: str = "", product: str = "") -> None:
+        """The gradient of an operator, in tensors of this type; gives its output back. title: of the operator of autograd, where it does
+        not follow from the name; product: type of matrix products, if that is another one."""
+        title = title or "".join(part.capitalize() for part in kept.name.partition("::")[2].strip("_").split("_"))
+        with self.op(f"{title}Backward0", kept.shapes[:1], [type_], kept.sequence, backward=True):
+            if kept.name == "aten::matmul":
+                x, weight = kept.shapes
+                out = (x[0], weight[1])
+                for shapes in ((out, (weight[1], weight[0])), ((x[1], x[0]), out)):
+                    self.free(self.run("aten::mm", shapes, (product or type_,) * 2, backward=True))
+            elif kept.name in _BACKWARD:
+                backward = _BACKWARD[kept.name]
+                # gradient of the result, which is as large as the input, and the inputs
+                taken = (kept.shapes[0], *kept.shapes) if backward == _NORM_GRADIENT else kept.shapes
+                self.free(self.run(backward, taken, [type_] * len(taken), backward=True))
+        self.free(kept.slot)
 
     def copy(self, size: int, to_host: bool = False, parts: int = 1) -> None:
         """Launch a copy between host and device from the open operator; `parts`: tasks that it takes."""
@@ -377,10 +423,10 @@ class Program:
 
 
 class Workload(ABC):
-    """A model on the ranks of a layout. synced: the host waits for the device at the end of each step."""
+    """A model on the ranks of a layout. synced: the host reads the loss at the end of each step, and so waits for the device."""
 
     def __init__(self, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool) -> None:
-        self.layout, self.faults, self._kernels, self._synced = layout, faults, kernels, synced
+        self.layout, self.faults, self.kernels, self.synced = layout, faults, kernels, synced
         self._known: dict[tuple[int, int], Program] = {}
 
     @abstractmethod
@@ -392,13 +438,12 @@ class Workload(ABC):
         """Of the input of a step, counted from 0: tokens of a sequence, pixels of an image's side. Dynamic shapes change it."""
 
     @abstractmethod
-    def build(self, program: Program, stage: int, size: int) -> None:
-        """Add the instructions of a step."""
+    def build(self, stage: int, size: int) -> Program:
+        """The program of a stage for inputs of this size."""
 
     def program(self, stage: int, step: int) -> Program:
         """The program of a stage in a step. The same object for the same instructions."""
         key = (stage, self.size(step))
         if key not in self._known:
-            program = self._known[key] = Program(self._kernels, self._synced)
-            self.build(program, *key)
+            self._known[key] = self.build(*key)
         return self._known[key]
