@@ -73,8 +73,7 @@ def process_rows(name: str, pid: int, label: str, sort: int, threads: Sequence[t
         meta("process_sort_index", pid, 0, sort_index=sort),
     ]
     for tid, title in threads:
-        out.append(meta("thread_name", pid, tid, name=title))
-        out.append(meta("thread_sort_index", pid, tid, sort_index=tid))
+        out += [meta("thread_name", pid, tid, name=title), meta("thread_sort_index", pid, tid, sort_index=tid)]
     return out
 
 
@@ -94,7 +93,6 @@ def process_id(output: Output, process: str) -> int:
 
 #: Texts before the time of a task, its duration, the number of its operator, what is last, and after that.
 _Texts = list[str]
-_Ints = Sequence[int]
 
 
 class DeviceEvents:
@@ -181,7 +179,9 @@ class DeviceEvents:
                 out += self._filled(on_planes, starts, durs, rates)
         return out
 
-    def _filled(self, texts: list[_Texts], starts: _Ints, durs: _Ints, last: Iterable[float]) -> list[Timed]:
+    def _filled(
+        self, texts: list[_Texts], starts: Sequence[int], durs: Sequence[int], last: Iterable[float]
+    ) -> list[Timed]:
         ts, number = self._ts, self._operations
         return [
             (start, f"{name}{ts(start)}{at}{dur / 1000}{args}{number}{what}{value}{end}")
@@ -198,23 +198,10 @@ class DeviceEvents:
             kind = f'"{task.kind}"'
             args = _TASK % (_NO_ID, kind, stream, _CUT, 0, place, _CUT)
             on_stream.append(slice_text(kind, self._pids["Ascend Hardware"], stream, _CUT, _CUT, args).split(_CUT))
-            args = _STEP % (
-                f'"{task.notify_id & _UNSIGNED}"',
-                task.estimated_us,
-                stream,
-                _CUT,
-                place,
-                f'"{task.name}"',
-                task.src,
-                task.target,
-                f'"{task.transport}"',
-                task.size,
-                f'"{task.data_type(data_type)}"',
-                f'"{task.link}"',
-                _CUT,
-                _NO_ID,
-            )
-            name, thread = f'"{task.name}"', row + 1 + task.plane
+            notify, name, thread = f'"{task.notify_id & _UNSIGNED}"', f'"{task.name}"', row + 1 + task.plane
+            moved = f'"{task.transport}"', task.size, f'"{task.data_type(data_type)}"', f'"{task.link}"'
+            numbers = notify, task.estimated_us, stream, _CUT, place
+            args = _STEP % (*numbers, name, task.src, task.target, *moved, _CUT, _NO_ID)
             on_planes.append(slice_text(name, self._pids["Communication"], thread, _CUT, _CUT, args).split(_CUT))
         return on_stream, on_planes
 
@@ -224,11 +211,8 @@ class DeviceEvents:
         return sum(1 + other.planes for other in groups if other.planes and other.index < group.index)
 
     def counters(self, segment: Segment) -> list[Timed]:
-        return [
-            self._counter(sample.at, sample.process, sample.name, {sample.key: sample.value})
-            for sample in segment.samples
-            if self._options.memory or sample.process != "NPU MEM"
-        ]
+        shown = [one for one in segment.samples if self._options.memory or one.process != "NPU MEM"]
+        return [self._counter(one.at, one.process, one.name, {one.key: one.value}) for one in shown]
 
     def links(self, segment: Segment) -> list[Timed]:
         return [
@@ -253,17 +237,16 @@ class DeviceEvents:
 
     def torch_to_npu(self, segment: Segment) -> list[Timed]:
         """Flows from the operator that launched a task to the task: both ends in one text."""
-        pid, out = self._pids["Ascend Hardware"], []
-        for task in _first(task for task in segment.tasks if task.op is not None):
-            out.append(self._flow(task, pid, task.stream))
-        pid = self._pids["Communication"]
-        return out + [self._flow(op, pid, self.row_of(op.group)) for op in segment.comm]
-
-    def _flow(self, launch: Task | CommOp, pid: int, tid: int) -> Timed:
-        op, at = launch.op, launch.start
-        assert op is not None
-        start = self._output.process.pid, op.tid, self._ts(op.start)
-        return at, flow("torch_to_npu", "async_npu", at, start, (pid, tid, self._ts(at)))
+        pid, ts, out = self._pids["Ascend Hardware"], self._ts, list[Timed]()
+        tasks = _first(task for task in segment.tasks if task.op is not None)
+        ends: list[tuple[Task | CommOp, int, int]] = [(task, pid, task.stream) for task in tasks]
+        ends += [(op, self._pids["Communication"], self.row_of(op.group)) for op in segment.comm]
+        for launch, pid, tid in ends:
+            assert launch.op is not None
+            start = self._output.process.pid, launch.op.tid, ts(launch.op.start)
+            at = launch.start
+            out.append((at, flow("torch_to_npu", "async_npu", at, start, (pid, tid, ts(at)))))
+        return out
 
     def host_marks(self, segment: Segment) -> list[Timed]:
         """Marks of mstx by the thread that set them."""
@@ -287,6 +270,7 @@ class DeviceEvents:
 
 
 def _first(launches: Iterable[_Launch]) -> list[_Launch]:
+    """Of the launches with the same connection the first one."""
     out: dict[int, _Launch] = {}
     for launch in launches:
         out.setdefault(launch.connection, launch)
