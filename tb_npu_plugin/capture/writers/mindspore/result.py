@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from tb_npu_plugin.capture.simulation.records import Allocation, HostOp, Kernel, OpInfo, Process, Segment, Task
+from tb_npu_plugin.capture.simulation.records import Allocation, Kernel, Process, Segment, Task
 from tb_npu_plugin.capture.writers import memory
 from tb_npu_plugin.capture.writers.communication import CommunicationDatabase, Rules
 from tb_npu_plugin.capture.writers.details_csv import Kernels, figures_of
@@ -126,16 +126,14 @@ class LaunchedKernels(Kernels):
 
     def __init__(self, output: Output) -> None:
         super().__init__(output)
-        self._named = cache(_named)
+        begin = names.LAUNCH_SEPARATOR
+        self._named = cache(lambda info, kernel: replace(kernel, name=f"{info.name}{begin}{kernel.name}"))
 
     def _shown(self, task: Task) -> Kernel:
         if task.op is None or not self._output.options.cpu:
             return task.kernel
-        return self._named(task.op.info, task.kernel)
-
-
-def _named(info: OpInfo, kernel: Kernel) -> Kernel:
-    return replace(kernel, name=f"{info.name}{names.LAUNCH_SEPARATOR}{kernel.name}")
+        named: Kernel = self._named(task.op.info, task.kernel)
+        return named
 
 
 class LaunchedTrace(Trace):
@@ -151,11 +149,8 @@ class OperatorShapes(Writer):
         self._file, self._shapes = output.csv(schema.OPERATORS, names.OPERATOR_KEYS), output.options.shapes
 
     def add(self, segment: Segment) -> None:
-        if self._shapes:
-            self._file.add([self._line(op) for op in segment.ops if op.info.name.startswith(LAUNCH)])
-
-    def _line(self, op: HostOp) -> str:
-        return f"{cell(op.info.name[len(LAUNCH) :])},{cell(op.info.shapes)}"
+        infos = [op.info for op in segment.ops if op.info.name.startswith(LAUNCH)] if self._shapes else []
+        self._file.add([f"{cell(info.name[len(LAUNCH) :])},{cell(info.shapes)}" for info in infos])
 
 
 _STREAM = "281459468288"
@@ -227,12 +222,10 @@ class StepTrace(Writer):
             self._steps.append(_Sums(segment.step.id, segment.step.start, segment.step.end))
         if self._first_event is None and segment.ops:
             self._first_event = segment.ops[0].start
-        if self._output.dialect.communication == OLD_COMMUNICATION:  # the parser finds no other name
-            detailed = self._output.options.level >= 1
-            for op in segment.comm:
-                self._add_communication(op.start, op.dur, op.name)
-                for task, start, dur in op.planes.timed() if detailed else ():
-                    self._add_communication(start, dur, task.name)
+        for op in segment.comm:
+            self._add_communication(op.start, op.dur, op.name)
+            for task, start, dur in op.planes.timed() if self._output.options.level >= 1 else ():
+                self._add_communication(start, dur, task.name)
         self._take_overlap()
 
     def _add_communication(self, start: int, dur: int, name: str) -> None:
@@ -247,39 +240,30 @@ class StepTrace(Writer):
 
     def _take_overlap(self) -> None:
         for start, end, kind in self._output.overlap.rows.tolist():
-            if kind == FREE:
-                for step in reversed(self._steps):
-                    if step.end < start:
+            step = None if kind == FREE else self._step_at(start)
+            if step is not None:
+                step.sums[kind] += end - start
+            for other in reversed(self._steps):
+                if kind == FREE:
+                    if other.end < start:
                         break
-                    step.sums[FREE] += max(0, min(end, step.end) - max(start, step.start))
-                continue
-            step_ = self._step_at(start)
-            if step_ is not None:
-                step_.sums[kind] += end - start
-            if kind in (COMPUTING, COMMUNICATION):
-                for step in reversed(self._steps):
-                    if step.busy is not None:
+                    other.sums[FREE] += max(0, min(end, other.end) - max(start, other.start))
+                elif kind in (COMPUTING, COMMUNICATION):
+                    if other.busy is not None:
                         break
-                    if step.start <= start:
-                        step.busy = start
+                    other.busy = start if other.start <= start else None
 
     def close(self) -> None:
         self._take_overlap()
         file, keys = self._output.csv(schema.STEP_TRACE), self._output.columns(schema.STEP_TRACE)
         for step in self._steps:
-            texts = self._figures(step)
+            whole = step.last[0] + step.last[1] - step.first if step.last[0] >= 0 else step.bubble
+            host = step.start or self._first_event or 0
+            preparing = step.busy - host if step.busy is not None and self._output.options.cpu else 0
+            figures = figures_of(step.sums, whole, step.bubble, preparing)
+            figures["communication_not_overlapped_and_exclude_receive"] = step.sums[ALONE] - step.bubble
+            texts = {"step": str(step.id), **{key: decimals(ns) for key, ns in figures.items()}}
             file.add([",".join(texts[key] for key in keys)])
-
-    def _figures(self, step: _Sums) -> dict[str, str]:
-        whole = step.last[0] + step.last[1] - step.first if step.last[0] >= 0 else step.bubble
-        host = step.start or self._first_event or 0
-        known = step.busy is not None and self._output.options.cpu
-        preparing = (step.busy or 0) - host if known else 0
-        figures = {
-            **figures_of(step.sums, whole, step.bubble, preparing),
-            "communication_not_overlapped_and_exclude_receive": step.sums[ALONE] - step.bubble,
-        }
-        return {"step": str(step.id), **{key: decimals(ns) for key, ns in figures.items()}}
 
 
 #: p2p is recognised by case-sensitive words, so that hcom_send_ is a collective without a known type.
@@ -292,6 +276,7 @@ _COMMUNICATION = Rules(
     by_rank=False,
     all_lowest=True,
 )
+_MINDSPORE = "2.7.0"
 #: MindSpore 2.7 with CANN 8.2: its parser looks for communication under HCCL.
 DIALECT = Dialect(
     communication=OLD_COMMUNICATION,
@@ -300,7 +285,6 @@ DIALECT = Dialect(
     ids_at_level_0=True,
     spelling={"kernels.step": 1},
     torch_npu=None,
-    framework_version="2.7.0",
     cann="8.2.RC1",
 )
 
@@ -330,7 +314,7 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
     schedule = parameters[names.SCHEDULE]
     schedule |= {key: value for key, value in (options.schedule or {}).items() if key in schedule}
     content[names.MS_INFO] = {names.RANK_ID: str(process.rank), names.DEVICE_ID: str(process.device)}
-    content |= {names.MS_VERSION: dialect.framework_version, names.CANN_VERSION: dialect.cann}
+    content |= {names.MS_VERSION: _MINDSPORE, names.CANN_VERSION: dialect.cann}
     return json.dumps(content, indent=4)
 
 
