@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.launch import COMPILE, COMPILED, Launch, copy_ns
-from tb_npu_plugin.capture.simulation.records import CommOp, Kernel, ModuleSample, Sample, Segment, Task
+from tb_npu_plugin.capture.simulation.records import CommOp, Kernel, Sample, Segment, Task
 
 #: ns between two samples, as profile_memory switches it on (50 Hz).
 EVERY = 20_000_000
@@ -27,6 +27,8 @@ _LATE = 30_000
 _BANKS = (1.004, 1.001, 0.998, 0.997)
 #: Bytes that CANN's components hold beside the caching allocator: HCCL per communicator (two buffers of 200 MB).
 _RUNTIME, _GRAPH_ENGINE, _HCCL = 92 << 20, 76 << 20, 400 << 20
+#: Bytes that other processes hold.
+_OTHERS = 236 << 20
 _IDLE_CLOCK = 800
 
 
@@ -70,24 +72,17 @@ class Meters:
             moved = self._moved.pop(window, 0)
             written += self._write_back(kept, read + written + 2 * moved)
             busy = read + written + cached + moved > 0
-            add = segment.samples.append
-            add(Sample("AI Core Freq", "AI Core Freq", "MHz", at, self._chip.clock if busy else _IDLE_CLOCK))
-            for bank, share in enumerate(_BANKS):
-                for name, size in (("Read", read + moved), ("Write", written + moved)):
-                    rate = round(size * share / len(_BANKS) / EVERY * 1000, 3)
-                    add(Sample("HBM", f"HBM {bank}/{name}", f"{name}(MB/s)", at, rate))
-            hit = round(cached / (read + cached), 6) if cached else 0.0
-            throughput = round((read + cached) / EVERY * 1000, 3)
-            add(Sample("LLC", "LLC 0 Read/Throughput", "Throughput(MB/s)", at, throughput))
-            add(Sample("LLC", "LLC 0 Read/Hit Rate", "Hit Rate(%)", at, hit))
+            banks = [
+                tuple(round(size * share / len(_BANKS) / EVERY * 1000, 3) for size in (read + moved, written + moved))
+                for share in _BANKS
+            ]
+            hit_rate = round(cached / (read + cached), 6) if cached else 0.0
             hccl = _HCCL * self.communicators
             whole = reserved + hccl + _RUNTIME + _GRAPH_ENGINE
-            for name, size in (("APP", whole), ("Device", whole + (236 << 20))):
-                for kind, value in (("DDR", 0.0), ("HBM", size / 1024), ("Memory", size / 1024)):
-                    add(Sample("NPU MEM", f"{name}/{kind}", "KB", at, value))
             sizes = {"PROCESS": whole, "APP": reserved, "HCCL": hccl}
             sizes |= {"RUNTIME": _RUNTIME, "GE": _GRAPH_ENGINE, "SLOG": 0}
-            segment.modules += [ModuleSample(component, at, size) for component, size in sizes.items()]
+            clock, throughput = self._chip.clock if busy else _IDLE_CLOCK, round((read + cached) / EVERY * 1000, 3)
+            segment.samples.append(Sample(at, clock, banks, throughput, hit_rate, whole + _OTHERS, sizes))
             self._next += EVERY
 
     def _write_back(self, kept: int, other: int) -> int:

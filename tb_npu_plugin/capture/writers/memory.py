@@ -115,7 +115,7 @@ class MemoryRecord(Writer):
 
     def add(self, segment: Segment) -> None:
         if self._output.options.npu:
-            self._write(APP, [(APP, s.at, None, s.size, None) for s in segment.modules if s.component == "PROCESS"])
+            self._write(APP, [(APP, sample.at, None, sample.sizes["PROCESS"], None) for sample in segment.samples])
         rows = self._totals.add(segment)
         self._write("", [row for row in rows if row[0] != WORKSPACE])
         self._write(WORKSPACE, [row for row in rows if row[0] == WORKSPACE])
@@ -139,11 +139,10 @@ class Modules(Writer):
         self._output, self._file = output, output.csv(schema.MODULE_MEMORY)
 
     def add(self, segment: Segment) -> None:
-        for sample in segment.modules:
-            if sample.component != "PROCESS":
-                cells = sample.component, time_text(sample.at), mb_text(sample.size), self._output.device
-                row = str(self._output.process.device), *cells
-                self._file.part(sample.component).add(self._output.lines(schema.MODULE_MEMORY, [row]))
+        for at, component, size in [(one.at, *each) for one in segment.samples for each in one.sizes.items()]:
+            if component != "PROCESS":
+                row = str(self._output.process.device), component, time_text(at), mb_text(size), self._output.device
+                self._file.part(component).add(self._output.lines(schema.MODULE_MEMORY, [row]))
 
 
 class MemoryTables(Blocks):

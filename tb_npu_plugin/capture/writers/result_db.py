@@ -255,31 +255,19 @@ class DeviceTables(MarkTables):
         return out
 
     def _samples(self, segment: records.Segment) -> None:
-        device, text, memory = self._device, self._text, self._options.memory
-        rows: dict[str, list[Row]] = {"AICORE_FREQ": [], "HBM": [], "LLC": [], "NPU_MEM": [], "NPU_MODULE_MEM": []}
-        throughput: dict[int, float] = {}
-        for sample in segment.samples:
-            if sample.process == "AI Core Freq":
-                rows["AICORE_FREQ"].append((device, sample.at, int(sample.value)))
-            elif sample.process == "HBM":
-                bank, _, way = sample.name.partition(" ")[2].partition("/")
-                rows["HBM"].append((device, sample.at, round(sample.value * _MB), int(bank), text[way.lower()]))
-            elif sample.name.endswith("Throughput"):
-                throughput[sample.at] = sample.value
-            elif sample.name.endswith("Hit Rate"):
-                speed = round(throughput.get(sample.at, 0.0) * _MB)
-                rows["LLC"].append((device, 0, sample.at, sample.value, speed, text["read"]))
-            elif memory and sample.name.endswith("/HBM"):
-                place = text[sample.name.partition("/")[0].lower()]
-                rows["NPU_MEM"].append((place, 0, int(sample.value * 1024), sample.at, device))
-        if memory:
-            rows["NPU_MODULE_MEM"] = [
-                (_MODULES[module.component], module.at, module.size, device)
-                for module in segment.modules
-                if module.component in _MODULES
+        device, text, samples, add = self._device, self._text, segment.samples, self._database.add
+        add("AICORE_FREQ", [(device, one.at, one.clock) for one in samples])
+        banks = [(one.at, bank, both) for one in samples for bank, both in enumerate(one.banks)]
+        ways = [(at, rate, bank, text[way]) for at, bank, both in banks for way, rate in zip(("read", "write"), both)]
+        add("HBM", [(device, at, round(rate * _MB), bank, way) for at, rate, bank, way in ways])
+        add("LLC", [(device, 0, s.at, s.hit_rate, round(s.throughput * _MB), text["read"]) for s in samples])
+        if self._options.memory:
+            places = [
+                (one, place) for one in samples for place in (("app", one.sizes["PROCESS"]), ("device", one.device))
             ]
-        for table, found in rows.items():
-            self._database.add(table, found)
+            add("NPU_MEM", [(text[name], 0, size, one.at, device) for one, (name, size) in places])
+            sizes = [(name, one.at, size) for one in samples for name, size in one.sizes.items() if name in _MODULES]
+            add("NPU_MODULE_MEM", [(_MODULES[name], at, size, device) for name, at, size in sizes])
 
 
 def _pmu_name(header: str) -> str:

@@ -211,8 +211,19 @@ class DeviceEvents:
         return sum(1 + other.planes for other in groups if other.planes and other.index < group.index)
 
     def counters(self, segment: Segment) -> list[Timed]:
-        shown = [one for one in segment.samples if self._options.memory or one.process != "NPU MEM"]
-        return [self._counter(one.at, one.process, one.name, {one.key: one.value}) for one in shown]
+        out: list[Timed] = []
+        for one in segment.samples:
+            found: list[tuple[str, str, str, float]] = [("AI Core Freq", "AI Core Freq", "MHz", one.clock)]
+            for bank, rates in enumerate(one.banks):
+                both = zip(("Read", "Write"), rates)
+                found += [("HBM", f"HBM {bank}/{way}", f"{way}(MB/s)", rate) for way, rate in both]
+            found.append(("LLC", "LLC 0 Read/Throughput", "Throughput(MB/s)", one.throughput))
+            found.append(("LLC", "LLC 0 Read/Hit Rate", "Hit Rate(%)", one.hit_rate))
+            for name, size in (("APP", one.sizes["PROCESS"]), ("Device", one.device)) if self._options.memory else ():
+                kinds = ("DDR", 0.0), ("HBM", size / 1024), ("Memory", size / 1024)
+                found += [("NPU MEM", f"{name}/{kind}", "KB", value) for kind, value in kinds]
+            out += [self._counter(one.at, process, name, {key: value}) for process, name, key, value in found]
+        return out
 
     def links(self, segment: Segment) -> list[Timed]:
         return [
