@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_npu_plugin.capture.simulation.collectives import Transfer
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.program import Program, Workload
+from tb_npu_plugin.capture.simulation.program import Program, TrainingHost, Workload
 from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.errors import BadRequest
 
@@ -64,10 +64,10 @@ class _Step(Program):
 
     def _data(self) -> int:
         """Load and copy the input; a thread pins the next one meanwhile. Gives the slot of the input."""
-        self.load(20_000)
+        self.do(TrainingHost.load, ns=20_000)
         with self.op("aten::to", [_X], [F32]), self.op("aten::copy_", [_X, _X], [F32, F32]):
             data = self.allocate(512)
-            self.copy(512, parts=2)
+            self.do(TrainingHost.copy, size=512, to_host=False, parts=2)
             self.run_on_other_thread("aten::pin_memory", [_X], [F32], 5_000)
         self.leak(self.faults.leak)
         return data
@@ -77,7 +77,7 @@ class _Step(Program):
         types, sequence = (F32,) * 3, self.next_sequence()
         with self.module("Linear"), self.op("aten::linear", [_X, _WEIGHT, _BIAS], types):
             out = self.run("aten::addmm", (_BIAS, _X, _WEIGHT), types, sequence)
-            self.use_graph_engine("MatMul", 1 << 20, 18_000)
+            self.do(TrainingHost.use_graph_engine, name="MatMul", size=1 << 20, dur=18_000)
         self.free(self.run("npu::npu_fusion_attention", (_HEADS,) * 3, types))
         with self.op("aten::dropout", [_OUT], [F32]):
             self.free(self.run("aten::_fused_dropout", (_OUT,), (F32,)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_npu_plugin.capture.simulation.collectives import Transfer
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.program import Kept, Program, Workload
+from tb_npu_plugin.capture.simulation.program import Kept, Program, TrainingHost, Workload
 from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.capture.simulation.work import Shape, Shapes, Types
 from tb_npu_plugin.errors import BadRequest
@@ -76,7 +76,7 @@ class _Step(Program):
         out = (x[0], 1000)
         self._op("aten::_log_softmax", (out,))
         self._op("aten::nll_loss_forward", (out, (x[0],)), types=(F32, "long int"))
-        self.use_graph_engine("ReduceSum7_in_1", 65_536, 8_000)
+        self.do(TrainingHost.use_graph_engine, name="ReduceSum7_in_1", size=65_536, dur=8_000)
 
     def _bottleneck(self, x: Shape, width: int, stride: int, first: bool) -> Shape:
         with self.module("Bottleneck"), self.frame("torchvision/models/resnet.py(143): forward"):
@@ -126,7 +126,7 @@ class _Step(Program):
 
     def _optimizer(self) -> None:
         if self.layout.dp > 1:
-            self.wait("dp")
+            self.do(TrainingHost.wait, group="dp")
         with self.frame("torch/optim/sgd.py(57): step"), self.op("Optimizer.step#SGD.step"):
             for name in ("aten::_foreach_add_", "aten::_foreach_mul_", "aten::_foreach_add_", "aten::_foreach_add_"):
                 self.run(name, ((PARAMETERS,), (PARAMETERS,)), (F32, F32), output=False)

@@ -8,7 +8,7 @@ from tb_npu_plugin.capture.simulation.collectives import Transfer, Trouble
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.program import Kept, Program, Workload
+from tb_npu_plugin.capture.simulation.program import Kept, Program, TrainingHost, Workload
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND
 from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.capture.simulation.work import Shape, Types
@@ -147,7 +147,7 @@ class _Step(Program):
             self._linear(self._tokens, (self._shape.hidden, self._vocabulary))
             self._op("aten::_log_softmax", (out,))
             self._op("aten::nll_loss_forward", (out, (self._tokens[0],)), (BF16, "long int"))
-            self.use_graph_engine("LogSoftmaxV2", 1 << 20, 8_000)
+            self.do(TrainingHost.use_graph_engine, name="LogSoftmaxV2", size=1 << 20, dur=8_000)
         if number == 0:  # each stage has a first one, and communicates behind it
             self.interrupt()
 
@@ -186,7 +186,7 @@ class _Step(Program):
                 self.free(self.run("aten::_to_copy", (x,), (BF16,)))
             if self.faults.synchronizing:
                 self.read_loss(2, BF16, _READ)
-                self.spend(self.faults.synchronizing)
+                self.do(TrainingHost.spend, ns=self.faults.synchronizing)
 
     def _plain_attention(self, heads: Shape) -> None:
         """The forward pass of attention, one kernel for each term of its formula."""
@@ -266,7 +266,7 @@ class _Step(Program):
     def _optimizer(self) -> None:
         s = self._shape
         if self.layout.dp > 1:
-            self.wait("dp")
+            self.do(TrainingHost.wait, group="dp")
         tp = self.layout.tp
         sizes = [4 * s.hidden * s.hidden // tp, 3 * s.hidden * s.feed_forward // tp]
         with self.frame("mindspeed/optimizer/adamw.py(61): step"), self.op("Optimizer.step#AdamW.step"):

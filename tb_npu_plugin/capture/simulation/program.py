@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from random import Random
+from typing import Any
 
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import CALLS, Transfer
@@ -247,6 +248,10 @@ class Program:
         self._frames: list[str] = []
         self._modules = Counter[str]()
 
+    def do(self, method: Callable[..., None], **arguments: Any) -> None:
+        """Add an instruction: a call of this method of the host."""
+        self.instructions.append(partial(method, **arguments))
+
     def _info(self, name: str, shapes: Shapes, types: Types, stacked: bool) -> OpInfo:
         stack = tuple(reversed(self._frames)) if stacked else ()
         key = (name, _SEPARATOR.join(",".join(map(str, shape)) for shape in shapes), _SEPARATOR.join(types), stack)
@@ -257,13 +262,13 @@ class Program:
     @contextmanager
     def frame(self, name: str, module: int | None = None) -> Iterator[None]:
         """A Python function, or a module with its number, around what runs inside."""
-        self.instructions.append(partial(TrainingHost.enter_frame, name=name, module=module))
+        self.do(TrainingHost.enter_frame, name=name, module=module)
         if module is None:
             self._frames.append(name)
         yield
         if module is None:
             self._frames.pop()
-        self.instructions.append(partial(TrainingHost.leave_frame))
+        self.do(TrainingHost.leave_frame)
 
     def module(self, kind: str) -> AbstractContextManager[None]:
         """The next module of a kind."""
@@ -277,9 +282,9 @@ class Program:
     ) -> Iterator[None]:
         """An operator call around what runs inside. sequence: what links it with its other direction."""
         info = self._info(name, shapes, types, not backward)
-        self.instructions.append(partial(TrainingHost.enter, info=info, sequence=sequence, backward=backward))
+        self.do(TrainingHost.enter, info=info, sequence=sequence, backward=backward)
         yield
-        self.instructions.append(partial(TrainingHost.leave))
+        self.do(TrainingHost.leave)
 
     def run(
         self, name: str, shapes: Shapes, types: Types, sequence: int = -1, backward: bool = False, output: bool = True
@@ -322,38 +327,30 @@ class Program:
                 self.free(self.run(backward, taken, [type_] * len(taken), backward=True))
         self.free(kept.slot)
 
-    def copy(self, size: int, to_host: bool = False, parts: int = 1) -> None:
-        """Launch a copy between host and device from the open operator; `parts`: tasks that it takes."""
-        self.instructions.append(partial(TrainingHost.copy, size=size, to_host=to_host, parts=parts))
-
     def communicate(self, transfer: Transfer, backward: bool = False, wait: bool = True) -> None:
         """Communicate; `wait`: the compute stream goes on when it is done."""
         type_ = "c10::BFloat16" if transfer.item == 2 else "float"
         with self.op(CALLS[transfer.type], ((transfer.size // transfer.item,),), (type_,), backward=backward):
-            self.instructions.append(partial(TrainingHost.communicate, transfer=transfer))
+            self.do(TrainingHost.communicate, transfer=transfer)
         if wait:
-            self.wait(transfer.group)
-
-    def wait(self, group: str) -> None:
-        """Let the compute stream wait for the communication of a group."""
-        self.instructions.append(partial(TrainingHost.wait, group=group))
+            self.do(TrainingHost.wait, group=transfer.group)
 
     def allocate(self, size: int) -> int:
         """Allocate in the open operator; gives the slot."""
         self.slots += 1
-        self.instructions.append(partial(TrainingHost.allocate, slot=self.slots, size=size))
+        self.do(TrainingHost.allocate, slot=self.slots, size=size)
         return self.slots
 
     def free(self, slot: int) -> None:
         """Give the block of a slot back."""
         if slot >= 0:
-            self.instructions.append(partial(TrainingHost.release, slot=slot))
+            self.do(TrainingHost.release, slot=slot)
 
     def leak(self, size: int) -> None:
         """Keep a block of `size` bytes, if any, that nothing gives back."""
         if size:
             with self.op("aten::cat", [(size // 4,)], ["float"]):
-                self.instructions.append(partial(TrainingHost.leak, size=size))
+                self.do(TrainingHost.leak, size=size)
 
     def read_loss(self, size: int, type_: str, names: Sequence[str] = ("aten::item",)) -> None:
         """Copy the loss to the host and wait for it, inside operators of these names, unless the training never reads it."""
@@ -362,25 +359,13 @@ class Program:
         with ExitStack() as stack:
             for name in names:
                 stack.enter_context(self.op(name, [(1,)], [type_]))
-            self.copy(size, to_host=True)
-            self.instructions.append(partial(TrainingHost.synchronize))
-
-    def spend(self, ns: int) -> None:
-        """Let the host work."""
-        self.instructions.append(partial(TrainingHost.spend, ns=ns))
+            self.do(TrainingHost.copy, size=size, to_host=True, parts=1)
+            self.do(TrainingHost.synchronize)
 
     def run_on_other_thread(self, name: str, shapes: Shapes, types: Types, ns: int) -> None:
         """Let another thread run an operator of `ns` inside the open one."""
         info = self._info(name, shapes, types, False)
-        self.instructions.append(partial(TrainingHost.run_on_other_thread, info=info, ns=ns))
-
-    def use_graph_engine(self, name: str, size: int, ns: int) -> None:
-        """Let CANN's graph engine hold `size` bytes for `ns`."""
-        self.instructions.append(partial(TrainingHost.use_graph_engine, name=name, size=size, dur=ns))
-
-    def load(self, ns: int) -> None:
-        """Let the host wait for the data loader, which a fault may slow down."""
-        self.instructions.append(partial(TrainingHost.load, ns=ns))
+        self.do(TrainingHost.run_on_other_thread, info=info, ns=ns)
 
     def load_batch(self, shape: Shape, type_: str, ns: int) -> int:
         """Let the host wait `ns` for a batch of PyTorch's data loader and copy it to the device; gives its slot."""
@@ -389,10 +374,10 @@ class Program:
             self.frame("torch/utils/data/dataloader.py(631): __next__"),
             self.op("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
         ):
-            self.load(ns)
+            self.do(TrainingHost.load, ns=ns)
         with self.op("aten::to", [shape], [type_]), self.op("aten::copy_", [shape, shape], [type_, type_]):
             slot = self.allocate(size)
-            self.copy(size)
+            self.do(TrainingHost.copy, size=size, to_host=False, parts=1)
         return slot
 
     def interrupt(self) -> None:
