@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +63,7 @@ _RECORD, _BEHIND = 700, 900
 _LOCAL, _HANDSHAKE, _NOTIFY, _HOP = 1 / 400, 3_000, 1_600, {"SIO": 300, "HCCS": 900, "PCIE": 2_500, "RDMA": 6_000}
 
 
-@dataclass(frozen=True)
-class Trouble:
+class Trouble(NamedTuple):
     """What goes wrong in one operator. slow: factor of its moves; resend: ns until RDMA sends again what was lost in the
     first round of a ring."""
 
@@ -171,34 +170,28 @@ class _Kind:
     member has; copies: ns that it takes to copy them; phases: does one reduce?"""
 
     def __init__(self, type_: str, size: int, members: tuple[int, ...], topology: Topology, slow: float) -> None:
-        self._members, self._topology = members, topology
-        self.is_mesh = topology.is_mesh(members)
-        self.shares = shares = _shares(type_, size, len(members), _MESH_UNIT if self.is_mesh else _RING_UNIT)
-        self.copies = list(map(_copy_ns, shares))
+        count, self.is_mesh = len(members), topology.is_mesh(members)
+        self.shares = shares = _shares(type_, size, count, _MESH_UNIT if self.is_mesh else _RING_UNIT)
         #: What is not divided needs one phase.
         self.phases = PHASES[type_][:1] if shares[0] == size else PHASES[type_]
+
+        def move_ns(one: int, other: int, size: int, reduce: bool) -> int:
+            return int(topology.move_ns(members[one], members[other], size, reduce) * slow)
+
         if self.is_mesh:
             #: Of each phase: ns of the moves of each member by how far the peer is behind, and of the longest of them.
-            peers = [[(one + plane) % len(members) for plane in range(1, len(members))] for one in range(len(members))]
+            peers = [[(one + plane) % count for plane in range(1, count)] for one in range(count)]
             self.moves = [
-                [
-                    [int(topology.move_ns(members[one], members[peer], shares[peer], reduce) * slow) for peer in row]
-                    for one, row in enumerate(peers)
-                ]
+                [[move_ns(one, peer, shares[peer], reduce) for peer in row] for one, row in enumerate(peers)]
                 for reduce in self.phases
             ]
             self.longest = [list(map(max, moves)) for moves in self.moves]
         else:  # each member takes from the one before it; the last share is hardly smaller
-            self.shares, self.copies = shares[:1] * len(members), self.copies[:1] * len(members)
-            self.links = [topology.link(members[m], members[m - 1]) for m in range(len(members))]
+            self.shares = shares[:1] * count
+            self.links = [topology.link(members[m], members[m - 1]) for m in range(count)]
             self.hops = np.array([_HOP[link] for link in self.links], dtype=np.int64)
-            self.rounds = [
-                [
-                    int(topology.move_ns(members[m], members[m - 1], shares[0], reduce) * slow)
-                    for m in range(len(members))
-                ]
-                for reduce in self.phases
-            ]
+            self.rounds = [[move_ns(m, m - 1, shares[0], reduce) for m in range(count)] for reduce in self.phases]
+        self.copies = list(map(_copy_ns, self.shares))
 
 
 _kind = lru_cache(maxsize=128)(_Kind)

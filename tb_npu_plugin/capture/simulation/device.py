@@ -41,18 +41,16 @@ class Meters:
     """
 
     def __init__(self, chip: Chip, start: int) -> None:
-        self._chip, self._next = chip, start
+        self._chip, self._next, self._start = chip, start, start
         self._traffic: dict[int, list[int]] = {}  # window -> bytes: from and to main memory, from and to the cache
         self._moved = Counter[int]()  # window -> bytes of communication
         self._unwritten = 0  # bytes in the cache that the main memory does not have
-        self._start = start
         self.communicators = 0
 
     def count(self, task: Task) -> None:
         """Note the traffic of a task."""
         work = task.kernel.work
-        window = (task.start - self._start) // EVERY
-        traffic = self._traffic.setdefault(window, [0, 0, 0, 0])
+        traffic = self._traffic.setdefault((task.start - self._start) // EVERY, [0, 0, 0, 0])
         traffic[0] += work.main_read
         traffic[1] += work.main_written
         traffic[2] += work.cached
@@ -60,8 +58,7 @@ class Meters:
 
     def count_communication(self, op: CommOp) -> None:
         """Note the traffic of a communication operator."""
-        window = (op.start - self._start) // EVERY
-        self._moved[window] += op.planes.pattern.size
+        self._moved[(op.start - self._start) // EVERY] += op.planes.pattern.size
 
     def sample(self, segment: Segment, until: int, reserved: int) -> None:
         """Take the samples that are due before `until`. reserved: bytes of the caching allocator."""
@@ -70,7 +67,12 @@ class Meters:
             at = self._next + (self._next * 40_503 >> 8) % (_LATE // 10) * 10
             read, written, cached, kept = self._traffic.pop(window, (0, 0, 0, 0))
             moved = self._moved.pop(window, 0)
-            written += self._write_back(kept, read + written + 2 * moved)
+            # what the cache writes to the main memory in this window
+            self._unwritten += kept
+            room = int(self._chip.bandwidth * EVERY / 1e9) - (read + written + 2 * moved)
+            written_back = max(0, min(self._unwritten - self._chip.cache, room))
+            self._unwritten -= written_back
+            written += written_back
             busy = read + written + cached + moved > 0
             banks = [
                 tuple(round(size * share / len(_BANKS) / EVERY * 1000, 3) for size in (read + moved, written + moved))
@@ -84,14 +86,6 @@ class Meters:
             clock, throughput = self._chip.clock if busy else _IDLE_CLOCK, round((read + cached) / EVERY * 1000, 3)
             segment.samples.append(Sample(at, clock, banks, throughput, hit_rate, whole + _OTHERS, sizes))
             self._next += EVERY
-
-    def _write_back(self, kept: int, other: int) -> int:
-        """Bytes that the cache writes to the main memory in a window; kept: those that it got, other: other traffic."""
-        self._unwritten += kept
-        room = int(self._chip.bandwidth * EVERY / 1e9) - other
-        written = max(0, min(self._unwritten - self._chip.cache, room))
-        self._unwritten -= written
-        return written
 
 
 #: Random numbers are made on the second stream; all other kernels run in order on the first one.
@@ -130,11 +124,6 @@ _EARLY = 400
 def vary(mean: int, number: float) -> int:
     """About `mean` ns of the host, on the grid of its clock. number: random, from 0 to 1."""
     return int(mean * (LEAST + RISE * number / (LAST - number))) // 10 * 10
-
-
-def stream_of(kernel: Kernel, current: int) -> int:
-    """Stream that a kernel runs on. current: the host's."""
-    return RANDOM_STREAM if kernel.core == "DSA_SQE" else current
 
 
 class Launched(NamedTuple):

@@ -196,7 +196,8 @@ class Host:
             self.clock.spend(device.WORKSPACE_SIZE)
             if self._keep:
                 self._call("acl", *launch.prepared, self.tid, start, self.now)
-        start, stream = self._enqueue(), device.stream_of(launch.kernel, self.stream)
+        start = self._enqueue()
+        stream = device.RANDOM_STREAM if launch.kernel.core == "DSA_SQE" else self.stream
         self._launches += 1
         preempted = 0 if self._launches % PREEMPTED else self._preempted
         launched = self.device.launch(launch, stream, start, preempted)

@@ -19,22 +19,21 @@ _BLOCK, _FILTERS = 32, 16
 _API = "aclopCompileAndExecute"
 
 
+#: Elements of a kernel for which it takes one more block.
+_ELEMENTS_A_BLOCK = 1024
+_FLASH_WORKSPACE = 32 << 20
+
+
 def _stored(tensor: Tensor, format_: str) -> Tensor:
     """How a tensor (n, c, h, w) lies in memory in this format."""
     first, channels, height, width = tensor.shape
     block = _BLOCK // TYPES.get(tensor.type, ("", 2))[1]
     blocks = -(-channels // block)
-    shape: Shape = tensor.shape
-    if format_ == _IMAGE:
-        shape = (first, blocks, height, width, block)
-    elif format_ == _FILTER:
-        shape = (blocks * height * width, -(-first // _FILTERS), _FILTERS, block)
-    return Tensor(shape, tensor.type, format_)
-
-
-#: Elements of a kernel for which it takes one more block.
-_ELEMENTS_A_BLOCK = 1024
-_FLASH_WORKSPACE = 32 << 20
+    shapes: dict[str, Shape] = {
+        _IMAGE: (first, blocks, height, width, block),
+        _FILTER: (blocks * height * width, -(-first // _FILTERS), _FILTERS, block),
+    }
+    return Tensor(shapes.get(format_, tensor.shape), tensor.type, format_)
 
 
 class KernelFactory:
@@ -54,12 +53,10 @@ class KernelFactory:
         not known they follow from the inputs."""
         inputs = tuple(Tensor(shape, type_, plain_format(shape)) for shape, type_ in zip(shapes, types))
         key = (op, inputs, outputs)
-        found = self._known.get(key)
-        if found is None:
+        if key not in self._known:
             rule = rule_of(op) if shapes or outputs else None
-            made = _MAKERS[rule.kind](self, rule, inputs, outputs) if rule else ()
-            found = self._known[key] = tuple(made)
-        return found
+            self._known[key] = tuple(_MAKERS[rule.kind](self, rule, inputs, outputs)) if rule else ()
+        return self._known[key]
 
     def _matmul(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
         """(m, k) by (k, n), as the last two tensors; addmm has the bias in front."""
@@ -119,7 +116,7 @@ class KernelFactory:
         softmax = Rule(rule.kind, rule.api, rule.l0, rule.type, rule.core, passes)
         out = outputs or inputs[:1] * (1 if "Grad" not in rule.type else 3)
         made = launch(self.chip, softmax, inputs, out, self.chip.cube_cores)
-        return [Launch(made.kernel, made.ns, made.api, workspace=_FLASH_WORKSPACE)]
+        return [replace(made, workspace=_FLASH_WORKSPACE)]
 
     def _gather(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
         """Rows of a table, by index: as many bytes are read as written."""

@@ -181,17 +181,13 @@ def launch(
     is_filter = rule.type == "TransData" and any(t.format == "FRACTAL_Z" for t in (*inputs, *outputs))
     speed = SPEEDS.get("TransDataFilter" if is_filter else rule.type, SPEEDS["*"])
     ns = kernel_ns(chip, speed, core, blocks, work)
+    given, made = _texts(inputs), _texts(outputs)
     kernel = Kernel(
         name or f"{rule.api}_{rule.l0}_{rule.type}",
         rule.type,
         core,
         CORES[core]["hardware"],
-        inputs=_shapes(inputs),
-        outputs=_shapes(outputs),
-        input_types=_types(inputs),
-        output_types=_types(outputs),
-        input_formats=_formats(inputs),
-        output_formats=_formats(outputs) or "FORMAT_ND",
+        *(given[0], made[0], given[1], made[1], given[2], made[2] or "FORMAT_ND"),
         block=blocks,
         mix=2 * blocks if core == "MIX_AIC" else 0,
         hf32=is_convolution(rule.type) and bool(outputs) and outputs[0].type == "float",
@@ -201,16 +197,11 @@ def launch(
     return Launch(kernel, ns, rule.api)
 
 
-def _shapes(tensors: Sequence[Tensor]) -> str:
-    return ";".join(",".join(map(str, tensor.shape)) for tensor in tensors)
-
-
-def _types(tensors: Sequence[Tensor]) -> str:
-    return ";".join(TYPES.get(tensor.type, ("FLOAT", 4))[0] for tensor in tensors)
-
-
-def _formats(tensors: Sequence[Tensor]) -> str:
-    return ";".join(tensor.format for tensor in tensors)
+def _texts(tensors: Sequence[Tensor]) -> tuple[str, str, str]:
+    """Shapes, types and formats of tensors as a kernel has them."""
+    shapes = ";".join(",".join(map(str, tensor.shape)) for tensor in tensors)
+    types = ";".join(TYPES.get(tensor.type, ("FLOAT", 4))[0] for tensor in tensors)
+    return shapes, types, ";".join(tensor.format for tensor in tensors)
 
 
 def _pipes(times: tuple[float, float, float, float], ns: int) -> dict[str, float]:

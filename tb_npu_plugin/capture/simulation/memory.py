@@ -75,7 +75,11 @@ class CachingAllocator:
             block = self._new(whole, small)
         block.free = False
         if block.size - size >= (_UNIT if small else _SMALL + 1):
-            self._split(block, size)
+            rest = self._new(block.size - size, small)
+            block.size, rest.previous, rest.next, block.next = size, block, block.next, rest
+            if rest.next is not None:
+                rest.next.previous = rest
+            self._keep(rest)
         self.allocated += block.size
         return block
 
@@ -92,15 +96,6 @@ class CachingAllocator:
     def _new(self, size: int, small: bool) -> Block:
         self._number += 1
         return Block(self._number, size, small)
-
-    def _split(self, block: Block, size: int) -> None:
-        rest = self._new(block.size - size, block.small)
-        block.size = size
-        rest.previous, rest.next = block, block.next
-        if rest.next is not None:
-            rest.next.previous = rest
-        block.next = rest
-        self._keep(rest)
 
     def _merge(self, left: Block, right: Block) -> Block:
         left.size += right.size
@@ -138,8 +133,8 @@ class Memory:
         return self.totals[-1]
 
     def _allocator_total(self, at: int) -> Totals:
-        allocator = self._allocator
-        return self._total("PTA", at, allocator.allocated, allocator.reserved, allocator.allocated)
+        allocated = self._allocator.allocated
+        return self._total("PTA", at, allocated, self._allocator.reserved, allocated)
 
     def allocate(self, name: str, size: int, now: int) -> Held:
         """Allocate at least `size` bytes. name: of the operator."""

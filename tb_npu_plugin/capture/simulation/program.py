@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from random import Random
 from typing import Any
 
@@ -244,7 +244,7 @@ class Program:
         self.instructions: list[Instruction] = []
         self.sequences = 0
         self.slots = 0
-        self._infos: dict[tuple[str, str, str, tuple[str, ...]], OpInfo] = {}
+        self._infos = cache(OpInfo)
         self._frames: list[str] = []
         self._modules = Counter[str]()
 
@@ -254,10 +254,8 @@ class Program:
 
     def _info(self, name: str, shapes: Shapes, types: Types, stacked: bool) -> OpInfo:
         stack = tuple(reversed(self._frames)) if stacked else ()
-        key = (name, _SEPARATOR.join(",".join(map(str, shape)) for shape in shapes), _SEPARATOR.join(types), stack)
-        if key not in self._infos:
-            self._infos[key] = OpInfo(*key)
-        return self._infos[key]
+        sizes = _SEPARATOR.join(",".join(map(str, shape)) for shape in shapes)
+        return self._infos(name, sizes, _SEPARATOR.join(types), stack)
 
     @contextmanager
     def frame(self, name: str, module: int | None = None) -> Iterator[None]:
