@@ -110,7 +110,7 @@ class MemoryRecord(Writer):
     def __init__(self, output: Output) -> None:
         self._output, self._file, self._device = output, output.csv(schema.MEMORY_RECORD), output.device
         for name in self.PARTS:
-            self._file.part(name)
+            self._file.add((), name)
         self._totals = TotalsByTime(self.SUM)
 
     def add(self, segment: Segment) -> None:
@@ -125,7 +125,7 @@ class MemoryRecord(Writer):
 
     def _write(self, part: str, rows: list[TotalsRow]) -> None:
         lines = self._output.lines(schema.MEMORY_RECORD, [self._cells(*row) for row in rows])
-        self._file.part(part).add(lines)
+        self._file.add(lines, part)
 
     def _cells(self, component: str, at: int, allocated: int | None, reserved: int, active: int | None) -> Cells:
         stream = "" if component in (APP, _ENGINE) else str(_STREAM)
@@ -142,7 +142,7 @@ class Modules(Writer):
         for at, component, size in [(one.at, *each) for one in segment.samples for each in one.sizes.items()]:
             if component != "PROCESS":
                 row = str(self._output.process.device), component, time_text(at), mb_text(size), self._output.device
-                self._file.part(component).add(self._output.lines(schema.MODULE_MEMORY, [row]))
+                self._file.add(self._output.lines(schema.MODULE_MEMORY, [row]), component)
 
 
 class MemoryTables(Blocks):
