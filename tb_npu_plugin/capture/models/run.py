@@ -179,30 +179,17 @@ class Run:
 def write_rank(run: Run, rank: int, progress: Callable[[float], None]) -> Truth:
     """Write the result folder of one rank, step by step: it is complete, or not there, since half a result would be taken for
     a whole one."""
-    recipe, layout, folder = run.recipe, run.cluster.layout, run.folder(rank)
-    options = recipe.options
+    recipe, layout, folder, options = run.recipe, run.cluster.layout, run.folder(rank), run.recipe.options
     process, segments, truth = run.cluster.record(rank, run.table, runtime=options.level >= 2)
-    arguments = {
-        "tensor_model_parallel_size": layout.tp,
-        "pipeline_model_parallel_size": layout.pp,
-        "data_parallel_size": layout.dp,
-        "world_size": layout.world,
-        "rank": rank,
-        "sequence_parallel": False,
-    }
-    schedule: dict[str, int] | None = {
-        "wait": 0,
-        "active": recipe.steps,
-        "warmup": 1,
-        "repeat": 1,
-        "skip_first": recipe.first_step - 1,
-        "skip_first_wait": 0,
-    }
-    if options.data_process or not run.cluster.marks:  # a schedule would switch the former off
-        schedule = None
+    sizes = {"tensor_model": layout.tp, "pipeline_model": layout.pp, "data": layout.dp}
+    arguments = {f"{kind}_parallel_size": size for kind, size in sizes.items()}
+    arguments |= {"world_size": layout.world, "rank": rank, "sequence_parallel": False}
+    schedule = {"wait": 0, "active": recipe.steps, "warmup": 1, "repeat": 1}
+    schedule |= {"skip_first": recipe.first_step - 1, "skip_first_wait": 0}
     metadata = {SIMULATED: True, DISTRIBUTED: arguments, **options.metadata}
-    options = replace(options, schedule=schedule, metadata=metadata)
-    process.marks, process.host = schedule is not None, run.host(rank)
+    # a schedule would switch the data pipeline off
+    process.marks, process.host = run.cluster.marks and not options.data_process, run.host(rank)
+    options = replace(options, schedule=schedule if process.marks else None, metadata=metadata)
     try:
         with gc_paused():
             output = Output(folder / OUTPUT_FOLDER, process, options, run.dialect)
@@ -330,14 +317,10 @@ def _truth_json(run: Run, truths: list[Truth]) -> dict[str, Any]:
 
 def data_truth(cluster: Cluster) -> dict[str, Any]:
     """Operators of the data pipeline from the root on, and the one that holds up each rank, if one does."""
-    operators = [
-        {"op_id": operator.id, "type": operator.type, "workers": operator.workers, "queue": operator.capacity or None}
-        for operator in OPERATORS
-    ]
-    loader = cluster.faults.loader
-    slow = {
-        str(rank): BOTTLENECK.id if loader.get(rank, 0) > LONG_WAIT else None for rank in range(cluster.layout.world)
-    }
+    keys = ("op_id", "type", "workers", "queue")
+    operators = [dict(zip(keys, (one.id, one.type, one.workers, one.capacity or None))) for one in OPERATORS]
+    waits = {str(rank): cluster.faults.loader.get(rank, 0) for rank in range(cluster.layout.world)}
+    slow = {rank: BOTTLENECK.id if wait > LONG_WAIT else None for rank, wait in waits.items()}
     return {"operators": operators, "bottleneck": slow}
 
 

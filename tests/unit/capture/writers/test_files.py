@@ -8,6 +8,7 @@ import io
 import json
 import sqlite3
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,7 @@ def test_rows_that_do_not_fit_the_header_are_refused(tmp_path: Path) -> None:
     file = CsvFile(tmp_path / "a.csv", ["x", "y"], "\n")
     file.add(['"1,""2,3""",4', '5,""'])
     file.add(['"' + 150_000 * "x" + '",1'])
-    for add in (file.add, file.part().add):
+    for add in (file.add, partial(file.add, part="")):
         with pytest.raises(ValueError, match="1 cells under 2 headers"):
             add(["1"])
 
