@@ -8,6 +8,7 @@ from tb_npu_plugin.capture.models.linear import Linear
 from tb_npu_plugin.capture.models.resnet import ResNet
 from tb_npu_plugin.capture.models.transformer import Sizes as DecoderSizes
 from tb_npu_plugin.capture.models.transformer import Transformer
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.faults import FAULTS, Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.program import Workload
@@ -15,14 +16,7 @@ from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.errors import BadRequest
 
 #: Sizes from the models' published configurations.
-TRANSFORMERS = {
-    "llama-7b": DecoderSizes(32, 4096, 32, 11008, 32000),
-    "llama-13b": DecoderSizes(40, 5120, 40, 13824, 32000),
-    "llama-70b": DecoderSizes(80, 8192, 64, 28672, 32000),
-    "qwen3-0.6b": DecoderSizes(28, 1024, 16, 3072, 151936),
-    "gpt2": DecoderSizes(12, 768, 12, 3072, 50257, 1024, 4, dropout=True),
-    "tiny": DecoderSizes(2, 256, 8, 512, 1000, 128),
-}
+TRANSFORMERS = read_table(__file__, "decoders.csv", DecoderSizes)
 MODELS = (*TRANSFORMERS, "resnet50", "linear")
 #: Sizes that can be changed, of models that have not all of them.
 _SIZES: dict[str, set[str]] = {"resnet50": {"layers", "batch"}, "linear": set()}

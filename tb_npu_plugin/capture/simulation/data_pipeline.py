@@ -60,9 +60,6 @@ class _Rows:
     came: list[int] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
 
-    def size(self, at: int) -> int:
-        return bisect_right(self.came, at) - bisect_right(self.left, at)
-
 
 class Pipeline:
     """What happened in the pipeline of a training that took its batches at `taken`; slow: it had to wait for them."""
@@ -79,15 +76,12 @@ class Pipeline:
         self._run()
 
     def _run(self) -> None:
-        ready = pushed = self._taken[0] - self._period - _SLACK
-        mapped = ready
+        ready = pushed = mapped = self._taken[0] - self._period - _SLACK
         for number in range(len(self._taken)):
             mapped, ready = self._assemble(number, mapped, ready)
-            asked = pushed
-            got = max(pushed, ready)
+            asked, got = pushed, max(pushed, ready)
             self._queues[BATCH.id].left.append(got)
-            room = self._taken[number - DEVICE_DEPTH] if number >= DEVICE_DEPTH else 0
-            pushed = max(got + _PUSH, room)
+            pushed = max(got + _PUSH, self._taken[number - DEVICE_DEPTH] if number >= DEVICE_DEPTH else 0)
             self.batches.append(Batch(asked, got, pushed))
 
     def _assemble(self, number: int, mapped: int, ready: int) -> tuple[int, int]:
@@ -114,15 +108,14 @@ class Pipeline:
         batches.came.append(ready)
         return mapped, ready
 
-    def taken_between(self, start: int, end: int) -> list[tuple[int, Batch]]:
-        """(time at which the training took it, batch) of the batches whose push was in a time."""
-        pairs = zip(self._taken, self.batches)
-        return [(taken, batch) for taken, batch in pairs if start <= batch.pushed <= end]
+    def pushed_between(self, start: int, end: int) -> list[Batch]:
+        """The batches whose push was in a time."""
+        return [batch for batch in self.batches if start <= batch.pushed <= end]
 
     def sizes(self, operator: Operator, moments: Sequence[int]) -> list[int]:
         """Rows in the output queue of an operator at these times."""
         queue = self._queues[operator.id]
-        return [min(queue.size(at), operator.capacity) for at in moments]
+        return [min(bisect_right(queue.came, at) - bisect_right(queue.left, at), operator.capacity) for at in moments]
 
     def busy(self, operator: Operator) -> float:
         """Share of its time that each worker of an operator computes."""
@@ -135,9 +128,7 @@ class Pipeline:
     def count(self, operator: Operator, start: int, end: int) -> tuple[int, int]:
         """(rows that an operator gave in a time, ns of a worker for each)."""
         if operator is DEVICE_QUEUE:
-            return len(self.taken_between(start, end)), _PUSH
+            return len(self.pushed_between(start, end)), _PUSH
         came = self._queues[operator.id].came
-        rows = bisect_right(came, end) - bisect_right(came, start - 1)
-        of_batch = operator is BATCH
-        each = self._period * self.busy(operator) * operator.workers / (1 if of_batch else ROWS)
-        return rows, int(each)
+        each = self._period * self.busy(operator) * operator.workers / (1 if operator is BATCH else ROWS)
+        return bisect_right(came, end) - bisect_right(came, start - 1), int(each)

@@ -364,19 +364,14 @@ class StepSums(Writer):
         found = finder.window(at)
         return None if found is None else (found[2].id, found[2].start, found[1])
 
-    def rounded(self) -> Iterator[tuple[int | None, dict[str, float]]]:
-        """Figures of step_trace_time.csv in us by step: through float64 us, as the vendor works them out."""
+    def figures(self, is_exact: bool) -> Iterator[tuple[int | None, dict[str, float]]]:
+        """Figures in us by step: of StepTraceTime worked out in ns, of step_trace_time.csv through float64 us, as the vendor does."""
         for key, step in self._steps.items():
-            start, first, last, busy = (ns / 1000 for ns in (step.host_start, step.first, step.last, step.busy))
-            preparing = 0.0 if step.busy == _NOTHING else busy - start
-            yield key, figures_of(step.us, last - first, self._bubbles[key][1], preparing)
-
-    def exact(self) -> Iterator[tuple[int | None, dict[str, float]]]:
-        """Figures of StepTraceTime in us by step: worked out in ns."""
-        for key, step in self._steps.items():
-            preparing = 0 if step.busy == _NOTHING else step.busy - step.host_start
-            found = figures_of(step.ns, step.last - step.first, self._bubbles[key][0], preparing)
-            yield key, {name: ns / 1000 for name, ns in found.items()}
+            facts: list[float] = [step.host_start, step.first, step.last, step.busy]
+            start, first, last, busy = facts if is_exact else [ns / 1000 for ns in facts]
+            preparing, bubble = 0.0 if step.busy == _NOTHING else busy - start, self._bubbles[key][0 if is_exact else 1]
+            found = figures_of(step.ns if is_exact else step.us, last - first, bubble, preparing)
+            yield key, {name: ns / 1000 for name, ns in found.items()} if is_exact else found
 
 
 def figures_of(sums: Sequence[Number], whole: Number, bubble: Number, preparing: Number) -> dict[str, Number]:
@@ -401,6 +396,6 @@ class StepTrace(StepSums):
     def close(self) -> None:
         self.take_overlap()
         file, keys = self._output.csv(schema.STEP_TRACE), self._output.columns(schema.STEP_TRACE)
-        for step, figures in self.rounded():
+        for step, figures in self.figures(is_exact=False):
             cells = {**figures, "step": "" if step is None else step, "device_id": self._output.process.device}
             file.add([",".join(str(cells[name]) for name in keys)])

@@ -145,7 +145,7 @@ def _cpu(pipeline: pipe.Pipeline, moments: range, interval: int) -> Json:
 
 def _batches(pipeline: pipe.Pipeline, start: int, end: int) -> list[_Record]:
     out = list[_Record]()
-    found = [batch for _, batch in pipeline.taken_between(start, end)]
+    found = pipeline.pushed_between(start, end)
     sizes = pipeline.sizes(pipe.BATCH, [batch.got - 1 for batch in found])
     for number, (batch, size) in enumerate(zip(found, sizes), 1):
         get, push = (batch.got - batch.asked) // 1_000_000, (batch.pushed - batch.got) // 1_000_000
