@@ -103,8 +103,8 @@ class Kernels(Writer):
             else:
                 line = self._communication(launch, times)
             if with_step:
-                step = step_at(start)
-                line = f"{step.id if step else ''},{line}"
+                window = step_at(start)
+                line = f"{window[2].id if window else ''},{line}"
             lines.append(line)
         self._previous = previous
         self._file.add(lines)
@@ -361,7 +361,7 @@ class StepSums(Writer):
         """(step id, its start on the host, end of its window on the device); None outside every step."""
         if not self._output.process.marks:
             return None, self._first_op or self._output.process.start, (1 << 63) - 1
-        found = finder.window(at)
+        found = finder(at)
         return None if found is None else (found[2].id, found[2].start, found[1])
 
     def figures(self, is_exact: bool) -> Iterator[tuple[int | None, dict[str, float]]]:

@@ -121,13 +121,8 @@ class StepFinder:
         self._windows = windows.known
         self._first = 0
 
-    def __call__(self, at: int) -> Step | None:
-        """None outside every step."""
-        found = self.window(at)
-        return None if found is None else found[2]
-
-    def window(self, at: int) -> tuple[int, int, Step] | None:
-        """Its start and end on the device, and the step."""
+    def __call__(self, at: int) -> tuple[int, int, Step] | None:
+        """Its start and end on the device, and the step; None outside every step."""
         while self._first < len(self._windows) and self._windows[self._first][1] <= at:
             self._first += 1
         return next((found for found in self._windows[self._first :] if found[0] <= at < found[1]), None)
