@@ -10,7 +10,7 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -72,33 +72,35 @@ class Recipe:
 
     def cluster(self) -> Cluster:
         """The run. Raises BadRequest for unknown names and incompatible options."""
-        if self.chip not in CHIPS:
-            raise BadRequest(f"Unknown chip {self.chip!r}", f"Chips are: {', '.join(CHIPS)}.")
-        if self.framework not in FRAMEWORKS:
-            raise BadRequest(f"Unknown framework {self.framework!r}", f"Known are: {', '.join(FRAMEWORKS)}.")
-        if self.options.data_process and self.framework != "mindspore":
-            raise BadRequest("only MindSpore profiles the data pipeline", "Add --framework mindspore.")
-        chip, layout = CHIPS[self.chip], Layout(self.ranks, self.tp, self.pp)
-        if self.options.batches and self.framework != "torch":
-            raise BadRequest(
-                "batches of sends and receives are simulated for torch_npu alone", "Leave --bubble zero out."
-            )
-        if self.options.built_in_marks and self.framework != "torch":
-            raise BadRequest("marks of mstx are simulated for torch_npu alone", "Leave --mstx out.")
+        given: list[tuple[str, str, Collection[str], str]] = [
+            ("chip", self.chip, CHIPS, "Chips"),
+            ("framework", self.framework, FRAMEWORKS, "Known"),
+        ]
+        given += [("kind of files", kind, KINDS, "Known") for kind in self.without]
+        for what, name, names, title in given:
+            if name not in names:
+                raise BadRequest(f"Unknown {what} {name!r}", f"{title} are: {', '.join(names)}.")
         if self.task_queue not in TASK_QUEUES:
             raise BadRequest(f"there is no TASK_QUEUE_ENABLE={self.task_queue}", "It is 0, 1 or 2.")
-        if self.task_queue != 1 and self.framework != "torch":
-            raise BadRequest("TASK_QUEUE_ENABLE is a variable of torch_npu", "Leave --task-queue out.")
-        unknown = [kind for kind in self.without if kind not in KINDS]
-        if unknown:
-            raise BadRequest(f"Unknown kind of files {unknown[0]!r}", f"Known are: {', '.join(KINDS)}.")
+        if self.framework == "torch" and self.options.data_process:
+            raise BadRequest("only MindSpore profiles the data pipeline", "Add --framework mindspore.")
+        for is_set, what, option in (
+            (self.options.batches, "batches of sends and receives are simulated for torch_npu alone", "--bubble zero"),
+            (self.options.built_in_marks, "marks of mstx are simulated for torch_npu alone", "--mstx"),
+            (self.task_queue != 1, "TASK_QUEUE_ENABLE is a variable of torch_npu", "--task-queue"),
+        ):
+            if is_set and self.framework != "torch":
+                raise BadRequest(what, f"Leave {option} out.")
         wrong = [rank for rank in self.only if not 0 <= rank < self.ranks]
         if wrong:
             raise BadRequest(f"there is no rank {wrong[0]}", f"The run has {self.ranks} ranks, from 0.")
-        faults = parse_faults(self.faults, self.ranks)
-        model = workload(
-            self.model, self.sizes, layout, KernelFactory(chip, faults.stalls, faults.blocks), faults, self.step_sync
+        chip, layout, faults = (
+            CHIPS[self.chip],
+            Layout(self.ranks, self.tp, self.pp),
+            parse_faults(self.faults, self.ranks),
         )
+        kernels = KernelFactory(chip, faults.stalls, faults.blocks)
+        model = workload(self.model, self.sizes, layout, kernels, faults, self.step_sync)
         same = ("steps", "start", "seed", "first_step", "task_queue", "named_groups")
         settings = {name: getattr(self, name) for name in same}
         marks = self.options.schedule is not None

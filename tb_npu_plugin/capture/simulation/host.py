@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from tb_npu_plugin.capture.simulation import device, records
@@ -43,45 +44,32 @@ class Clock(Protocol):
         """Let the host wait for the device."""
 
 
+@dataclass(eq=False)
 class Host:
-    """What the hosts of simulated and of recorded trainings have in common.
+    """What the hosts of simulated and of recorded trainings have in common."""
 
-    keep        records are kept; otherwise only times are worked out
-    runtime     runtime calls are recorded (level 2)
-    slow        factor of the kernels' durations
-    task_queue  TASK_QUEUE_ENABLE: with one its thread calls CANN, otherwise the thread of the operator does
-    preempted   ns for which the launching thread loses its core at each PREEMPTED-th launch
-    allocates   kernels take their workspaces from the caching allocator
-    arrival     when this rank arrived at the communication that it launched last
-    tid         thread that prepares kernels and waits for the device
-    stream      of kernels and waits
-    open        operators that are open on the current thread, innermost last
-    figures     of the last step, as cluster.Truth has them
-    """
+    process: records.Process
+    chip: Chip
+    clock: Clock
+    random: Callable[[], float]  # gives numbers from 0 to 1
+    keep: bool = True  # records are kept; otherwise only times are worked out
+    runtime: bool = False  # runtime calls are recorded (level 2)
+    slow: float = 1.0  # factor of the kernels' durations
+    task_queue: int = 1  # TASK_QUEUE_ENABLE: with one its thread calls CANN, otherwise the thread of the operator does
+    preempted: int = 0  # ns for which the launching thread loses its core at each PREEMPTED-th launch
+    allocates: bool = True  # kernels take their workspaces from the caching allocator
 
-    arrival: int
-
-    def __init__(
-        self,
-        process: records.Process,
-        chip: Chip,
-        clock: Clock,
-        random: Callable[[], float],
-        keep: bool = True,
-        runtime: bool = False,
-        slow: float = 1.0,
-        task_queue: int = 1,
-        preempted: int = 0,
-        allocates: bool = True,
-    ) -> None:
-        self.process, self.clock, self._keep, self._runtime = process, clock, keep, runtime
-        self._task_queue, self._preempted, self._allocates = task_queue, preempted, allocates
-        self.device = device.Device(chip, process.start, random, slow, task_queue)
+    def __post_init__(self) -> None:
+        self.device = device.Device(self.chip, self.process.start, self.random, self.slow, self.task_queue)
         self.allocator = CachingAllocator()
-        self.memory = Memory(self.allocator, keep)
-        self.tid, self.stream = process.pid, device.STREAM
-        self.open: list[records.HostOp] = []
-        self.figures: Counter[str] = Counter()
+        self.memory = Memory(self.allocator, self.keep)
+        self.tid, self.stream = (
+            self.process.pid,
+            device.STREAM,
+        )  # of the preparation of kernels, and of kernels and waits
+        self.open: list[records.HostOp] = []  # operators on the current thread, innermost last
+        self.figures: Counter[str] = Counter()  # of the last step, as cluster.Truth has them
+        self.arrival = 0  # of this rank, at the communication that it launched last
         self._segment = records.Segment()
         self._correlation, self._connection = _FIRST_CORRELATION, _FIRST_CONNECTION - 1  # the latter: of the last call
         self._tasks: defaultdict[int, int] = defaultdict(lambda: FIRST_TASK)
@@ -106,7 +94,7 @@ class Host:
 
     @property
     def _launching_tid(self) -> int:
-        return self.process.dequeue_tid if self._task_queue else self.open[-1].tid
+        return self.process.dequeue_tid if self.task_queue else self.open[-1].tid
 
     def take(self) -> records.Segment:
         """The segment of all records since the last call."""
@@ -153,7 +141,7 @@ class Host:
         """Put an element on the task queue, if there is one. Returns when this began."""
         self.clock.spend(_BEFORE_ENQUEUE)
         start = self.now
-        if self._task_queue:
+        if self.task_queue:
             self.clock.spend(_ENQUEUE)
         return start
 
@@ -165,7 +153,7 @@ class Host:
 
     def _add_element(self, name: str, start: int, begin: int, end: int) -> None:
         """Record an element of the task queue that was enqueued from `start` until now, whose call lasted from `begin` to `end`."""
-        if self._task_queue:
+        if self.task_queue:
             times = start, self.now, begin - device.DEQUEUE, end + device.AFTER
             self._segment.queue.append(records.Queued(self._correlation, name, self.open[-1], *times))
         self._correlation += 1
@@ -184,8 +172,8 @@ class Host:
 
     def launch(self, launch: Launch) -> None:
         """Launch a kernel, which this thread prepares unless the launching thread does."""
-        prepares = self._task_queue != device.LEVEL_2
-        if prepares and launch.workspace and self._allocates:
+        prepares = self.task_queue != device.LEVEL_2
+        if prepares and launch.workspace and self.allocates:
             # from the caching allocator: what follows on the stream may have it as well
             self.clock.spend(300)
             held = self.memory.allocate(self.op.name, launch.workspace, self.now)
@@ -194,15 +182,15 @@ class Host:
         if prepares and not launch.compiled:
             start = self.now
             self.clock.spend(device.WORKSPACE_SIZE)
-            if self._keep:
+            if self.keep:
                 self._call("acl", *launch.prepared, self.tid, start, self.now)
         start = self._enqueue()
         stream = device.RANDOM_STREAM if launch.kernel.core == "DSA_SQE" else self.stream
         self._launches += 1
-        preempted = 0 if self._launches % PREEMPTED else self._preempted
+        preempted = 0 if self._launches % PREEMPTED else self.preempted
         launched = self.device.launch(launch, stream, start, preempted)
         self._resume(start)
-        if self._keep:
+        if self.keep:
             self._add_launch(launch, stream, start, launched)
         if launched.prepared > launched.sized:
             self.memory.use_workspace(stream, launch.workspace, launched.sized, launched.prepared)
@@ -221,7 +209,7 @@ class Host:
             self._call("acl", *launch.prepared, tid, begin, times.sized)
         if times.compiling:
             self._call("acl", "opCompile", "ACL_OP", tid, begin + 1_000, begin + times.compiling - 1_000)
-        if self._runtime:
+        if self.runtime:
             self._call("runtime", "KernelLaunchWithHandle", "runtime", tid, node + 600, node_end - 400)
         self._call("node", "launch", "launch", tid, node, node_end, kernel.name)
         launched = self._connection, node + device.ACL, tid, self.open[-1]
@@ -234,7 +222,7 @@ class Host:
         start = self._enqueue()
         begin, end, starts, dur = self.device.copy(start, size, parts)
         self._resume(start)
-        if self._keep:
+        if self.keep:
             tid = self._launching_tid
             self._call("acl", "aclrtMemcpyAsync", "ACL_RTS", tid, begin, end)
             name = "acl_memcpy_device_to_host" if to_host else "acl_memcpy_host_to_device"
@@ -249,7 +237,7 @@ class Host:
         begin, end, self.arrival = self.device.communicate(start, self._groups[transfer.group].index)
         self._resume(start)
         self._acl = begin + (end - begin) // 20 * 10
-        if self._keep:
+        if self.keep:
             tid = self._launching_tid
             self._call("acl", type_, "HOST_HCCL", tid, begin, end)
             self._call("node", "launch", "launch", tid, begin, end - 1_000, type_)
@@ -261,7 +249,7 @@ class Host:
         counted for each direction); tasks: name ranks by their place in the exchange."""
         group, type_ = self._groups[transfer.group], transfer.type
         self.device.communicating[group.index] = end
-        if not self._keep:
+        if not self.keep:
             return
         is_mesh = group.planes > 1 and exchange.type in PHASES
         receives = type_ == records.BATCH and any(task.plane == RECEIVED for task in tasks.pattern.tasks)
@@ -291,14 +279,14 @@ class Host:
 
     def _wait(self, done: int) -> None:
         waited = self.device.wait(done, self.stream)
-        if waited is not None and self._keep:
+        if waited is not None and self.keep:
             start, end = waited
             self._add_task(records.Task(device.EVENT_WAIT, start, end - start, self.stream, 0, self._connection))
 
     def synchronize(self) -> None:
         """Wait until the device has done everything."""
         start = self.wait_for_device()
-        if self._keep:
+        if self.keep:
             self._call("acl", "aclrtSynchronizeStreamWithTimeout", "ACL_RTS", self.tid, start, self.now)
         self.clock.spend(1_000)
 

@@ -71,11 +71,11 @@ class TrainingHost(Host):
         self, process: Process, chip: Chip, seed: int, faults: Faults, keep: bool, runtime: bool, task_queue: int
     ) -> None:
         rank = process.rank
-        self._random = Random(f"{seed}/{rank}").random
-        clock = TrainingClock(process.start, self._random, faults.slow_hosts.get(rank, 1.0))
+        random = Random(f"{seed}/{rank}").random
+        clock = TrainingClock(process.start, random, faults.slow_hosts.get(rank, 1.0))
         slow = faults.slow_ranks.get(rank, 1.0) * faults.low_clocks.get(rank, 1.0)
         preempted = faults.preempted.get(rank, 0)
-        super().__init__(process, chip, clock, self._random, keep, runtime, slow, task_queue, preempted)
+        super().__init__(process, chip, clock, random, keep, runtime, slow, task_queue, preempted)
         self._loader, self._mapping, self._pause = (
             struck.get(rank, 0) for struck in (faults.loader, faults.allocator, faults.gc)
         )
@@ -91,7 +91,7 @@ class TrainingHost(Host):
         sequences: how many links of operators the instructions use.
         """
         self.figures, self._launches = Counter(), 0
-        self._fault_number = self._random()
+        self._fault_number = self.random()
         self.clock.spend(_FRAME, self._fault_number)
         self._begin_frame("pretrain.py(88): main", None)
         self.enter_frame("pretrain.py(61): train_step")
@@ -104,7 +104,7 @@ class TrainingHost(Host):
                 if instruction.func is Host.communicate:
                     yield instruction.keywords["transfer"]
         self.clock.spend(5_000)
-        if self.process.marks and self._keep:
+        if self.process.marks and self.keep:
             self.add_step(number, start)
         self.leave_frame()
         self.leave_frame()
@@ -121,7 +121,7 @@ class TrainingHost(Host):
         self._begin_frame(name, module)
 
     def _begin_frame(self, name: str, module: int | None) -> None:
-        if self._keep:
+        if self.keep:
             self._frame_count += 1
             parent = self._frames[-1].id if self._frames else 0
             self._frames.append(PyCall(name, self.process.pid, self.now, 0, self._frame_count, parent, module))
@@ -130,13 +130,13 @@ class TrainingHost(Host):
     def leave_frame(self) -> None:
         """End the innermost Python function."""
         self.clock.spend(_FRAME)
-        if self._keep:
+        if self.keep:
             self._frames.pop().end = self.now
 
     def enter(self, info: OpInfo, sequence: int, backward: bool) -> None:
         """Begin an operator."""
         self.clock.spend(_BEFORE_OP)
-        if self._keep:
+        if self.keep:
             tid = self.process.pid + AUTOGRAD if backward else self.process.pid
             self.begin_operator(info, tid, self._sequences + sequence if sequence >= 0 else -1, int(backward))
         self.clock.spend(_BEGIN_OP)
@@ -144,7 +144,7 @@ class TrainingHost(Host):
     def leave(self) -> None:
         """End the innermost operator."""
         self.clock.spend(_END_OP)
-        if self._keep:
+        if self.keep:
             self.open.pop().end = self.now
 
     def run_on_other_thread(self, info: OpInfo, ns: int) -> None:
@@ -155,7 +155,7 @@ class TrainingHost(Host):
         self.clock.spend(1_500)
         start = self.now
         self.clock.spend(ns)
-        if self._keep:
+        if self.keep:
             self._segment.ops.append(HostOp(info, tid, start, self.now))
         self.clock.spend(2_000)
 
@@ -198,7 +198,7 @@ class TrainingHost(Host):
         if self._mapping:
             start = self.now
             self.clock.spend(self._mapping, self._fault_number)
-            if self._keep:
+            if self.keep:
                 self._call("acl", "aclrtMallocPhysical", "ACL_RTS", self.process.pid, start, self.now)
 
     def collect(self) -> None:

@@ -297,18 +297,14 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
     """Content of profiler_info_{rank}.json."""
     metrics, content = AIC_METRICS[options.metrics], json.loads(_INFO.read_bytes())
     parameters = content[names.PARAMETERS]
+    same = ("data_process", "l2_cache", "sys_io", "sys_interconnection")
+    parameters |= {name: getattr(options, name) for name in same}
+    parameters |= {"with_stack": options.stack, "profile_memory": options.memory, "record_shapes": options.shapes}
     parameters |= {
         "activities": [name for name, on in (("CPU", options.cpu), ("NPU", options.npu)) if on],
-        "with_stack": options.stack,
-        "profile_memory": options.memory,
-        "data_process": options.data_process,
-        "record_shapes": options.shapes,
         "profiler_level": f"Level{options.level}" if options.kernels else "LevelNone",
         "aic_metrics": "None" if metrics == "AiCoreNone" else metrics,
-        "l2_cache": options.l2_cache,
         "export_type": list(options.export),
-        "sys_io": options.sys_io,
-        "sys_interconnection": options.sys_interconnection,
         names.IS_SET_SCHEDULE: options.schedule is not None,
     }
     schedule = parameters[names.SCHEDULE]
