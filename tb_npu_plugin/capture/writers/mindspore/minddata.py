@@ -34,8 +34,8 @@ class MindData(Writer):
     """Collects when the training took its batches; everything else follows from that when it is closed."""
 
     def __init__(self, output: Output) -> None:
-        self._output = output
-        self._folder, self._process, self._options = output.folder, output.process, output.options
+        self._output, self._folder = output, output.folder
+        self._process, self._options = output.process, output.options
         self._waits: list[tuple[int, int]] = []
 
     def add(self, segment: Segment) -> None:
