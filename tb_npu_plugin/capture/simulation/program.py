@@ -76,24 +76,20 @@ class TrainingHost(Host):
         slow = faults.slow_ranks.get(rank, 1.0) * faults.low_clocks.get(rank, 1.0)
         preempted = faults.preempted.get(rank, 0)
         super().__init__(process, chip, clock, random, keep, runtime, slow, task_queue, preempted)
-        self._loader, self._mapping, self._pause = (
-            struck.get(rank, 0) for struck in (faults.loader, faults.allocator, faults.gc)
-        )
+        struck = faults.loader, faults.allocator, faults.gc
+        self._loader, self._mapping, self._pause = (ns.get(rank, 0) for ns in struck)
         self._sequences = 0  # links of operators before this step
         self._blocks: dict[int, Held] = {}  # by slot
         self._fault_number = 0.0
         self._frames: list[PyCall] = []
         self._frame_count = 0
 
-    def run(self, number: int, instructions: Iterable[Instruction], sequences: int) -> Iterator[Transfer]:
-        """Run one step. Stops at each communication, with `arrival` set, and is resumed after `communicated`.
-
-        sequences: how many links of operators the instructions use.
-        """
+    def run(self, step: int, instructions: Iterable[Instruction], sequences: int) -> Iterator[Transfer]:
+        """Run one step. Stops at each communication, with `arrival` set, and is resumed after `communicated`. sequences: how many
+        links of operators the instructions use."""
         self.figures, self._launches = Counter(), 0
         self._fault_number = self.random()
-        self.clock.spend(_FRAME, self._fault_number)
-        self._begin_frame("pretrain.py(88): main", None)
+        self.enter_frame("pretrain.py(88): main", number=self._fault_number)
         self.enter_frame("pretrain.py(61): train_step")
         self.clock.spend(3_000)
         start = self.now
@@ -105,7 +101,7 @@ class TrainingHost(Host):
                     yield instruction.keywords["transfer"]
         self.clock.spend(5_000)
         if self.process.marks and self.keep:
-            self.add_step(number, start)
+            self.add_step(step, start)
         self.leave_frame()
         self.leave_frame()
         self._sequences += sequences
@@ -115,12 +111,9 @@ class TrainingHost(Host):
         """Let the host work for `ns` on average."""
         self.clock.spend(ns)
 
-    def enter_frame(self, name: str, module: int | None = None) -> None:
-        """Begin a Python function or module."""
-        self.clock.spend(_FRAME)
-        self._begin_frame(name, module)
-
-    def _begin_frame(self, name: str, module: int | None) -> None:
+    def enter_frame(self, name: str, module: int | None = None, number: float | None = None) -> None:
+        """Begin a Python function or module. number: as in spend."""
+        self.clock.spend(_FRAME, number)
         if self.keep:
             self._frame_count += 1
             parent = self._frames[-1].id if self._frames else 0
@@ -216,9 +209,7 @@ _OF_THE_DEVICE |= {TrainingHost.use_graph_engine, TrainingHost.map_memory}
 
 
 #: Forward operator -> what its backward operator calls.
-_BACKWARD = {
-    operator: row["backward"] for operator, row in read_table(__file__, "backward.csv", dict[str, str]).items()
-}
+_BACKWARD = {name: row["backward"] for name, row in read_table(__file__, "backward.csv", dict[str, str]).items()}
 #: Its inputs are the gradient and those of the forward operator; others take the latter alone.
 _NORM_GRADIENT = "npu::npu_rms_norm_backward"
 _SEPARATOR = ";\r\n"
