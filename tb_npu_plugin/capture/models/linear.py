@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tb_npu_plugin.capture.simulation.collectives import Transfer
-from tb_npu_plugin.capture.simulation.faults import Faults
-from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.program import Program, TrainingHost, Workload
-from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.errors import BadRequest
 
 F32 = "float"
@@ -16,15 +15,15 @@ _BUCKET, _ACTIVATION = 65_536, 32_768
 _PARAMETERS = 68
 
 
+@dataclass(eq=False)
 class Linear(Workload):
     """A step launches kernels for each kind of core, copies, and allocates. With stages, each has such a layer."""
 
-    def __init__(self, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool) -> None:
-        if layout.tp > 1:
+    def __post_init__(self) -> None:
+        if self.layout.tp > 1:
             raise BadRequest("linear cannot be split into tensors", "Leave --tp at 1.")
-        if faults.dynamic:
+        if self.faults.dynamic:
             raise BadRequest("the shapes of linear do not change", "Choose another --model for dynamic-shapes.")
-        super().__init__(layout, kernels, faults, synced)
 
     def held(self, stage: int) -> int:
         return _PARAMETERS * 12

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tb_npu_plugin.capture.simulation.collectives import Transfer
-from tb_npu_plugin.capture.simulation.faults import Faults
-from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.program import Kept, Program, TrainingHost, Workload
-from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.capture.simulation.work import Shape, Shapes, Types
 from tb_npu_plugin.errors import BadRequest
 
@@ -21,16 +20,16 @@ _SIZES = (224, 192, 256, 208)
 _TITLES = {"aten::max_pool2d_with_indices": "MaxPool2DWithIndices", "aten::nll_loss_forward": "NllLoss"}
 
 
+@dataclass(eq=False)
 class ResNet(Workload):
-    """batch: images of a step; blocks: in each of the four stages."""
+    """ResNet-50, or with other numbers of blocks."""
 
-    def __init__(
-        self, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool, batch: int, blocks: tuple[int, ...]
-    ) -> None:
-        if layout.tp > 1 or layout.pp > 1:
+    batch: int  # images of a step
+    blocks: tuple[int, ...]  # in each of the four stages
+
+    def __post_init__(self) -> None:
+        if self.layout.tp > 1 or self.layout.pp > 1:
             raise BadRequest("resnet50 is trained data parallel only", "Leave --tp and --pp at 1.")
-        super().__init__(layout, kernels, faults, synced)
-        self.batch, self.blocks = batch, blocks
 
     def held(self, stage: int) -> int:
         return PARAMETERS * 12

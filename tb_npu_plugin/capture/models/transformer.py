@@ -6,11 +6,8 @@ from dataclasses import dataclass
 
 from tb_npu_plugin.capture.simulation.collectives import Transfer, Trouble
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
-from tb_npu_plugin.capture.simulation.faults import Faults
-from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.program import Kept, Program, TrainingHost, Workload
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND
-from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.capture.simulation.work import Shape, Types
 from tb_npu_plugin.errors import BadRequest
 
@@ -45,10 +42,14 @@ class Sizes:
     fused: bool = True
 
 
+@dataclass(eq=False)
 class Transformer(Workload):
     """A decoder of these sizes on the ranks of a layout."""
 
-    def __init__(self, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool, shape: Sizes) -> None:
+    shape: Sizes
+
+    def __post_init__(self) -> None:
+        layout, faults, shape = self.layout, self.faults, self.shape
         if shape.layers % layout.pp or shape.heads % layout.tp:
             raise BadRequest(
                 f"{shape.layers} layers and {shape.heads} heads cannot be split into pp {layout.pp} and tp {layout.tp}",
@@ -63,8 +64,6 @@ class Transformer(Workload):
                 f"a hidden size of {shape.hidden} cannot be split into {shape.heads} heads",
                 "Choose --hidden as a multiple of --heads.",
             )
-        super().__init__(layout, kernels, faults, synced)
-        self.shape = shape
 
     def held(self, stage: int) -> int:
         """Weights and gradients in BF16, and the states of the optimizer in FP32: 16 bytes a parameter."""

@@ -73,9 +73,6 @@ class Pipeline:
         self._taken = [*before, *taken, *after]
         self._queues = {BATCH.id: _Rows(), MAP.id: _Rows(), READER.id: _Rows()}
         self.batches: list[Batch] = []
-        self._run()
-
-    def _run(self) -> None:
         ready = pushed = mapped = self._taken[0] - self._period - _SLACK
         for number in range(len(self._taken)):
             mapped, ready = self._assemble(number, mapped, ready)

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from random import Random
 from typing import Any
@@ -396,12 +396,15 @@ class Program:
         return [one.keywords["launch"] for one in self.instructions if one.func is TrainingHost.launch]
 
 
+@dataclass(eq=False)
 class Workload(ABC):
-    """A model on the ranks of a layout. synced: the host reads the loss at the end of each step, and so waits for the device."""
+    """A model on the ranks of a layout."""
 
-    def __init__(self, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool) -> None:
-        self.layout, self.faults, self.kernels, self.synced = layout, faults, kernels, synced
-        self._known: dict[tuple[int, int], Program] = {}
+    layout: Layout
+    kernels: KernelFactory
+    faults: Faults
+    synced: bool  # the host reads the loss at the end of each step, and so waits for the device
+    _known: dict[tuple[int, int], Program] = field(default_factory=dict, init=False)
 
     @abstractmethod
     def held(self, stage: int) -> int:
