@@ -94,11 +94,8 @@ class Recipe:
         wrong = [rank for rank in self.only if not 0 <= rank < self.ranks]
         if wrong:
             raise BadRequest(f"there is no rank {wrong[0]}", f"The run has {self.ranks} ranks, from 0.")
-        chip, layout, faults = (
-            CHIPS[self.chip],
-            Layout(self.ranks, self.tp, self.pp),
-            parse_faults(self.faults, self.ranks),
-        )
+        chip, layout = CHIPS[self.chip], Layout(self.ranks, self.tp, self.pp)
+        faults = parse_faults(self.faults, self.ranks)
         kernels = KernelFactory(chip, faults.stalls, faults.blocks)
         model = workload(self.model, self.sizes, layout, kernels, faults, self.step_sync)
         same = ("steps", "start", "seed", "first_step", "task_queue", "named_groups")

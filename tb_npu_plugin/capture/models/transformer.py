@@ -248,9 +248,8 @@ class _Step(Program):
             size, self._has_reduced = min(bucket, self._pending - start), True
             for type_ in _SHARDED if faults.unaligned != 1 else ("hcom_allReduce_",):
                 size = self._unaligned(size) if faults.unaligned != 1 else size
-                self.communicate(
-                    Transfer("dp", type_, size, trouble=trouble), backward=True, wait=faults.without_overlap
-                )
+                transfer = Transfer("dp", type_, size, trouble=trouble)
+                self.communicate(transfer, backward=True, wait=faults.without_overlap)
         self._pending = 0
 
     def _unaligned(self, size: int) -> int:

@@ -43,7 +43,7 @@ class _Type:
 _TYPES = read_table(__file__, "collectives.csv", _Type)
 #: Collective -> its phases: does a phase reduce?
 PHASES = {
-    name: tuple(phase == "reduce" for phase in type_.phases.split()) for name, type_ in _TYPES.items() if type_.phases
+    name: tuple(one == "reduce" for one in type_.phases.split()) for name, type_ in _TYPES.items() if type_.phases
 }
 #: Name that torch_npu gives what launches a collective: HcclAllreduce in the public sample, all in ProcessGroupHCCL.cpp.
 CALLS = {name: type_.call for name, type_ in _TYPES.items()}

@@ -95,9 +95,8 @@ QUEUE, AHEAD = 4096, 1024
 #: Values of TASK_QUEUE_ENABLE; with the last one the launching thread prepares kernels, too.
 TASK_QUEUES = (0, 1, 2)
 LEVEL_2 = TASK_QUEUES[-1]
-COPIES = {
-    to_host: Kernel("MEMCPY_ASYNC", "", "", "SDMA_SQE" if to_host else "PCIE_DMA_SQE") for to_host in (False, True)
-}
+#: Copies: to the host?
+COPIES = {back: Kernel("MEMCPY_ASYNC", "", "", "SDMA_SQE" if back else "PCIE_DMA_SQE") for back in (False, True)}
 EVENT_WAIT = Kernel("EVENT_WAIT", "", "", "EVENT_WAIT_SQE")
 #: ns of the parts of a launch on the launching thread: from dequeue to the call, the call before and in the node
 #: launch, from there to the device. Means; each varies (skewed). As in the public sample of a real 910B.

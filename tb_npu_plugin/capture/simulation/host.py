@@ -128,9 +128,8 @@ class Host:
     def add_step(self, number: int, start: int) -> None:
         """Record a step that ends now, and its mark."""
         self._segment.step = records.Step(number, start, self.now)
-        self._segment.ops.insert(
-            0, records.HostOp(records.OpInfo(f"{STEP_MARK}{number}"), self.process.pid, start, self.now)
-        )
+        info = records.OpInfo(f"{STEP_MARK}{number}")
+        self._segment.ops.insert(0, records.HostOp(info, self.process.pid, start, self.now))
 
     def _call(self, level: str, name: str, mode: str, tid: int, start: int, end: int, item: str = "0") -> None:
         """Record a call of CANN."""

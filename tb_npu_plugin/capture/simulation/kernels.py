@@ -11,7 +11,7 @@ from math import prod
 
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.launch import Launch, Rule, launch, rule_of, vector
-from tb_npu_plugin.capture.simulation.work import TYPES, Shape, Tensor, Tensors
+from tb_npu_plugin.capture.simulation.work import TYPES, Shape, Shapes, Tensor, Tensors, Types
 
 #: Formats of images and of filters in graphs: channels in blocks of 32 bytes, filters in blocks of 16 as well.
 _IMAGE, _FILTER = "NC1HWC0", "FRACTAL_Z"
@@ -46,9 +46,7 @@ class KernelFactory:
         self._graphs: dict[tuple[str, Tensors], int] = {}  # compiled operators: each has a number in its name
         self._transfers = 0
 
-    def launches(
-        self, op: str, shapes: tuple[Shape, ...], types: tuple[str, ...], outputs: Tensors = ()
-    ) -> tuple[Launch, ...]:
+    def launches(self, op: str, shapes: Shapes, types: Types, outputs: Tensors = ()) -> tuple[Launch, ...]:
         """What an operator launches; nothing for a view. shapes, types: of its inputs, in order; outputs: where they are
         not known they follow from the inputs."""
         inputs = tuple(Tensor(shape, type_, plain_format(shape)) for shape, type_ in zip(shapes, types))

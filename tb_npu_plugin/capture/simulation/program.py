@@ -280,7 +280,7 @@ class Program:
     ) -> int:
         """An operator with its kernels; gives the slot of its output, -1 without one: in place, or not `output`."""
         slot = -1
-        launches = self._kernels.launches(name, tuple(shapes), tuple(types))
+        launches = self._kernels.launches(name, shapes, types)
         with self.op(name, shapes, types, sequence, backward):
             if output and launches and not name.endswith("_"):
                 out = launches[-1].kernel.outputs.partition(";")[0]

@@ -226,11 +226,8 @@ class Operators(Writer):
         self._file.add(self._lines(ops, _parents(ops)))
 
     def _lines(self, ops: list[records.HostOp], parents: list[int]) -> list[str]:
-        selfs, totals, on_aicore = (
-            [op.end - op.start for op in ops],
-            [op.device for op in ops],
-            [op.on_aicore for op in ops],
-        )
+        selfs, totals = [op.end - op.start for op in ops], [op.device for op in ops]
+        on_aicore = [op.on_aicore for op in ops]
         for number in range(len(ops) - 1, -1, -1):  # children follow their parents
             parent = parents[number]
             if parent >= 0:

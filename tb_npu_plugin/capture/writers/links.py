@@ -103,9 +103,8 @@ class LinkMeters:
             for move, sends in ((own, writes), (other, not writes)):
                 if move is not None and move[2] in self._flows:
                     _, size, link, begin, ns = move
-                    self._flows[link].add(
-                        ("tx" if sends else "rx") + ("_cpl" if link == "PCIE" else ""), begin, ns, size
-                    )
+                    way = "tx" if sends else "rx"
+                    self._flows[link].add(f"{way}_cpl" if link == "PCIE" else way, begin, ns, size)
 
 
 class _Flows:

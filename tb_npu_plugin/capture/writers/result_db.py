@@ -262,9 +262,7 @@ class DeviceTables(MarkTables):
         add("HBM", [(device, at, round(rate * _MB), bank, way) for at, rate, bank, way in ways])
         add("LLC", [(device, 0, s.at, s.hit_rate, round(s.throughput * _MB), text["read"]) for s in samples])
         if self._options.memory:
-            places = [
-                (one, place) for one in samples for place in (("app", one.sizes["PROCESS"]), ("device", one.device))
-            ]
+            places = [(s, place) for s in samples for place in (("app", s.sizes["PROCESS"]), ("device", s.device))]
             add("NPU_MEM", [(text[name], 0, size, one.at, device) for one, (name, size) in places])
             sizes = [(name, one.at, size) for one in samples for name, size in one.sizes.items() if name in _MODULES]
             add("NPU_MODULE_MEM", [(_MODULES[name], at, size, device) for name, at, size in sizes])
@@ -276,12 +274,8 @@ def _pmu_name(header: str) -> str:
     return {"aicore_time": "aic_total_time", "aiv_time": "aiv_total_time"}.get(name, name)
 
 
-_VERSIONS = {
-    "SCHEMA_VERSION_MICRO": "0",
-    "SCHEMA_VERSION_MINOR": "0",
-    "SCHEMA_VERSION_MAJOR": "1",
-    "SCHEMA_VERSION": "1.0.0",
-}
+_VERSIONS = [("SCHEMA_VERSION_MICRO", "0"), ("SCHEMA_VERSION_MINOR", "0"), ("SCHEMA_VERSION_MAJOR", "1")]
+_VERSIONS += [("SCHEMA_VERSION", "1.0.0")]
 
 
 class ProfilerDatabase(Writer):
@@ -316,7 +310,7 @@ class ProfilerDatabase(Writer):
         database.add("HOST_INFO", [(group_hash(process.host), process.host)])
         database.add("SESSION_TIME_INFO", [(process.start, process.end)])
         database.add("NPU_INFO", [(process.device, process.chip.soc)])
-        database.add("META_DATA", [*_VERSIONS.items(), *(self._metadata() if self._with_framework else [])])
+        database.add("META_DATA", [*_VERSIONS, *(self._metadata() if self._with_framework else [])])
         for name, definition in schema.INDEXES.items():
             database.index(name, definition)
 

@@ -91,8 +91,8 @@ def process_id(output: Output, process: str) -> int:
     return (output.process.pid << 10) | (output.dialect.sorts[process] << 5) | output.process.device
 
 
-#: Texts before the time of a task, its duration, the number of its operator, what is last, and after that.
-_Texts = list[str]
+#: Of each task the texts before its time, its duration, the number of its operator, what is last, and after that.
+_Texts = list[list[str]]
 
 
 class DeviceEvents:
@@ -179,18 +179,14 @@ class DeviceEvents:
                 out += self._filled(on_planes, starts, durs, rates)
         return out
 
-    def _filled(
-        self, texts: list[_Texts], starts: Sequence[int], durs: Sequence[int], last: Iterable[float]
-    ) -> list[Timed]:
+    def _filled(self, texts: _Texts, starts: list[int], durs: list[int], last: Iterable[float]) -> list[Timed]:
         ts, number = self._ts, self._operations
         return [
             (start, f"{name}{ts(start)}{at}{dur / 1000}{args}{number}{what}{value}{end}")
             for (name, at, args, what, end), start, dur, value in zip(texts, starts, durs, last)
         ]
 
-    def _make_plane_texts(
-        self, pattern: Pattern, row: int, group: Group, data_type: str
-    ) -> tuple[list[_Texts], list[_Texts]]:
+    def _make_plane_texts(self, pattern: Pattern, row: int, group: Group, data_type: str) -> tuple[_Texts, _Texts]:
         """Texts on the hardware stream of the group, and on its planes. Operators of one pattern differ in times, numbers and rates:
         the texts between these are put together once."""
         stream, on_stream, on_planes = group.stream, [], []

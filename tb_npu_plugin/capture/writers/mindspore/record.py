@@ -40,10 +40,7 @@ class Recorder:
         pairs, ops = list[records.Queued](), list[records.HostOp]()
         for item, name in zip(queue, _names(segment, queue, _launched_types(segment, queue))):
             shapes = SHAPE_SEPARATOR.join(item.op.info.shapes.split(";\r\n"))
-            infos, launcher = (
-                (self._info(INFER + name, shapes), self._info(LAUNCH + name, shapes)),
-                self._process.dequeue_tid,
-            )
+            infos, launcher = [self._info(kind + name, shapes) for kind in (INFER, LAUNCH)], self._process.dequeue_tid
             front = records.HostOp(infos[0], self._process.pid, item.start, item.end)
             launch = records.HostOp(infos[1], launcher, item.dequeue_start, item.dequeue_end)
             launches[item.dequeue_start] = launch
