@@ -66,16 +66,12 @@ def _read_chips() -> dict[str, Chip]:
     def number(figure: str, *unit_and_source: str) -> int:
         return int(Decimal(figure) * _UNITS.get(unit_and_source[0], 1))
 
-    return {
-        name: Chip(
-            name,
-            soc[name],
-            split[name] == "yes",
-            **{figure: number(*row[name].split()) for figure, row in table.items()},
-            sources={figure: row[name].split()[-1] for figure, row in table.items()},
-        )
-        for name in list(soc)[1:]
-    }
+    out = {}
+    for name in list(soc)[1:]:
+        figures = {figure: number(*row[name].split()) for figure, row in table.items()}
+        sources = {figure: row[name].split()[-1] for figure, row in table.items()}
+        out[name] = Chip(name, soc[name], split[name] == "yes", **figures, sources=sources)
+    return out
 
 
 CHIPS = _read_chips()

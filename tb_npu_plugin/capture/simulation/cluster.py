@@ -74,17 +74,9 @@ class Cluster:
     def process(self, rank: int) -> Process:
         """The process of a rank, as far as it is known before it runs."""
         chip, start = self.chip, self.start + (rank * 37_510 % _SKEW) // 10 * 10
-        process = Process(
-            31_780 + 6 * rank,
-            rank % chip.node,
-            rank,
-            self.layout.world,
-            start,
-            npu=self.npu,
-            marks=self.marks,
-            chip=replace(chip, clock=round(chip.clock / self.faults.low_clocks.get(rank, 1.0))),
-        )
-        process.dequeue_tid = process.pid + 57
+        own = replace(chip, clock=round(chip.clock / self.faults.low_clocks.get(rank, 1.0)))
+        process = Process(31_780 + 6 * rank, rank % chip.node, rank, self.layout.world, start, npu=self.npu, chip=own)
+        process.marks, process.dequeue_tid = self.marks, process.pid + 57
         launching = [process.dequeue_tid] if self.npu and self.task_queue else []
         process.threads = [process.pid, *launching, process.pid + AUTOGRAD]
         return process

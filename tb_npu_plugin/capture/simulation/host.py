@@ -252,23 +252,13 @@ class Host:
             return
         is_mesh = group.planes > 1 and exchange.type in PHASES
         receives = type_ == records.BATCH and any(task.plane == RECEIVED for task in tasks.pattern.tasks)
-        op = records.CommOp(
-            f"{type_}_{group_hash(group.name)[-3:]}_{number}_1",
-            type_,
-            group,
-            self.arrival,
-            end - self.arrival,
-            self._connection,
-            self._acl,
-            self._launching_tid,
-            count_of(type_, exchange.size // transfer.item, len(group.ranks)),
-            in_group(tasks, exchange, group.ranks),
-            self.open[-1],
-            main=1 if is_mesh or receives else 0,
-            data_type=transfer.data_type or {1: "INT8", 4: "FP32"}.get(transfer.item, "BFP16"),
-            algorithm="MESH-RING" if is_mesh else "RING",
-            joined=transfer.joined,
-        )
+        name, times = f"{type_}_{group_hash(group.name)[-3:]}_{number}_1", (self.arrival, end - self.arrival)
+        count = count_of(type_, exchange.size // transfer.item, len(group.ranks))
+        planes = in_group(tasks, exchange, group.ranks)
+        launched = self._connection, self._acl, self._launching_tid
+        op = records.CommOp(name, type_, group, *times, *launched, count, planes, self.open[-1], joined=transfer.joined)
+        op.data_type = transfer.data_type or {1: "INT8", 4: "FP32"}.get(transfer.item, "BFP16")
+        op.main, op.algorithm = int(is_mesh or receives), "MESH-RING" if is_mesh else "RING"
         self._segment.comm.append(op)
         self.device.meters.count_communication(op)
 

@@ -45,6 +45,9 @@ class KernelFactory:
         self._known: dict[tuple[str, Tensors, Tensors], tuple[Launch, ...]] = {}
         self._graphs: dict[tuple[str, Tensors], int] = {}  # compiled operators: each has a number in its name
         self._transfers = 0
+        own = self._matmul, self._conv, self._conv_grad, self._attention, self._gather, self._dropout
+        walks = self._reduction, self._adam, self._elementwise
+        self._makers = {method.__name__[1:]: method for method in (*own, *walks)}  # by Rule.kind
 
     def launches(self, op: str, shapes: Shapes, types: Types, outputs: Tensors = ()) -> tuple[Launch, ...]:
         """What an operator launches; nothing for a view. shapes, types: of its inputs, in order; outputs: where they are
@@ -53,7 +56,7 @@ class KernelFactory:
         key = (op, inputs, outputs)
         if key not in self._known:
             rule = rule_of(op) if shapes or outputs else None
-            self._known[key] = tuple(_MAKERS[rule.kind](self, rule, inputs, outputs)) if rule else ()
+            self._known[key] = tuple(self._makers[rule.kind](rule, inputs, outputs)) if rule else ()
         return self._known[key]
 
     def _matmul(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
@@ -143,20 +146,6 @@ class KernelFactory:
         blocks = min(self.chip.vector_cores, max(1, -(-elements // _ELEMENTS_A_BLOCK)))
         blocks = 1 if rule.core == "AI_CPU" else blocks
         return [launch(self.chip, rule, inputs, out, blocks, read=inputs[1:] if rule.filled else inputs)]
-
-
-#: By Rule.kind.
-_MAKERS = {
-    "matmul": KernelFactory._matmul,
-    "conv": KernelFactory._conv,
-    "conv_grad": KernelFactory._conv_grad,
-    "attention": KernelFactory._attention,
-    "gather": KernelFactory._gather,
-    "dropout": KernelFactory._dropout,
-    "reduction": KernelFactory._reduction,
-    "adam": KernelFactory._adam,
-    "elementwise": KernelFactory._elementwise,
-}
 
 
 def plain_format(shape: Shape) -> str:

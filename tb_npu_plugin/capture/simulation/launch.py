@@ -182,12 +182,10 @@ def launch(
     speed = SPEEDS.get("TransDataFilter" if is_filter else rule.type, SPEEDS["*"])
     ns = kernel_ns(chip, speed, core, blocks, work)
     given, made = _texts(inputs), _texts(outputs)
+    formats = given[2], made[2] or "FORMAT_ND"
     kernel = Kernel(
         name or f"{rule.api}_{rule.l0}_{rule.type}",
-        rule.type,
-        core,
-        CORES[core]["hardware"],
-        *(given[0], made[0], given[1], made[1], given[2], made[2] or "FORMAT_ND"),
+        *(rule.type, core, CORES[core]["hardware"], given[0], made[0], given[1], made[1], *formats),
         block=blocks,
         mix=2 * blocks if core == "MIX_AIC" else 0,
         hf32=is_convolution(rule.type) and bool(outputs) and outputs[0].type == "float",
