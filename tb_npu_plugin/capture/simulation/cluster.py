@@ -95,7 +95,7 @@ class Cluster:
 
     def linked(self, rank: int) -> list[int]:
         """Ranks to which a rank has links that its communication uses: in a ring those beside it."""
-        roles = self.workload.program(self.layout.stage(rank), 0).roles()
+        roles = self.workload.program(self.layout.stage(rank), 0).roles
         out: set[int] = set()
         for role, communicator in self.layout.communicators(rank).items():
             if role in roles:
@@ -161,9 +161,9 @@ class _Run:
         self.host = TrainingHost(process, cluster.chip, cluster.seed, faults, keep, runtime, queue)
         self.host.allocator.hold(held)
         if faults.fragmentation:  # half of what the rank needs
-            self.host.allocator.fragment((held + program.peak()) // 2)
+            self.host.allocator.fragment((held + program.peak) // 2)
         groups = dict[str, Group]()
-        used = {self.communicators[role].key for role in program.roles()}
+        used = {self.communicators[role].key for role in program.roles}
         for role, one in self.communicators.items():
             if one.key not in groups:
                 rows = 1 if role.startswith("pp") else planes("hcom_allReduce_", one.ranks, cluster.topology)
@@ -173,7 +173,7 @@ class _Run:
                 groups[one.key] = Group(len(groups), identity, one.ranks, own, rows, name, one.role)
         self.host.join({role: groups[one.key] for role, one in self.communicators.items()})
         if not faults.dynamic:  # operators were compiled before the capture
-            self.host.device.compiled |= {launch.kernel for launch in program.launches() if launch.compiled}
+            self.host.device.compiled |= {launch.kernel for launch in program.launches if launch.compiled}
         self.truth = Truth()
         #: What it communicates in all steps, while it runs.
         self.transfers = chain.from_iterable(map(self._step, range(cluster.steps)))

@@ -234,7 +234,10 @@ class Program:
         self.layout, self.faults, self.synced, self._kernels = model.layout, model.faults, model.synced, model.kernels
         self.instructions: list[Instruction] = []
         self.sequences = 0
-        self.slots = 0
+        self.launches: list[Launch] = []  # of kernels
+        self.roles: set[str] = set()  # of groups that communicate
+        self.peak = self._allocated = 0  # bytes that are allocated at once at most, and now: without workspaces
+        self._sizes: list[int] = []  # by slot
         self._infos = cache(OpInfo)
         self._frames: list[str] = []
         self._modules = Counter[str]()
@@ -287,6 +290,7 @@ class Program:
                 shape = tuple(int(part) for part in out.split(",")) if out else (1,)
                 slot = self.allocate(Tensor(shape, types[0]).size)
             self.instructions += [partial(TrainingHost.launch, launch=launch) for launch in launches]
+            self.launches += launches
         return slot
 
     def next_sequence(self) -> int:
@@ -321,19 +325,23 @@ class Program:
         type_ = "c10::BFloat16" if transfer.item == 2 else "float"
         with self.op(CALLS[transfer.type], ((transfer.size // transfer.item,),), (type_,), backward=backward):
             self.do(TrainingHost.communicate, transfer=transfer)
+        self.roles.add(transfer.group)
         if wait:
             self.do(TrainingHost.wait, group=transfer.group)
 
     def allocate(self, size: int) -> int:
         """Allocate in the open operator; gives the slot."""
-        self.slots += 1
-        self.do(TrainingHost.allocate, slot=self.slots, size=size)
-        return self.slots
+        self.do(TrainingHost.allocate, slot=len(self._sizes), size=size)
+        self._sizes.append(size)
+        self._allocated += size
+        self.peak = max(self.peak, self._allocated)
+        return len(self._sizes) - 1
 
     def free(self, slot: int) -> None:
         """Give the block of a slot back."""
         if slot >= 0:
             self.do(TrainingHost.release, slot=slot)
+            self._allocated -= self._sizes[slot]
 
     def leak(self, size: int) -> None:
         """Keep a block of `size` bytes, if any, that nothing gives back."""
@@ -372,28 +380,6 @@ class Program:
     def interrupt(self) -> None:
         """A place where the garbage collector may run and the allocator may map device memory."""
         self.instructions += [partial(TrainingHost.collect), partial(TrainingHost.map_memory)]
-
-    def peak(self) -> int:
-        """Most bytes that are allocated at once, without workspaces."""
-        sizes, now, most = dict[int, int](), 0, 0
-        for instruction in self.instructions:
-            given = instruction.keywords
-            if instruction.func is TrainingHost.allocate:
-                sizes[given["slot"]] = given["size"]
-                now += given["size"]
-                most = max(most, now)
-            elif instruction.func is TrainingHost.release:
-                now -= sizes.pop(given["slot"])
-        return most
-
-    def roles(self) -> set[str]:
-        """Groups that communicate."""
-        communicate = TrainingHost.communicate
-        return {one.keywords["transfer"].group for one in self.instructions if one.func is communicate}
-
-    def launches(self) -> list[Launch]:
-        """All launches of kernels."""
-        return [one.keywords["launch"] for one in self.instructions if one.func is TrainingHost.launch]
 
 
 @dataclass(eq=False)

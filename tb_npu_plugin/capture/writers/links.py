@@ -74,9 +74,8 @@ class LinkMeters:
         out: list[LinkSample] = []
         for link, every in self._every.items():
             flows = self._flows[_TRANSPORTS[link]]
-            until = segment.until
-            if until > max(self._process.end, flows.end):  # the last one: to the end of the window that has begun
-                until = max(self._process.end, flows.end) + every
+            until, end = segment.until, max(self._process.end, flows.end)
+            until = until if until <= end else end + every  # the last one: to the end of the window that has begun
             while self._next[link] < until:
                 at = self._next[link]
                 moved = flows.moved(at - every, at)

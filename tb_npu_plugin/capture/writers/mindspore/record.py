@@ -71,12 +71,9 @@ class Recorder:
 
     def _other_host_ops(self, segment: records.Segment, pairs: list[records.Queued]) -> list[records.HostOp]:
         """Step marks, the data, and the run of the graph around the launches."""
-        out = []
-        for op in segment.ops:
-            if op.info.name.startswith(STEP_MARK) and self._marks:
-                out.append(replace(op, info=self._info(op.info.name)))
-            elif op.info.name.startswith(_LOADER):
-                out.append(replace(op, info=self._info(GET_NEXT)))
+        marks = [op for op in segment.ops if op.info.name.startswith(STEP_MARK) and self._marks]
+        out = [replace(op, info=self._info(op.info.name)) for op in marks]
+        out += [replace(op, info=self._info(GET_NEXT)) for op in segment.ops if op.info.name.startswith(_LOADER)]
         if pairs:
             first, last = pairs[0].start - 500, max(item.end for item in pairs) + 300
             out.append(records.HostOp(self._info(RUN_GRAPH), self._process.pid, first, last))
