@@ -148,7 +148,8 @@ class Cluster:
 
 
 class _Run(TrainingHost):
-    """The host of one rank and what it communicates. table: arrivals of all members, to record this one; runtime: with the calls of level 2."""
+    """The host of one rank and what it communicates. table: arrivals of all members, to record this one; runtime: with
+    the calls of level 2."""
 
     def __init__(self, cluster: Cluster, rank: int, table: Timetable | None = None, runtime: bool = False) -> None:
         faults, keep, queue = cluster.faults, table is not None, cluster.task_queue

@@ -141,14 +141,14 @@ class Launched(NamedTuple):
 
 
 class Device:
-    """Device and launching thread of one process: when launches, copies and communication happen. random: gives numbers from 0 to 1;
-    slow: factor of the kernels' durations; task_queue: TASK_QUEUE_ENABLE."""
+    """Device and launching thread of one process: when launches, copies and communication happen. random: gives numbers
+    from 0 to 1; slow: factor of the kernels' durations; task_queue: TASK_QUEUE_ENABLE."""
 
     def __init__(self, chip: Chip, start: int, random: Callable[[], float], slow: float, task_queue: int) -> None:
         self.chip, self._random, self._slow, self._task_queue = chip, random, slow, task_queue
         self.meters = Meters(chip, start)
         self.free_at = start  # the launching thread is
-        #: When the thread that enqueued the last element can go on: when the queue had room, without a queue when the call returned.
+        #: When who enqueued last can go on: when the queue had room, without a queue when the call returned.
         self.resumes = 0
         self.compiled: set[Kernel] = set()  # of operators that are compiled
         self.busy: defaultdict[int, int] = defaultdict(int)  # stream -> until when
@@ -205,7 +205,7 @@ class Device:
         return Launched(begin, sized, prepared, compiling, node, node + inner, end, start, dur, slowed)
 
     def copy(self, enqueued: int, size: int, parts: int) -> tuple[int, int, list[int], int]:
-        """Copy between host and device, in so many tasks. Returns begin and end of the call, when the tasks start, and ns of each."""
+        """Copy in so many tasks. Returns begin and end of the call, when the tasks start, and ns of each of them."""
         begin = self._dequeue(enqueued)
         end = begin + vary(ARRIVE, self._random())
         start, dur, starts = end + 4_000, copy_ns(self.chip, size), []

@@ -56,7 +56,7 @@ class Faults:
         }
 
 
-#: What the figure of a fault counts, the least and the most, and by what it is multiplied to a whole number (0: it stays as it is).
+#: What the figure of a fault counts, the least and the most, and its factor to a whole number (0: it stays as it is).
 _UNITS = {
     "factor": ("factor", 0.01, 1000.0, 0),
     "ms": ("number of ms", 0.001, 3_600_000.0, 1_000_000),

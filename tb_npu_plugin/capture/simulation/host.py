@@ -1,5 +1,5 @@
-"""The host of one rank as far as its device is concerned: launches, copies, communication and waits, while time passes; and the records
-of what happens.
+"""The host of one rank as far as its device is concerned: launches, copies, communication and waits, while time passes;
+and the records of what happens.
 
 Two hosts extend it: a TrainingHost carries out the program of a simulated training, a RecordedHost (capture/recording) repeats
 what a real one did. They differ in their clocks.
@@ -119,7 +119,7 @@ class Host:
         return max(self.now, self.device.busy_until()) if self.process.npu else self.now
 
     def begin_operator(self, info: records.OpInfo, tid: int, sequence: int = -1, forward: int = 0) -> records.HostOp:
-        """Record the begin of an operator on the current thread. forward: the forward thread, 0 outside the backward pass."""
+        """Record the begin of an operator on this thread. forward: the forward thread, 0 outside the backward pass."""
         op = records.HostOp(info, tid, self.now, 0, sequence, forward)
         self._segment.ops.append(op)
         self.open.append(op)
@@ -151,7 +151,7 @@ class Host:
             self.clock.wait_until(self.now + -(-resumes // 10) * 10 - start)
 
     def _add_element(self, name: str, start: int, begin: int, end: int) -> None:
-        """Record an element of the task queue that was enqueued from `start` until now, whose call lasted from `begin` to `end`."""
+        """Record an element that was enqueued from `start` until now, whose call lasted from `begin` to `end`."""
         if self.task_queue:
             times = start, self.now, begin - device.DEQUEUE, end + device.AFTER
             self._segment.queue.append(records.Queued(self._correlation, name, self.open[-1], *times))

@@ -23,8 +23,8 @@ BATCH_PLANES, RECEIVED = 2, 1
 
 
 class PlaneTask(NamedTuple):
-    """One step of a communication operator on one plane. `size` 0: it moves nothing. src, dst: ranks in the group. other: name,
-    bytes and link of what moves data of this rank meanwhile, where it is not this same move."""
+    """One step of a communication operator on one plane. `size` 0: it moves nothing. src, dst: ranks in the group.
+    other: name, bytes and link of what moves data of this rank meanwhile, where it is not this same move."""
 
     plane: int
     name: str
@@ -81,8 +81,8 @@ class Pattern:
 
 
 class Planes(NamedTuple):
-    """The tasks of one operator: a pattern, and when each of its tasks begins and how long it takes (ns). others: the same,
-    by place, of moves of the other side that are not at the time of their task."""
+    """The tasks of one operator: a pattern, and when each of its tasks begins and how long it takes (ns). others: the
+    same, by place, of moves of the other side that are not at the time of their task."""
 
     pattern: Pattern
     starts: list[int]

@@ -85,8 +85,8 @@ class TrainingHost(Host):
         self._frame_count = 0
 
     def run(self, step: int, instructions: Iterable[Instruction], sequences: int) -> Iterator[Transfer]:
-        """Run one step. Stops at each communication, with `arrival` set, and is resumed after `communicated`. sequences: how many
-        links of operators the instructions use."""
+        """Run one step. Stops at each communication, with `arrival` set, and is resumed after `communicated`.
+        sequences: how many links of operators the instructions use."""
         self.figures, self._launches = Counter(), 0
         self._fault_number = self.random()
         self.enter_frame("pretrain.py(88): main", number=self._fault_number)
@@ -304,8 +304,8 @@ class Program:
         return Kept(name, sequence, shapes, self.run(name, shapes, types, sequence), weight, reduce)
 
     def run_backward(self, kept: Kept, type_: str, title: str = "", product: str = "") -> None:
-        """The gradient of an operator, in tensors of this type; gives its output back. title: of the operator of autograd, where it does
-        not follow from the name; product: type of matrix products, if that is another one."""
+        """The gradient of an operator, in tensors of this type; gives its output back. title: of the operator of
+        autograd, where it does not follow from the name; product: type of matrix products, if that is another one."""
         title = title or "".join(part.capitalize() for part in kept.name.partition("::")[2].strip("_").split("_"))
         with self.op(f"{title}Backward0", kept.shapes[:1], [type_], kept.sequence, backward=True):
             if kept.name == "aten::matmul":

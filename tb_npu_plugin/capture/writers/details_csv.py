@@ -362,7 +362,7 @@ class StepSums(Writer):
         return None if found is None else (found[2].id, found[2].start, found[1])
 
     def figures(self, is_exact: bool) -> Iterator[tuple[int | None, dict[str, float]]]:
-        """Figures in us by step: of StepTraceTime worked out in ns, of step_trace_time.csv through float64 us, as the vendor does."""
+        """Figures in us by step: exact ones from ns for StepTraceTime, else through float64 us, as the vendor does."""
         for key, step in self._steps.items():
             facts: list[float] = [step.host_start, step.first, step.last, step.busy]
             start, first, last, busy = facts if is_exact else [ns / 1000 for ns in facts]

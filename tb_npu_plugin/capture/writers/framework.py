@@ -28,7 +28,7 @@ MakesWriter = Callable[[Output], Writer]
 
 @dataclass(frozen=True)
 class Framework:
-    """Everything in which the results of one framework differ from those of another; what is not given is as in torch_npu's."""
+    """Everything in which the results of one framework differ from those of another; the defaults are torch_npu's."""
 
     others: Callable[[Output], list[Writer]]  # databases, and what is written with every export
     info: Callable[[Process, Options, Dialect], str]  # content of profiler_info_{rank}.json

@@ -25,7 +25,7 @@ _SIZES = attrgetter("allocated", "reserved", "active")
 
 
 def values_of(block: Allocation) -> tuple[int | None, ...]:
-    """Its size, allocation, release, active release, both durations; allocated, reserved and active bytes at both ends."""
+    """Size, allocation, release, active release, both durations; allocated, reserved and active bytes at both ends."""
     ends = block.release, block.active_release
     durs = [None if end is None else end - block.at for end in ends]
     after = (None,) * 3 if block.after is None else _SIZES(block.after)

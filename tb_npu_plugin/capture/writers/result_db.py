@@ -79,8 +79,8 @@ class HostTables(Tables):
         self._database.add("PYTORCH_API", calls)
 
     def _make_shared(self, info: records.OpInfo) -> tuple[int, Row]:
-        """What an operator shares with all calls from one place: id of its name; ids of its sizes, types (torch_npu writes the
-        sizes of inputs into inputDtypes, and their types into inputShapes) and call chain, and its kind."""
+        """What an operator shares with all calls from one place: id of its name; ids of its sizes, types (torch_npu
+        writes the sizes of inputs into inputDtypes, and their types into inputShapes) and call chain, and its kind."""
         tensors = (info.shapes, info.types) if self._options.shapes else ("", "")
         sizes, types = (self._text[text] if text else NULL for text in tensors)
         chain = self._chain(info.stack) if self._options.stack and info.stack else NULL
