@@ -86,9 +86,9 @@ class CsvFile:
         return self._file
 
     def add(self, lines: Sequence[str], part: str | None = None) -> None:
-        """Append rows, if there are any: cells joined by commas, quoted where needed, without line end. Those of a
-        part come last, parts in the order in which they were first named. Raises ValueError if the first row does not fit the
-        header, for example after a new column in schema/."""
+        """Append rows, if there are any: cells joined by commas, quoted where needed, without line end. Those of a part
+        come last, parts in the order in which they were first named. Raises ValueError if the first row does not fit
+        the header, for example after a new column in schema/."""
         if part is not None and part not in self._parts:
             self._parts[part] = _unnamed_file(self._path.parent)
         if lines:
