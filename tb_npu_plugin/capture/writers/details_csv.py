@@ -318,7 +318,7 @@ class StepSums(Writer):
 
     def add(self, segment: records.Segment) -> None:
         if self._first_op is None and segment.ops:
-            self._first_op = records.columns(segment.ops, "start")[0][0]
+            self._first_op = segment.ops[0].start
         for op in segment.comm:
             found = self._step(op.start, self._receive_step) if op.type == records.RECEIVE else None
             if found is not None:
