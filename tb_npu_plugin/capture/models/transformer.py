@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tb_npu_plugin.capture.simulation.collectives import Transfer, Trouble
+from tb_npu_plugin.capture.simulation.collectives import Transfer
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.program import Kept, Program, TrainingHost, Workload
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND
@@ -241,20 +241,17 @@ class _Step(Program):
 
     def _reduce_gradients(self, beside: bool) -> None:
         """beside: matrix products of the backward pass run meanwhile."""
-        faults, bucket = self.faults, self.faults.bucket or self._pending
-        slow = faults.contention if beside else 1.0
+        faults, bucket, dp = self.faults, self.faults.bucket or self._pending, self.layout.dp
+        slow = (faults.contention if beside else 1.0) * faults.unaligned
         for start in range(0, self._pending, bucket):
-            trouble = Trouble(slow * faults.unaligned, 0 if self._has_reduced else faults.resend)
-            size, self._has_reduced = min(bucket, self._pending - start), True
+            resend, self._has_reduced = 0 if self._has_reduced else faults.resend, True
+            size = min(bucket, self._pending - start)
             for type_ in _SHARDED if faults.unaligned != 1 else ("hcom_allReduce_",):
-                size = self._unaligned(size) if faults.unaligned != 1 else size
-                transfer = Transfer("dp", type_, size, trouble=trouble)
+                if faults.unaligned != 1:  # about as many bytes, but the shard of a rank is no multiple of 512
+                    size = dp * (size // dp // 512 * 512 + 2)
+                transfer = Transfer("dp", type_, size, slow=slow, resend=resend)
                 self.communicate(transfer, backward=True, wait=faults.without_overlap)
         self._pending = 0
-
-    def _unaligned(self, size: int) -> int:
-        """About as many bytes, but the shard of a rank is no multiple of 512."""
-        return self.layout.dp * (size // self.layout.dp // 512 * 512 + 2)
 
     def _exchange(self, role: str, type_: str, joined: bool = False) -> None:
         """Hand the activations, or their gradients, on to the stage before ("pp-") or behind, or take them from it."""

@@ -184,7 +184,7 @@ class _Run(TrainingHost):
         if type_ in (SEND, RECEIVE):
             members = tuple(sorted(members, key=lambda rank: (rank == self.rank) != (type_ == SEND)))
             type_ = SEND
-        return Exchange(type_, transfer.size, members, seed, transfer.trouble)
+        return Exchange(type_, transfer.size, members, seed, transfer.slow, transfer.resend)
 
     def _step(self, step: int) -> Iterator[Transfer]:
         cluster = self._cluster

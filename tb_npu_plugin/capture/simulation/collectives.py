@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,41 +63,30 @@ _RECORD, _BEHIND = 700, 900
 _LOCAL, _HANDSHAKE, _NOTIFY, _HOP = 1 / 400, 3_000, 1_600, {"SIO": 300, "HCCS": 900, "PCIE": 2_500, "RDMA": 6_000}
 
 
-class Trouble(NamedTuple):
-    """What goes wrong in one operator. slow: factor of its moves; resend: ns until RDMA sends again what was lost in the
-    first round of a ring."""
-
-    slow: float = 1.0
-    resend: int = 0
-
-
-NO_TROUBLE = Trouble()
-
-
 @dataclass(frozen=True)
 class Transfer:
-    """A communication operator of one rank. group: as the host names it, in programs its role ("tp", "dp", "pp+", "pp-");
-    type: hcom_...; size: bytes; item: bytes of an element; data_type: as HCCL names it, empty: as usual for an element of that
-    size; trouble: of its moves; joined: Megatron launches it together with the next one of the group."""
+    """A communication operator of one rank."""
 
-    group: str
-    type: str
-    size: int
-    item: int = 2
-    data_type: str = ""
-    trouble: Trouble = NO_TROUBLE
-    joined: bool = False
+    group: str  # as the host names it, in programs its role ("tp", "dp", "pp+", "pp-")
+    type: str  # hcom_...
+    size: int  # bytes
+    item: int = 2  # bytes of an element
+    data_type: str = ""  # as HCCL names it; empty: as usual for an element of that size
+    slow: float = 1.0  # factor of its moves
+    resend: int = 0  # ns until RDMA sends again what was lost in the first round of a ring
+    joined: bool = False  # Megatron launches it together with the next one of the group
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """One communication operator of a group. size: bytes of the whole tensor; members: their ranks in the world."""
+    """One communication operator of a group; slow, resend: as in Transfer."""
 
     type: str
-    size: int
-    members: tuple[int, ...]
+    size: int  # bytes of the whole tensor
+    members: tuple[int, ...]  # their ranks in the world
     seed: str
-    trouble: Trouble = NO_TROUBLE
+    slow: float = 1.0
+    resend: int = 0
 
 
 #: Collectives that work in levels over several servers -> (collective, between servers?) of each level.
@@ -121,7 +110,7 @@ def schedule(
         for places in between if over_servers else inside:
             ranks = tuple(exchange.members[place] for place in places)
             own = places.index(member) if member in places else None
-            part = Exchange(type_, size, ranks, f"{exchange.seed}/{number}", exchange.trouble)
+            part = Exchange(type_, size, ranks, f"{exchange.seed}/{number}", exchange.slow, exchange.resend)
             done, planes = _Schedule(part, tuple(ends[place] for place in places), topology, own).run()
             for place, end in zip(places, done):
                 ends[place] = end
@@ -263,7 +252,7 @@ class _Schedule:
     def run(self) -> tuple[list[int], Planes]:
         exchange, topology = self._exchange, self._topology
         if exchange.type in PHASES:
-            kind = _kind(exchange.type, exchange.size, exchange.members, topology, exchange.trouble.slow)
+            kind = _kind(exchange.type, exchange.size, exchange.members, topology, exchange.slow)
             ends = self._mesh(kind) if kind.is_mesh else self._ring(kind)
         else:
             ends = self._transfer(topology.link(*exchange.members))
@@ -329,7 +318,7 @@ class _Schedule:
         count = len(self._arrivals)
         now = np.array(self._copies(self._word(self._arrivals, 0), kind), dtype=np.int64)
         before = np.arange(count) - 1
-        again = np.where(np.array(kind.links) == "RDMA", self._exchange.trouble.resend, 0)
+        again = np.where(np.array(kind.links) == "RDMA", self._exchange.resend, 0)
         for reduce, bases in zip(kind.phases, kind.rounds):
             durs = np.array([self._move(m, base) for m, base in enumerate(bases)], dtype=np.int64)
             for _ in range(count - 1):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.capture.side_files import ENVIRONMENT_VARIABLES
 from tb_npu_plugin.capture.simulation.records import Process, Segment
-from tb_npu_plugin.capture.writers.dialect import Dialect, Options
+from tb_npu_plugin.capture.writers.dialect import LINE_FEED, Dialect, Options
 from tb_npu_plugin.capture.writers.overlap import Overlap, Windows
 from tb_npu_plugin.schema.core import ResultFile
 
@@ -274,7 +274,7 @@ class Output:
     def csv(self, file: ResultFile, keys: Sequence[str] = (), extra: Sequence[str] = ()) -> CsvFile:
         """A CSV file with these columns of its declaration, by default all of this release, then `extra` headers."""
         header = [*(self._header(file, key) for key in keys or self.columns(file)), *extra]
-        newline = "\n" if file.id in self.dialect.line_feed else "\r\n"
+        newline = "\n" if file.id in LINE_FEED else "\r\n"
         self.opened.append(out := CsvFile(self.folder / file.name, header, newline))
         return out
 
