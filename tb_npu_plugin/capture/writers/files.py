@@ -192,11 +192,6 @@ class Database:
         values = np.column_stack([keys, *figures.values()])  # floats; the type of the column makes keys integers again
         self._connection.executemany(f"INSERT INTO {table} VALUES {rows}", values.tolist())
 
-    def enumeration(self, table: str, names: Mapping[str, int]) -> None:
-        self._connection.execute(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, name TEXT)")
-        rows = [(number, name) for name, number in names.items()]
-        self._connection.executemany(f"INSERT INTO {table} VALUES (?,?)", rows)
-
     def index(self, table: str, definition: str) -> None:
         if table in self._made:
             self._connection.execute(f"PRAGMA cache_size=-{_INDEX_CACHE}")

@@ -276,6 +276,8 @@ def _pmu_name(header: str) -> str:
 
 _VERSIONS = [("SCHEMA_VERSION_MICRO", "0"), ("SCHEMA_VERSION_MINOR", "0"), ("SCHEMA_VERSION_MAJOR", "1")]
 _VERSIONS += [("SCHEMA_VERSION", "1.0.0")]
+#: Columns of the tables of enumerations.
+_ENUM = "id INTEGER PRIMARY KEY, name TEXT"
 
 
 class ProfilerDatabase(Writer):
@@ -284,7 +286,7 @@ class ProfilerDatabase(Writer):
 
     def __init__(self, output: Output, name: str, tables: Mapping[str, str], with_framework: bool) -> None:
         self._output, self._with_framework = output, with_framework
-        self._database = database = output.database(name, tables)
+        self._database = database = output.database(name, {**tables, **dict.fromkeys(schema.ENUMS, _ENUM)})
         for table in schema.ALWAYS:
             database.make(table)
         strings, options = Strings(database, schema.CANN_STRINGS), output.options
@@ -305,7 +307,7 @@ class ProfilerDatabase(Writer):
             table.close()
         database, process = self._database, self._output.process
         for name, numbers in schema.ENUMS.items():
-            database.enumeration(name, numbers)
+            database.add(name, [(number, text) for text, number in numbers.items()])
         database.add("RANK_DEVICE_MAP", [(process.rank if self._output.has_rank else -1, process.device)])
         database.add("HOST_INFO", [(group_hash(process.host), process.host)])
         database.add("SESSION_TIME_INFO", [(process.start, process.end)])

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from tb_npu_plugin.capture.simulation.records import Allocation, Kernel, Process, Segment, Task
@@ -134,12 +134,6 @@ class LaunchedKernels(Kernels):
             return task.kernel
         named: Kernel = self._named(task.op.info, task.kernel)
         return named
-
-
-class LaunchedTrace(Trace):
-    """The list of events."""
-
-    HOST_EVENTS, DEVICE_EVENTS = FrameworkEvents, LaunchedEvents
 
 
 class OperatorShapes(Writer):
@@ -337,7 +331,7 @@ MINDSPORE = Framework(
     windows=HostWindows,
     kernels=LaunchedKernels,
     steps=StepTrace,
-    trace=LaunchedTrace,
+    trace=partial(Trace, host=FrameworkEvents, device=LaunchedEvents),
     operators=OperatorShapes,
     allocations=Allocations,
     memory_record=MemoryRecord,
