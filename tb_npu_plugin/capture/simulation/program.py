@@ -152,19 +152,13 @@ class TrainingHost(Host):
             self._segment.ops.append(HostOp(info, tid, start, self.now))
         self.clock.spend(2_000)
 
-    def allocate(self, slot: int, size: int) -> None:
-        """Allocate a block and remember it as `slot`."""
-        self._blocks[slot] = self._allocate(size)
-
-    def _allocate(self, size: int) -> Held:
+    def allocate(self, slot: int | None, size: int) -> None:
+        """Allocate a block and remember it as `slot`; None: nothing gives it back."""
         self.clock.spend(400)
         held = self.memory.allocate(self.op.name, size, self.now)
         self.clock.spend(300)
-        return held
-
-    def leak(self, size: int) -> None:
-        """Allocate a block that nothing gives back."""
-        self._allocate(size)
+        if slot is not None:
+            self._blocks[slot] = held
 
     def release(self, slot: int) -> None:
         """Give a block back. It can be used again 200 ns before the release is recorded."""
@@ -347,7 +341,7 @@ class Program:
         """Keep a block of `size` bytes, if any, that nothing gives back."""
         if size:
             with self.op("aten::cat", [(size // 4,)], ["float"]):
-                self.do(TrainingHost.leak, size=size)
+                self.do(TrainingHost.allocate, slot=None, size=size)
 
     def read_loss(self, size: int, type_: str, names: Sequence[str] = ("aten::item",)) -> None:
         """Copy the loss to the host and wait for it, inside operators of these names, unless the training never reads it."""
