@@ -21,15 +21,14 @@ APP, _ENGINE = "APP", "GE"
 TotalsRow = tuple[str, int, Optional[int], int, Optional[int]]
 Cells = tuple[str, ...]
 _TOTALS, _at = attrgetter("component", "at", "allocated", "reserved", "active"), attrgetter("at")
-_SIZES = attrgetter("allocated", "reserved", "active")
+_SIZES, _NONE = attrgetter("allocated", "reserved", "active"), (None,) * 3
 
 
 def values_of(block: Allocation) -> tuple[int | None, ...]:
     """Size, allocation, release, active release, both durations; allocated, reserved and active bytes at both ends."""
-    ends = block.release, block.active_release
-    durs = [None if end is None else end - block.at for end in ends]
-    after = (None,) * 3 if block.after is None else _SIZES(block.after)
-    return block.size, block.at, *ends, *durs, *_SIZES(block.before), *after
+    at, release, active, after = block.at, block.release, block.active_release, block.after
+    durs = None if release is None else release - at, None if active is None else active - at
+    return block.size, at, release, active, *durs, *_SIZES(block.before), *(_NONE if after is None else _SIZES(after))
 
 
 class Blocks(Writer):
@@ -71,10 +70,9 @@ class Allocations(Blocks):
 
     def _cells(self, block: Allocation) -> Cells:
         values = values_of(block)
-        times = list(map(time_text, values[1:6]))
+        times, stream = list(map(time_text, values[1:6])), str(_STREAM)
         if block.graph_engine:  # msprof's own way of writing the duration
-            times[3] = files.us_text(values[4] or 0)
-        stream = "" if block.graph_engine else str(_STREAM)
+            times[3], stream = files.us_text(values[4] or 0), ""
         front = files.cell(block.name), str(block.size / 1024)
         return (*front, *times, *map(mb_text, values[6:]), stream, self._device)
 
