@@ -52,10 +52,12 @@ class _Durations:
 
 
 class Kernels(Writer):
-    """kernel_details.csv and op_statistic.csv."""
+    """kernel_details.csv and op_statistic.csv. separator: names begin with the launch and this, where the host was profiled;
+    empty: they do not."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, separator: str = "") -> None:
         self._output, self._step_at = output, StepFinder(output.windows)
+        self._separator = separator if output.options.cpu else ""
         self._detailed = output.options.level >= 1
         self._figures = Figures(output.options.metrics if self._detailed else "", output.process)
         self._names = self._figures.names
@@ -111,22 +113,20 @@ class Kernels(Writer):
         for task in tasks:
             self._durs[task.kernel.type, task.kernel.core].add(task.dur)
 
-    def _shown(self, task: records.Task) -> records.Kernel:
-        """The kernel under the name that the file gives it."""
-        return task.kernel
-
     def _compute(self, task: records.Task, times: str, figures: str) -> str:
-        front, back = self._texts(self._shown(task))
+        launch = task.op.info.name if self._separator and task.op is not None else ""
+        front, back = self._texts(task.kernel, launch)
         ids = f"{task.task},{task.stream}," if self._with_ids else ""
         line = f"{self._lead}{ids}{front},{times},{back}"
         return f"{line},{figures}" if self._names else line
 
-    def _make_texts(self, kernel: records.Kernel) -> tuple[str, str]:
+    def _make_texts(self, kernel: records.Kernel, launch: str) -> tuple[str, str]:
         """The cells before the times and those after them, each joined by commas."""
+        name = cell(f"{launch}{self._separator}{kernel.name}" if launch else kernel.name)
         if not self._detailed:
-            return f"{cell(kernel.name)},N/A,N/A", "0"
+            return f"{name},N/A,N/A", "0"
         state = (kernel.state,) if self._with_state else ()
-        front = ",".join([cell(kernel.name), cell(kernel.type), *state, kernel.core])
+        front = ",".join([name, cell(kernel.type), *state, kernel.core])
         back = [str(kernel.block), str(kernel.mix), "YES" if kernel.hf32 else "NO"]
         back += [shapes_cell(kernel.inputs), kernel.input_types or "N/A", kernel.input_formats or "N/A"]
         back += [shapes_cell(kernel.outputs), kernel.output_types or "N/A", kernel.output_formats or "N/A"]

@@ -5,11 +5,11 @@ step_trace_time.csv of MindSpore, trace_view.json of MindSpore."""
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from tb_npu_plugin.capture.simulation.records import Allocation, Kernel, Process, Segment, Task
+from tb_npu_plugin.capture.simulation.records import Allocation, Process, Segment, Task
 from tb_npu_plugin.capture.writers import memory
 from tb_npu_plugin.capture.writers.communication import CommunicationDatabase, Rules
 from tb_npu_plugin.capture.writers.details_csv import Kernels, figures_of
@@ -119,21 +119,6 @@ class FrameworkEvents(HostEvents):
         for name, rows in threads.items():
             out += process_rows(name, names.PIDS[name], "CPU", names.SORTS[name], rows)
         return out
-
-
-class LaunchedKernels(Kernels):
-    """kernel_details.csv, whose names begin with the launch where the host was profiled; and op_statistic.csv."""
-
-    def __init__(self, output: Output) -> None:
-        super().__init__(output)
-        begin = names.LAUNCH_SEPARATOR
-        self._named = cache(lambda info, kernel: replace(kernel, name=f"{info.name}{begin}{kernel.name}"))
-
-    def _shown(self, task: Task) -> Kernel:
-        if task.op is None or not self._output.options.cpu:
-            return task.kernel
-        named: Kernel = self._named(task.op.info, task.kernel)
-        return named
 
 
 class OperatorShapes(Writer):
@@ -329,7 +314,7 @@ MINDSPORE = Framework(
     suffix=SUFFIX,
     dialect=DIALECT,
     windows=HostWindows,
-    kernels=LaunchedKernels,
+    kernels=partial(Kernels, separator=names.LAUNCH_SEPARATOR),
     steps=StepTrace,
     trace=partial(Trace, host=FrameworkEvents, device=LaunchedEvents),
     operators=OperatorShapes,
