@@ -44,10 +44,7 @@ Report = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class Recipe:
-    """What to simulate. faults: as on the command line (simulation/faults.py); only: ranks to write, all without;
-    dialect: of which release, the newest without; task_queue: TASK_QUEUE_ENABLE of torch_npu; step_sync: the host reads
-    the loss of each step, and so waits for the device; named_groups: communicators have names that the script gave;
-    without: kinds of files (writers/framework.py) that are not left."""
+    """What to simulate."""
 
     model: str = "llama-7b"
     ranks: int = 1
@@ -57,18 +54,18 @@ class Recipe:
     first_step: int = 11
     chip: str = DEFAULT_CHIP
     seed: int = 0
-    faults: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()  # as on the command line (simulation/faults.py)
     sizes: Sizes = field(default_factory=Sizes)
     options: Options = field(default_factory=Options)
-    only: tuple[int, ...] = ()
+    only: tuple[int, ...] = ()  # ranks to write, all without
     host: str = "node"
     start: int = START
     framework: str = "torch"
-    dialect: Dialect | None = None
-    task_queue: int = 1
-    step_sync: bool = True
-    named_groups: bool = False
-    without: tuple[str, ...] = ()
+    dialect: Dialect | None = None  # of which release, the newest without
+    task_queue: int = 1  # TASK_QUEUE_ENABLE of torch_npu
+    step_sync: bool = True  # the host reads the loss of each step, and so waits for the device
+    named_groups: bool = False  # communicators have names that the script gave
+    without: tuple[str, ...] = ()  # kinds of files (writers/framework.py) that are not left
 
     def cluster(self) -> Cluster:
         """The run. Raises BadRequest for unknown names and incompatible options."""

@@ -27,8 +27,7 @@ _LENGTHS = (1.0, 0.75, 0.875, 0.625, 0.9375, 0.8125)
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of a decoder. batch: of one micro batch; micro: micro batches in a step of one rank; dropout: behind
-    attention and feed forward; fused: the optimizer is one kernel for a tensor, not one for each term of its formula."""
+    """Sizes of a decoder."""
 
     layers: int
     hidden: int
@@ -36,10 +35,10 @@ class Sizes:
     feed_forward: int
     vocabulary: int
     sequence: int = 2048
-    batch: int = 1
-    micro: int = 1
-    dropout: bool = False
-    fused: bool = True
+    batch: int = 1  # of one micro batch
+    micro: int = 1  # micro batches in a step of one rank
+    dropout: bool = False  # behind attention and feed forward
+    fused: bool = True  # the optimizer is one kernel for a tensor, not one for each term of its formula
 
 
 @dataclass(eq=False)

@@ -49,22 +49,20 @@ class Truth:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A run. first_step: number of the first recorded step; start: ns since the epoch; npu: there is a device, not
-    only the host of a single rank; marks: steps leave marks; task_queue: TASK_QUEUE_ENABLE of all ranks;
-    named_groups: the script names the communicators."""
+    """A run."""
 
     workload: Workload
     layout: Layout
     chip: Chip
     steps: int
-    start: int
+    start: int  # ns since the epoch
     seed: int = 0
-    first_step: int = 11
+    first_step: int = 11  # number of the first recorded step
     faults: Faults = field(default_factory=Faults)
-    npu: bool = True
-    marks: bool = True
-    task_queue: int = 1
-    named_groups: bool = False
+    npu: bool = True  # there is a device, not only the host of a single rank
+    marks: bool = True  # steps leave marks
+    task_queue: int = 1  # TASK_QUEUE_ENABLE of all ranks
+    named_groups: bool = False  # the script names the communicators
 
     @cached_property
     def topology(self) -> Topology:

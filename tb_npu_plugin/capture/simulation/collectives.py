@@ -30,14 +30,13 @@ _Places = tuple[int, ...]
 
 @dataclass(frozen=True)
 class _Type:
-    """A type of communication: a row of collectives.csv. phases: "reduce" or "move" each; counts_share: its count is that of one
-    member's share (so its call of HCCL takes it, and HCCL reports it); logged, mindspore: its names there."""
+    """A type of communication: a row of collectives.csv."""
 
     call: str
-    phases: str = ""
-    counts_share: bool = False
-    logged: str = ""
-    mindspore: str = ""
+    phases: str = ""  # "reduce" or "move" each
+    counts_share: bool = False  # its count is that of a member's share: its call of HCCL takes it, and HCCL reports it
+    logged: str = ""  # its names in the log of the device
+    mindspore: str = ""  # and in MindSpore
 
 
 _TYPES = read_table(__file__, "collectives.csv", _Type)

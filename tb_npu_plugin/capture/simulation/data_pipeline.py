@@ -25,12 +25,12 @@ _READ, _MAP = 0.2, 0.4
 
 @dataclass(frozen=True)
 class Operator:
-    """One operator. capacity: rows (behind Batch: batches) of its output queue; 0 without one."""
+    """One operator."""
 
     id: int
     type: str
     workers: int
-    capacity: int
+    capacity: int  # rows (behind Batch: batches) of its output queue; 0 without one
     children: tuple[int, ...]
 
 

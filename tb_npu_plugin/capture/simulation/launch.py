@@ -36,18 +36,16 @@ from tb_npu_plugin.capture.simulation.work import TYPES, Tensor, Tensors, Work, 
 
 @dataclass(frozen=True)
 class Rule:
-    """How an operator runs: a row of the table. kind: method of KernelFactory, "view": only another view of the input; api,
-    l0, type: as in kernel names; passes: vector operations per element; fresh: its first input has just been written (not
-    tables and parameters); filled: its first tensor is only written."""
+    """How an operator runs: a row of the table. api, l0, type: as in kernel names."""
 
-    kind: str
+    kind: str  # method of KernelFactory, "view": only another view of the input
     api: str = ""
     l0: str = ""
     type: str = ""
     core: str = "AI_VECTOR_CORE"
-    passes: float = 1.0
-    fresh: bool = True
-    filled: bool = False
+    passes: float = 1.0  # vector operations per element
+    fresh: bool = True  # its first input has just been written (not tables and parameters)
+    filled: bool = False  # its first tensor is only written
 
 
 def vector(api: str, type_: str, passes: float = 1.0, l0: str = "") -> Rule:
@@ -94,14 +92,13 @@ def rule_of(op: str) -> Rule | None:
 
 @dataclass(frozen=True)
 class Speed:
-    """How fast kernels are. start: ns of a kernel of many blocks that moves and computes nothing; one: of a kernel of one
-    block; read, write: share of the peak of memory and cache; cube: share of the peak of the matrix units."""
+    """How fast kernels are."""
 
-    start: int
-    one: int
-    read: float
-    write: float
-    cube: float
+    start: int  # ns of a kernel of many blocks that moves and computes nothing
+    one: int  # ns of a kernel of one block
+    read: float  # share of the peak of memory and cache
+    write: float  # the same
+    cube: float  # share of the peak of the matrix units
 
 
 #: By type of kernel; "*": kernels of the vector units that the table does not name.

@@ -52,8 +52,8 @@ class _Durations:
 
 
 class Kernels(Writer):
-    """kernel_details.csv and op_statistic.csv. separator: names begin with the launch and this, where the host was profiled;
-    empty: they do not."""
+    """kernel_details.csv and op_statistic.csv. separator: where the host was profiled, names begin with the launch and
+    this; empty: they do not."""
 
     def __init__(self, output: Output, separator: str = "") -> None:
         self._output, self._step_at = output, StepFinder(output.windows)
@@ -295,15 +295,14 @@ _NOTHING = 1 << 63
 
 @dataclass
 class _Sums:
-    """One step, in ns: start on the host; begin and end on the device; when it first computed or communicated; overlap rows by
-    kind, and the same in us as the vendor's Python adds them up."""
+    """One step, in ns."""
 
     host_start: int
-    first: int
+    first: int  # on the device
     last: int
-    busy: int = _NOTHING
-    ns: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
-    us: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0, 0.0])
+    busy: int = _NOTHING  # when it first computed or communicated
+    ns: list[int] = field(default_factory=lambda: [0, 0, 0, 0])  # overlap rows by kind
+    us: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0, 0.0])  # as the vendor's Python adds them up
 
 
 class StepSums(Writer):

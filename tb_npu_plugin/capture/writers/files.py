@@ -240,18 +240,16 @@ class Writer:
 
 @dataclass(frozen=True)
 class Output:
-    """Where and how the files of one capture are written. `process` is complete when the writers are closed; has_rank: its
-    rank is known; windows: its steps on the device so far; overlap: of the last segment and those before; opened:
-    the files that are closed after their writers."""
+    """Where and how the files of one capture are written."""
 
     folder: Path
-    process: Process
+    process: Process  # complete when the writers are closed
     options: Options
     dialect: Dialect
-    has_rank: bool = True
-    windows: Windows = field(default_factory=Windows)
-    overlap: Overlap = field(default_factory=Overlap)
-    opened: list[CsvFile | Database] = field(default_factory=list)
+    has_rank: bool = True  # its rank is known
+    windows: Windows = field(default_factory=Windows)  # its steps on the device so far
+    overlap: Overlap = field(default_factory=Overlap)  # of the last segment and those before
+    opened: list[CsvFile | Database] = field(default_factory=list)  # files that are closed after their writers
 
     @property
     def device(self) -> str:

@@ -157,15 +157,14 @@ def _batches(pipeline: pipe.Pipeline, start: int, end: int) -> list[_Record]:
 
 @dataclass(frozen=True)
 class _Figures:
-    """One operator in the summary. average: entries of its output queue; used, empty: percent; -1 without a queue. cpu: percent
-    of all workers; source: whose output queue is its input."""
+    """One operator in the summary."""
 
     operator: pipe.Operator
-    cpu: float
-    source: _Figures | None
-    average: float = -1
-    used: float = -1
-    empty: float = -1
+    cpu: float  # percent of all workers
+    source: _Figures | None  # whose output queue is its input
+    average: float = -1  # entries of its output queue; -1 without one
+    used: float = -1  # percent
+    empty: float = -1  # percent
 
     @property
     def name(self) -> str:

@@ -176,16 +176,16 @@ class HostWindows(Windows):
 
 @dataclass
 class _Sums:
-    """One step. first, last: (start, duration) of communication events; busy: first device task."""
+    """One step."""
 
     id: int
     start: int
     end: int
     sums: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
     bubble: int = 0
-    first: int = _EVER
-    last: tuple[int, int] = (-1, 0)
-    busy: int | None = None
+    first: int = _EVER  # start of communication
+    last: tuple[int, int] = (-1, 0)  # start and duration of the last communication event
+    busy: int | None = None  # start of the first device task
 
 
 class StepTrace(Writer):
