@@ -158,7 +158,7 @@ setup(
         "tb_npu_plugin.capture": ["command.csv"],
         "tb_npu_plugin.capture.models": ["*.csv"],
         "tb_npu_plugin.capture.simulation": ["*.csv"],
-        "tb_npu_plugin.capture.writers": ["metrics.csv", "mindspore/profiler_info.json"],
+        "tb_npu_plugin.capture.writers": ["metrics.csv", "profiler_info.json", "mindspore/profiler_info.json"],
         "tb_npu_plugin.capture.api": ["profiler_config.json"],
         "tb_npu_plugin.capture.mindspore": ["operators.csv"],
         # What tb-npu run builds and puts on the path.

@@ -19,7 +19,6 @@ from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.chips import Chip, chosen_chip
 from tb_npu_plugin.capture.simulation.collectives import COLLECTIVES
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
-from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, plain_format
 from tb_npu_plugin.capture.simulation.launch import Launch as KernelLaunch
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Process, PyCall, Segment, Totals, UserMark
@@ -122,10 +121,7 @@ class Replay:
             threads=sorted({capture["pid"], *tids} - {0}),
             chip=chip,
         )
-        setup = RankSetup(
-            process, chip, f"{process.pid}/{capture['start']}", 0, runtime=options.level >= 2, task_queue=0
-        )
-        self._host = RecordedHost(setup)
+        self._host = RecordedHost(process, f"{process.pid}/{capture['start']}", options.level >= 2, task_queue=0)
         self._host.join(self._exchanges.groups)
         self._info = cache(OpInfo)
 
@@ -152,8 +148,8 @@ class Replay:
             host.wait_for_device()
         if mark is not None:
             number = int(mark.name.rpartition(STEP_MARK)[2])
-            host.records.add_step(number, self._shown(mark.start), host.now)
-        segment = host.take()
+            host.add_step(number, self._shown(mark.start))
+        segment = host.take_step()
         self._add_host_events(segment, since, until)
         self.process.end = max(self.process.end, host.stopped())
         segment.until = _END if until == _END else min(segment.until, self._shown(until))

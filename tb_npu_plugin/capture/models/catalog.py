@@ -8,6 +8,7 @@ from tb_npu_plugin.capture.models.linear import Linear
 from tb_npu_plugin.capture.models.resnet import ResNet
 from tb_npu_plugin.capture.models.transformer import Sizes as DecoderSizes
 from tb_npu_plugin.capture.models.transformer import Transformer
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.faults import FAULTS, Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.program import Workload
@@ -15,14 +16,7 @@ from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.errors import BadRequest
 
 #: Sizes from the models' published configurations.
-TRANSFORMERS = {
-    "llama-7b": DecoderSizes(32, 4096, 32, 11008, 32000),
-    "llama-13b": DecoderSizes(40, 5120, 40, 13824, 32000),
-    "llama-70b": DecoderSizes(80, 8192, 64, 28672, 32000),
-    "qwen3-0.6b": DecoderSizes(28, 1024, 16, 3072, 151936),
-    "gpt2": DecoderSizes(12, 768, 12, 3072, 50257, 1024, 4, dropout=True),
-    "tiny": DecoderSizes(2, 256, 8, 512, 1000, 128),
-}
+TRANSFORMERS = read_table(__file__, "decoders.csv", DecoderSizes)
 MODELS = (*TRANSFORMERS, "resnet50", "linear")
 #: Sizes that can be changed, of models that have not all of them.
 _SIZES: dict[str, set[str]] = {"resnet50": {"layers", "batch"}, "linear": set()}
@@ -51,32 +45,28 @@ def workload(
     Raises BadRequest for an unknown model and for sizes that do not fit it.
     """
     changes = {key: value for key, value in vars(sizes).items() if value is not None}
+    if model not in MODELS:
+        raise BadRequest(f"Unknown model {model!r}", f"Models are: {', '.join(MODELS)}.")
     useless = sorted(set(changes) - _SIZES.get(model, set(changes)))
     if useless:
-        raise BadRequest(
-            f"{model} has no {useless[0]} to change", f"It has: {', '.join(sorted(_SIZES[model])) or 'none'}."
-        )
-    if model not in TRANSFORMERS:
-        given = faults.as_json()
-        wrong = [word for word, fault in FAULTS.items() if fault.only_decoders and word in given]
-        if wrong and model in MODELS:
-            raise BadRequest(f"{model} has no {wrong[0]}", "Choose a decoder as --model.")
+        has = ", ".join(sorted(_SIZES[model])) or "none"
+        raise BadRequest(f"{model} has no {useless[0]} to change", f"It has: {has}.")
+    wrong = [word for word in faults.as_json() if FAULTS[word].only_decoders]
+    if wrong and model not in TRANSFORMERS:
+        raise BadRequest(f"{model} has no {wrong[0]}", "Choose a decoder as --model.")
     if model == "resnet50":
-        blocks = (3, 4, 6, 3) if sizes.layers is None else tuple(max(1, sizes.layers // 4) for _ in range(4))
+        blocks = (3, 4, 6, 3) if sizes.layers is None else (max(1, sizes.layers // 4),) * 4
         return ResNet(layout, kernels, faults, synced, sizes.batch or 64, blocks)
     if model == "linear":
         return Linear(layout, kernels, faults, synced)
-    if model not in TRANSFORMERS:
-        raise BadRequest(f"Unknown model {model!r}", f"Models are: {', '.join(MODELS)}.")
     shape = replace(TRANSFORMERS[model], **changes)
     if "micro" not in changes and layout.pp > 1:
         shape = replace(shape, micro=2 * layout.pp)
-    if faults.micro_batches:
-        if shape.micro % faults.micro_batches:
+    if micro := faults.micro_batches:
+        if shape.micro % micro:
             raise BadRequest(
-                f"{shape.micro} micro batches cannot be joined to {faults.micro_batches}",
+                f"{shape.micro} micro batches cannot be joined to {micro}",
                 "Choose a number that divides --micro-batches.",
             )
-        joined = shape.micro // faults.micro_batches
-        shape = replace(shape, batch=shape.batch * joined, micro=faults.micro_batches)
+        shape = replace(shape, batch=shape.batch * shape.micro // micro, micro=micro)
     return Transformer(layout, kernels, faults, synced, shape)

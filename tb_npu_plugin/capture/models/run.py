@@ -10,7 +10,7 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -44,10 +44,7 @@ Report = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class Recipe:
-    """What to simulate. faults: as on the command line (simulation/faults.py); only: ranks to write, all without;
-    dialect: of which release, the newest without; task_queue: TASK_QUEUE_ENABLE of torch_npu; step_sync: the host reads
-    the loss of each step, and so waits for the device; named_groups: communicators have names that the script gave;
-    without: kinds of files (writers/framework.py) that are not left."""
+    """What to simulate."""
 
     model: str = "llama-7b"
     ranks: int = 1
@@ -57,48 +54,47 @@ class Recipe:
     first_step: int = 11
     chip: str = DEFAULT_CHIP
     seed: int = 0
-    faults: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()  # as on the command line (simulation/faults.py)
     sizes: Sizes = field(default_factory=Sizes)
     options: Options = field(default_factory=Options)
-    only: tuple[int, ...] = ()
+    only: tuple[int, ...] = ()  # ranks to write, all without
     host: str = "node"
     start: int = START
     framework: str = "torch"
-    dialect: Dialect | None = None
-    task_queue: int = 1
-    step_sync: bool = True
-    named_groups: bool = False
-    without: tuple[str, ...] = ()
+    dialect: Dialect | None = None  # of which release, the newest without
+    task_queue: int = 1  # TASK_QUEUE_ENABLE of torch_npu
+    step_sync: bool = True  # the host reads the loss of each step, and so waits for the device
+    named_groups: bool = False  # communicators have names that the script gave
+    without: tuple[str, ...] = ()  # kinds of files (writers/framework.py) that are not left
 
     def cluster(self) -> Cluster:
         """The run. Raises BadRequest for unknown names and incompatible options."""
-        if self.chip not in CHIPS:
-            raise BadRequest(f"Unknown chip {self.chip!r}", f"Chips are: {', '.join(CHIPS)}.")
-        if self.framework not in FRAMEWORKS:
-            raise BadRequest(f"Unknown framework {self.framework!r}", f"Known are: {', '.join(FRAMEWORKS)}.")
-        if self.options.data_process and self.framework != "mindspore":
-            raise BadRequest("only MindSpore profiles the data pipeline", "Add --framework mindspore.")
-        chip, layout = CHIPS[self.chip], Layout(self.ranks, self.tp, self.pp)
-        if self.options.batches and self.framework != "torch":
-            raise BadRequest(
-                "batches of sends and receives are simulated for torch_npu alone", "Leave --bubble zero out."
-            )
-        if self.options.built_in_marks and self.framework != "torch":
-            raise BadRequest("marks of mstx are simulated for torch_npu alone", "Leave --mstx out.")
+        given: list[tuple[str, str, Collection[str], str]] = [
+            ("chip", self.chip, CHIPS, "Chips"),
+            ("framework", self.framework, FRAMEWORKS, "Known"),
+        ]
+        given += [("kind of files", kind, KINDS, "Known") for kind in self.without]
+        for what, name, names, title in given:
+            if name not in names:
+                raise BadRequest(f"Unknown {what} {name!r}", f"{title} are: {', '.join(names)}.")
         if self.task_queue not in TASK_QUEUES:
             raise BadRequest(f"there is no TASK_QUEUE_ENABLE={self.task_queue}", "It is 0, 1 or 2.")
-        if self.task_queue != 1 and self.framework != "torch":
-            raise BadRequest("TASK_QUEUE_ENABLE is a variable of torch_npu", "Leave --task-queue out.")
-        unknown = [kind for kind in self.without if kind not in KINDS]
-        if unknown:
-            raise BadRequest(f"Unknown kind of files {unknown[0]!r}", f"Known are: {', '.join(KINDS)}.")
+        if self.framework == "torch" and self.options.data_process:
+            raise BadRequest("only MindSpore profiles the data pipeline", "Add --framework mindspore.")
+        for is_set, what, option in (
+            (self.options.batches, "batches of sends and receives are simulated for torch_npu alone", "--bubble zero"),
+            (self.options.built_in_marks, "marks of mstx are simulated for torch_npu alone", "--mstx"),
+            (self.task_queue != 1, "TASK_QUEUE_ENABLE is a variable of torch_npu", "--task-queue"),
+        ):
+            if is_set and self.framework != "torch":
+                raise BadRequest(what, f"Leave {option} out.")
         wrong = [rank for rank in self.only if not 0 <= rank < self.ranks]
         if wrong:
             raise BadRequest(f"there is no rank {wrong[0]}", f"The run has {self.ranks} ranks, from 0.")
+        chip, layout = CHIPS[self.chip], Layout(self.ranks, self.tp, self.pp)
         faults = parse_faults(self.faults, self.ranks)
-        model = workload(
-            self.model, self.sizes, layout, KernelFactory(chip, faults.stalls, faults.blocks), faults, self.step_sync
-        )
+        kernels = KernelFactory(chip, faults.stalls, faults.blocks)
+        model = workload(self.model, self.sizes, layout, kernels, faults, self.step_sync)
         same = ("steps", "start", "seed", "first_step", "task_queue", "named_groups")
         settings = {name: getattr(self, name) for name in same}
         marks = self.options.schedule is not None
@@ -179,30 +175,17 @@ class Run:
 def write_rank(run: Run, rank: int, progress: Callable[[float], None]) -> Truth:
     """Write the result folder of one rank, step by step: it is complete, or not there, since half a result would be taken for
     a whole one."""
-    recipe, layout, folder = run.recipe, run.cluster.layout, run.folder(rank)
-    options = recipe.options
+    recipe, layout, folder, options = run.recipe, run.cluster.layout, run.folder(rank), run.recipe.options
     process, segments, truth = run.cluster.record(rank, run.table, runtime=options.level >= 2)
-    arguments = {
-        "tensor_model_parallel_size": layout.tp,
-        "pipeline_model_parallel_size": layout.pp,
-        "data_parallel_size": layout.dp,
-        "world_size": layout.world,
-        "rank": rank,
-        "sequence_parallel": False,
-    }
-    schedule: dict[str, int] | None = {
-        "wait": 0,
-        "active": recipe.steps,
-        "warmup": 1,
-        "repeat": 1,
-        "skip_first": recipe.first_step - 1,
-        "skip_first_wait": 0,
-    }
-    if options.data_process or not run.cluster.marks:  # a schedule would switch the former off
-        schedule = None
+    sizes = {"tensor_model": layout.tp, "pipeline_model": layout.pp, "data": layout.dp}
+    arguments = {f"{kind}_parallel_size": size for kind, size in sizes.items()}
+    arguments |= {"world_size": layout.world, "rank": rank, "sequence_parallel": False}
+    schedule = {"wait": 0, "active": recipe.steps, "warmup": 1, "repeat": 1}
+    schedule |= {"skip_first": recipe.first_step - 1, "skip_first_wait": 0}
     metadata = {SIMULATED: True, DISTRIBUTED: arguments, **options.metadata}
-    options = replace(options, schedule=schedule, metadata=metadata)
-    process.marks, process.host = schedule is not None, run.host(rank)
+    # a schedule would switch the data pipeline off
+    process.marks, process.host = run.cluster.marks and not options.data_process, run.host(rank)
+    options = replace(options, schedule=schedule if process.marks else None, metadata=metadata)
     try:
         with gc_paused():
             output = Output(folder / OUTPUT_FOLDER, process, options, run.dialect)
@@ -330,14 +313,10 @@ def _truth_json(run: Run, truths: list[Truth]) -> dict[str, Any]:
 
 def data_truth(cluster: Cluster) -> dict[str, Any]:
     """Operators of the data pipeline from the root on, and the one that holds up each rank, if one does."""
-    operators = [
-        {"op_id": operator.id, "type": operator.type, "workers": operator.workers, "queue": operator.capacity or None}
-        for operator in OPERATORS
-    ]
-    loader = cluster.faults.loader
-    slow = {
-        str(rank): BOTTLENECK.id if loader.get(rank, 0) > LONG_WAIT else None for rank in range(cluster.layout.world)
-    }
+    keys = ("op_id", "type", "workers", "queue")
+    operators = [dict(zip(keys, (one.id, one.type, one.workers, one.capacity or None))) for one in OPERATORS]
+    waits = {str(rank): cluster.faults.loader.get(rank, 0) for rank in range(cluster.layout.world)}
+    slow = {rank: BOTTLENECK.id if wait > LONG_WAIT else None for rank, wait in waits.items()}
     return {"operators": operators, "bottleneck": slow}
 
 

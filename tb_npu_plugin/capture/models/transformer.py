@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tb_npu_plugin.capture.simulation.collectives import Transfer, Trouble
+from tb_npu_plugin.capture.simulation.collectives import Transfer
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
-from tb_npu_plugin.capture.simulation.faults import Faults
-from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.program import BACKWARD, Program, Workload
+from tb_npu_plugin.capture.simulation.program import Kept, Program, TrainingHost, Workload
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND
-from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.capture.simulation.work import Shape, Types
 from tb_npu_plugin.errors import BadRequest
 
@@ -24,16 +21,13 @@ _ADAMW = [(row["operator"], int(row["inputs"])) for row in read_table(__file__, 
 #: Operators that read a value; collectives that a distributed optimizer reduces gradients with.
 _READ = ("aten::item", "aten::_local_scalar_dense")
 _SHARDED = ("hcom_reduceScatter_", "hcom_allGather_")
-#: Its inputs are the gradient and those of the forward operator; others take the latter alone.
-_NORM_GRADIENT = "npu::npu_rms_norm_backward"
 #: Share of the sequence in each step of a run with dynamic shapes.
 _LENGTHS = (1.0, 0.75, 0.875, 0.625, 0.9375, 0.8125)
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of a decoder. batch: of one micro batch; micro: micro batches in a step of one rank; dropout: behind
-    attention and feed forward; fused: the optimizer is one kernel for a tensor, not one for each term of its formula."""
+    """Sizes of a decoder."""
 
     layers: int
     hidden: int
@@ -41,28 +35,20 @@ class Sizes:
     feed_forward: int
     vocabulary: int
     sequence: int = 2048
-    batch: int = 1
-    micro: int = 1
-    dropout: bool = False
-    fused: bool = True
+    batch: int = 1  # of one micro batch
+    micro: int = 1  # micro batches in a step of one rank
+    dropout: bool = False  # behind attention and feed forward
+    fused: bool = True  # the optimizer is one kernel for a tensor, not one for each term of its formula
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """What the forward pass of an operator leaves for the backward pass."""
-
-    name: str
-    sequence: int
-    shapes: tuple[Shape, ...]
-    slot: int
-    weight: int = 0  # bytes of its gradient
-    reduce: int = 0  # bytes of an all-reduce among tensor parallel ranks that follows its gradient
-
-
+@dataclass(eq=False)
 class Transformer(Workload):
     """A decoder of these sizes on the ranks of a layout."""
 
-    def __init__(self, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool, shape: Sizes) -> None:
+    shape: Sizes
+
+    def __post_init__(self) -> None:
+        layout, faults, shape = self.layout, self.faults, self.shape
         if shape.layers % layout.pp or shape.heads % layout.tp:
             raise BadRequest(
                 f"{shape.layers} layers and {shape.heads} heads cannot be split into pp {layout.pp} and tp {layout.tp}",
@@ -77,8 +63,6 @@ class Transformer(Workload):
                 f"a hidden size of {shape.hidden} cannot be split into {shape.heads} heads",
                 "Choose --hidden as a multiple of --heads.",
             )
-        super().__init__(layout, kernels, faults, synced)
-        self.shape = shape
 
     def held(self, stage: int) -> int:
         """Weights and gradients in BF16, and the states of the optimizer in FP32: 16 bytes a parameter."""
@@ -95,34 +79,37 @@ class Transformer(Workload):
         length = self.shape.sequence
         return max(64, int(length * _LENGTHS[step % len(_LENGTHS)]) // 64 * 64) if self.faults.dynamic else length
 
-    def build(self, program: Program, stage: int, size: int) -> None:
-        _Stage(self, stage, size, program).build()
+    def build(self, stage: int, size: int) -> Program:
+        return _Step(self, stage, size)
 
 
-class _Stage:
-    """Builds the program of one pipeline stage."""
+class _Step(Program):
+    """A step of one pipeline stage with sequences of this length."""
 
-    def __init__(self, model: Transformer, stage: int, length: int, program: Program) -> None:
-        self._p, self._length = program, length
-        self._shape, self._layout, self._faults = model.shape, model.layout, model.faults
-        self._first, self._last = stage == 0, stage == model.layout.pp - 1
+    def __init__(self, model: Transformer, stage: int, length: int) -> None:
+        super().__init__(model)
+        self._shape, self._length = model.shape, length
+        self._first, self._last = stage == 0, stage == self.layout.pp - 1
         self._stage, self._layers = stage, model.layers(stage)
-        self._products = F32 if model.faults.fp32 else BF16
-        tp, s = self._layout.tp, model.shape
+        self._products = F32 if self.faults.fp32 else BF16
+        tp, s = self.layout.tp, model.shape
         self._head, self._heads = s.hidden // s.heads, s.heads // tp
         self._wide, self._vocabulary = s.feed_forward // tp, s.vocabulary // tp
         self._tokens = (s.batch * length, s.hidden)
         self._activation = s.batch * length * s.hidden * 2
-        self._kept: list[list[_Kept]] = []  # of micro batches whose backward pass is to come
+        self._kept: list[list[Kept]] = []  # of micro batches whose backward pass is to come
         self._pending = 0  # bytes of gradients that are not reduced yet
         self._has_reduced = False
-        self._number: dict[str, int] = {}
+        data = self.load_batch((s.batch, length), "long int", 400_000)
+        self.leak(self.faults.leak)
+        self._micro_batches(s.micro)
+        self._optimizer()
+        self.read_loss(2, BF16, _READ)
+        self.free(data)
 
-    def build(self) -> None:
-        micro = self._shape.micro
-        data = self._p.load_batch((self._shape.batch, self._length), "long int", 400_000)
-        self._p.leak(self._faults.leak)
-        warm = min(micro, self._layout.pp - 1 - self._stage)
+    def _micro_batches(self, micro: int) -> None:
+        """One forward, one backward, as the stages in front and behind do."""
+        warm = min(micro, self.layout.pp - 1 - self._stage)
         for number in range(warm):
             self._exchange("pp-", RECEIVE)
             self._forward(number)
@@ -140,16 +127,12 @@ class _Stage:
         for number in range(steady, micro):
             self._backward(last=number == micro - 1)
             self._exchange("pp-", SEND)
-        self._optimizer()
-        self._p.read_loss(2, BF16, _READ)
-        self._p.free(data)
 
     def _forward(self, number: int) -> None:
         """One micro batch: from the stage before, through the layers, towards the stage behind."""
-        p = self._p
-        self._number = {}
+        self._modules.clear()  # numbers begin anew
         self._kept.append([])
-        with p.frame("model/llama.py(204): forward"), p.frame("nn.Module: LlamaModel_0", 0):
+        with self.frame("model/llama.py(204): forward"), self.frame("nn.Module: LlamaModel_0", 0):
             if self._first:
                 table = (self._vocabulary, self._shape.hidden)
                 self._op("aten::embedding", (table, (self._shape.batch, self._length)), (BF16, "long int"), weighs=True)
@@ -162,22 +145,22 @@ class _Stage:
             self._linear(self._tokens, (self._shape.hidden, self._vocabulary))
             self._op("aten::_log_softmax", (out,))
             self._op("aten::nll_loss_forward", (out, (self._tokens[0],)), (BF16, "long int"))
-            p.use_graph_engine("LogSoftmaxV2", 1 << 20, 8_000)
+            self.do(TrainingHost.use_graph_engine, name="LogSoftmaxV2", size=1 << 20, dur=8_000)
         if number == 0:  # each stage has a first one, and communicates behind it
-            p.interrupt()
+            self.interrupt()
 
     def _layer(self, layer: int) -> None:
-        p, s = self._p, self._shape
+        s = self._shape
         x, wide = self._tokens, (self._tokens[0], self._wide)
         heads = (s.batch, self._heads, self._length, self._head)
         inner = (self._tokens[0], self._heads * self._head)
-        with p.frame(f"nn.Module: LlamaDecoderLayer_{layer}", layer), p.frame("model/llama.py(118): forward"):
+        with self.frame(f"nn.Module: LlamaDecoderLayer_{layer}", layer), self.frame("model/llama.py(118): forward"):
             self._op("npu::npu_rms_norm", (x, (s.hidden,)))
-            with p.frame(f"nn.Module: LlamaAttention_{layer}", layer):
+            with self.frame(f"nn.Module: LlamaAttention_{layer}", layer):
                 self._linear(x, (s.hidden, 3 * inner[1]), reduce=True)
                 for _ in range(2):
                     self._op("npu::npu_rotary_mul", (heads, (1, 1, self._length, self._head)))
-                if self._faults.unfused:
+                if self.faults.unfused:
                     self._plain_attention(heads)
                 else:
                     self._op("npu::npu_fusion_attention", (heads, heads, heads))
@@ -185,28 +168,28 @@ class _Stage:
                 self._sum_tensor()
                 self._dropout()
             self._op("aten::add", (x, x))
-            for _ in range(self._faults.ai_cpu):
+            for _ in range(self.faults.ai_cpu):
                 mask = (x[0], _ROUTES)
-                with p.op("aten::where", [mask], ["bool"]):
-                    p.free(p.run("aten::nonzero", [mask], ["bool"]))
+                with self.op("aten::where", [mask], ["bool"]):
+                    self.free(self.run("aten::nonzero", [mask], ["bool"]))
             self._op("npu::npu_rms_norm", (x, (s.hidden,)))
-            with p.frame(f"nn.Module: LlamaMLP_{layer}", layer):
+            with self.frame(f"nn.Module: LlamaMLP_{layer}", layer):
                 self._linear(x, (s.hidden, 2 * self._wide), reduce=True)
                 self._op("npu::npu_swiglu", ((x[0], 2 * self._wide),))
                 self._linear(wide, (self._wide, s.hidden))
                 self._sum_tensor()
                 self._dropout()
             self._op("aten::add", (x, x))
-            for _ in range(self._faults.casts):
-                p.free(p.run("aten::_to_copy", (x,), (BF16,)))
-            if self._faults.synchronizing:
-                p.read_loss(2, BF16, _READ)
-                p.spend(self._faults.synchronizing)
+            for _ in range(self.faults.casts):
+                self.free(self.run("aten::_to_copy", (x,), (BF16,)))
+            if self.faults.synchronizing:
+                self.read_loss(2, BF16, _READ)
+                self.do(TrainingHost.spend, ns=self.faults.synchronizing)
 
     def _plain_attention(self, heads: Shape) -> None:
         """The forward pass of attention, one kernel for each term of its formula."""
-        p, (batch, count, length, size) = self._p, heads
-        many, sequence = batch * count, p.next_sequence()
+        batch, count, length, size = heads
+        many, sequence = batch * count, self.next_sequence()
         scores, rows = (many, length, length), (many, length, size)
         for name, shapes in (
             ("aten::bmm", (rows, (many, size, length))),
@@ -214,50 +197,40 @@ class _Stage:
             ("aten::add", (scores, (1, length, length))),
             ("aten::_softmax", (scores,)),
         ):
-            p.free(p.run(name, shapes, (BF16,) * len(shapes), sequence))
-        slot = p.run("aten::bmm", (scores, rows), (BF16, BF16), sequence)
-        self._keep(_Kept("npu::npu_fusion_attention", sequence, (heads,) * 3, slot))
+            self.free(self.run(name, shapes, (BF16,) * len(shapes), sequence))
+        slot = self.run("aten::bmm", (scores, rows), (BF16, BF16), sequence)
+        self._kept[-1].append(Kept("npu::npu_fusion_attention", sequence, (heads,) * 3, slot))
 
     def _op(self, name: str, shapes: tuple[Shape, ...], types: Types = (), weighs: bool = False) -> None:
-        """A forward operator with one output, that autograd will run backward. weighs: its first input is a weight."""
-        p, sequence = self._p, self._p.next_sequence()
-        slot = p.run(name, shapes, types or (BF16,) * len(shapes), sequence)
-        size = 2 * shapes[0][0] * shapes[0][1] if weighs else 0
-        self._keep(_Kept(name, sequence, shapes, slot, size))
-
-    def _keep(self, kept: _Kept) -> None:
-        """For the backward pass of the newest micro batch."""
-        self._kept[-1].append(kept)
+        """A forward operator. weighs: its first input is a weight."""
+        weight = 2 * shapes[0][0] * shapes[0][1] if weighs else 0
+        self._kept[-1].append(self.run_forward(name, shapes, types or (BF16,) * len(shapes), weight))
 
     def _linear(self, x: Shape, weight: Shape, reduce: bool = False) -> None:
-        p = self._p
-        number = self._number["Linear"] = self._number.get("Linear", -1) + 1
-        with p.frame(f"nn.Module: Linear_{number}", number), p.op("aten::linear", [x, weight], [BF16, BF16]):
-            sequence = p.next_sequence()
-            slot = p.run("aten::matmul", (x, weight), (self._products,) * 2, sequence)
-        whole = self._activation if reduce and self._layout.tp > 1 else 0
-        self._keep(_Kept("aten::matmul", sequence, (x, weight), slot, 2 * weight[0] * weight[1], whole))
+        whole = self._activation if reduce and self.layout.tp > 1 else 0
+        with self.module("Linear"), self.op("aten::linear", [x, weight], [BF16, BF16]):
+            products, size = (self._products,) * 2, 2 * weight[0] * weight[1]
+            self._kept[-1].append(self.run_forward("aten::matmul", (x, weight), products, size, whole))
 
     def _dropout(self) -> None:
         if self._shape.dropout:
-            with self._p.op("aten::dropout", [self._tokens], [BF16]):
+            with self.op("aten::dropout", [self._tokens], [BF16]):
                 self._op("aten::_fused_dropout", (self._tokens,))
 
     def _sum_tensor(self) -> None:
         """Add up the parts of the tensor parallel ranks."""
-        if self._layout.tp > 1:
-            self._p.communicate(Transfer("tp", "hcom_allReduce_", self._activation))
+        if self.layout.tp > 1:
+            self.communicate(Transfer("tp", "hcom_allReduce_", self._activation))
 
     def _backward(self, last: bool) -> None:
         """The oldest micro batch, in reverse; the gradients of the last one are reduced while it goes on."""
-        p, kept = self._p, self._kept.pop(0)
+        kept = self._kept.pop(0)
         self._exchange("pp+", RECEIVE)
         for left, entry in enumerate(reversed(kept), 1 - len(kept)):
-            self._gradient(entry)
-            p.free(entry.slot)
+            self.run_backward(entry, BF16, product=self._products)
             if entry.reduce:
-                p.communicate(Transfer("tp", "hcom_allReduce_", entry.reduce), backward=True)
-            if last and entry.weight and self._layout.dp > 1:
+                self.communicate(Transfer("tp", "hcom_allReduce_", entry.reduce), backward=True)
+            if last and entry.weight and self.layout.dp > 1:
                 self._pending += entry.weight
                 if self._pending >= _BUCKET:
                     products = any(one.name == "aten::matmul" for one in kept[:-left])
@@ -267,54 +240,33 @@ class _Stage:
 
     def _reduce_gradients(self, beside: bool) -> None:
         """beside: matrix products of the backward pass run meanwhile."""
-        faults, bucket = self._faults, self._faults.bucket or self._pending
-        slow = faults.contention if beside else 1.0
+        faults, bucket, dp = self.faults, self.faults.bucket or self._pending, self.layout.dp
+        slow = (faults.contention if beside else 1.0) * faults.unaligned
         for start in range(0, self._pending, bucket):
-            trouble = Trouble(slow * faults.unaligned, 0 if self._has_reduced else faults.resend)
-            size, self._has_reduced = min(bucket, self._pending - start), True
+            resend, self._has_reduced = 0 if self._has_reduced else faults.resend, True
+            size = min(bucket, self._pending - start)
             for type_ in _SHARDED if faults.unaligned != 1 else ("hcom_allReduce_",):
-                size = self._unaligned(size) if faults.unaligned != 1 else size
-                self._p.communicate(
-                    Transfer("dp", type_, size, trouble=trouble), backward=True, wait=faults.without_overlap
-                )
+                if faults.unaligned != 1:  # about as many bytes, but the shard of a rank is no multiple of 512
+                    size = dp * (size // dp // 512 * 512 + 2)
+                transfer = Transfer("dp", type_, size, slow=slow, resend=resend)
+                self.communicate(transfer, backward=True, wait=faults.without_overlap)
         self._pending = 0
-
-    def _unaligned(self, size: int) -> int:
-        """About as many bytes, but the shard of a rank is no multiple of 512."""
-        return self._layout.dp * (size // self._layout.dp // 512 * 512 + 2)
-
-    def _gradient(self, entry: _Kept) -> None:
-        p, name = self._p, entry.name.partition("::")[2]
-        title = "".join(part.capitalize() for part in name.strip("_").split("_"))
-        types = [BF16] * len(entry.shapes)
-        with p.op(f"{title}Backward0", entry.shapes[:1], types[:1], entry.sequence, backward=True):
-            if entry.name == "aten::matmul":
-                x, weight = entry.shapes
-                out = (x[0], weight[1])
-                for shapes in ((out, (weight[1], weight[0])), ((x[1], x[0]), out)):
-                    p.free(p.run("aten::mm", shapes, (self._products,) * 2, backward=True))
-                return
-            backward = BACKWARD.get(entry.name)
-            if backward is not None:
-                # gradient of the result, which is as large as the input, and the inputs
-                taken = (entry.shapes[0], *entry.shapes) if backward == _NORM_GRADIENT else entry.shapes
-                p.free(p.run(backward, taken, [BF16] * len(taken), backward=True))
 
     def _exchange(self, role: str, type_: str, joined: bool = False) -> None:
         """Hand the activations, or their gradients, on to the stage before ("pp-") or behind, or take them from it."""
         if not (self._last if role == "pp+" else self._first):
-            self._p.communicate(Transfer(role, type_, self._activation, joined=joined), wait=type_ == RECEIVE)
+            self.communicate(Transfer(role, type_, self._activation, joined=joined), wait=type_ == RECEIVE)
 
     def _optimizer(self) -> None:
-        p, s = self._p, self._shape
-        if self._layout.dp > 1:
-            p.wait("dp")
-        tp = self._layout.tp
+        s = self._shape
+        if self.layout.dp > 1:
+            self.do(TrainingHost.wait, group="dp")
+        tp = self.layout.tp
         sizes = [4 * s.hidden * s.hidden // tp, 3 * s.hidden * s.feed_forward // tp]
-        with p.frame("mindspeed/optimizer/adamw.py(61): step"), p.op("Optimizer.step#AdamW.step"):
+        with self.frame("mindspeed/optimizer/adamw.py(61): step"), self.op("Optimizer.step#AdamW.step"):
             for size in sizes * self._layers if s.fused else ():
-                p.run("npu::npu_apply_adam_w", ((size,),) * 4, (BF16, "float", "float", BF16), output=False)
+                self.run("npu::npu_apply_adam_w", ((size,),) * 4, (BF16, "float", "float", BF16), output=False)
             for name, inputs in _ADAMW if not s.fused else ():
-                p.run(name, ((sum(sizes) * self._layers,),) * inputs, (F32,) * inputs, output=False)
-        with p.frame("torch/optim/optimizer.py(302): zero_grad"), p.op("Optimizer.zero_grad#AdamW"):
-            p.run("aten::zero_", ((sum(sizes),),), (BF16,), output=False)
+                self.run(name, ((sum(sizes) * self._layers,),) * inputs, (F32,) * inputs, output=False)
+        with self.frame("torch/optim/optimizer.py(302): zero_grad"), self.op("Optimizer.zero_grad#AdamW"):
+            self.run("aten::zero_", ((sum(sizes),),), (BF16,), output=False)

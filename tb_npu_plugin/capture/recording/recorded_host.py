@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tb_npu_plugin.capture.simulation.device import STREAM
-from tb_npu_plugin.capture.simulation.host import Host, RankSetup
+from tb_npu_plugin.capture.simulation.device import MARK_CALL, STREAM
+from tb_npu_plugin.capture.simulation.host import Host
 from tb_npu_plugin.capture.simulation.launch import Launch
-from tb_npu_plugin.capture.simulation.records import HostOp, Ints, OpInfo
+from tb_npu_plugin.capture.simulation.records import HostOp, Ints, Process
 from tb_npu_plugin.capture.writers.overlap import Intervals, merge
 
 #: ns of the call that lets a stream wait (assumed).
@@ -89,27 +89,22 @@ class RecordedHost(Host):
 
     clock: RecordedClock
 
-    def __init__(self, setup: RankSetup) -> None:
-        random = Random(f"{setup.seed}/{setup.process.rank}").random
-        super().__init__(setup, RecordedClock(setup.process.start), random, allocates=False)
+    def __init__(self, process: Process, seed: str, runtime: bool = False, task_queue: int = 1) -> None:
+        random, clock = Random(f"{seed}/{process.rank}").random, RecordedClock(process.start)
+        super().__init__(process, process.chip, clock, random, runtime=runtime, task_queue=task_queue, allocates=False)
         self.done: dict[tuple[str, int], int] = {}
         self._open: dict[int, list[HostOp]] = {}  # by thread
 
     def use(self, tid: int, stream: int) -> None:
         """What follows happens on this thread and stream."""
-        self.records.open = self._open.setdefault(tid, [])
+        self.open = self._open.setdefault(tid, [])
         self.tid, self.stream = tid, _OTHER_STREAMS + stream if stream else STREAM
-
-    def begin_operator(self, info: OpInfo, tid: int, sequence: int = -1, forward: int = 0) -> HostOp:
-        """Begin an operator on the current thread. forward: the forward thread, 0 outside the backward pass."""
-        self.records.enter(info, tid, self.now, sequence, forward)
-        return self.records.open[-1]
 
     def end_operator(self, op: HostOp) -> None:
         """End it."""
         op.end = self.now
-        if op in self.records.open:
-            self.records.open.remove(op)
+        if op in self.open:
+            self.open.remove(op)
 
     def launch_all(self, launches: Sequence[Launch]) -> None:
         """Launch kernels, which were compiled before the capture."""
@@ -123,7 +118,9 @@ class RecordedHost(Host):
         start = self._enqueue()
         begin, at = self.device.mark(start)
         self._resume(start)
-        return (at, *self.records.mark(name, self.stream, start, self.now, begin))
+        self._connection += 1  # without a call of CANN
+        self._add_element(name, start, begin, begin + MARK_CALL)
+        return at, self._next_task(self.stream)[0], self._connection
 
     def record_event(self, event: int) -> None:
         """Record an event on the stream."""
@@ -133,5 +130,5 @@ class RecordedHost(Host):
         """Let the stream wait for an "event" or a "collective"."""
         start = self.now
         self.clock.spend(_STREAM_CALL)
-        self.records.call("acl", "aclrtStreamWaitEvent", "0", "ACL_RTS", self.tid, start, self.now)
+        self._call("acl", "aclrtStreamWaitEvent", "ACL_RTS", self.tid, start, self.now)
         self._wait(self.done.get((kind, number), 0))

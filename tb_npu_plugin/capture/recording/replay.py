@@ -24,10 +24,9 @@ from tb_npu_plugin.capture.recording.raw_data import HostData
 from tb_npu_plugin.capture.recording.recorded_host import HostClock, RecordedHost
 from tb_npu_plugin.capture.simulation import records
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.memory import CachingAllocator, Held
-from tb_npu_plugin.capture.simulation.segment_builder import STEP_MARK
+from tb_npu_plugin.schema.trace import STEP_MARK
 
 #: ns of host time that the last launch takes at most beyond what was recorded.
 _ROOM = 8_000
@@ -80,15 +79,9 @@ class Replay:
             dequeue_tid=dequeue,
             chip=chip,
         )
-        setup = RankSetup(
-            self.process,
-            chip,
-            f"{data.pid}/{data.start}",
-            0,
-            runtime=settings.level == "Level2",
-            task_queue=settings.task_queue,
+        self._host = RecordedHost(
+            self.process, f"{data.pid}/{data.start}", settings.level == "Level2", settings.task_queue
         )
-        self._host = RecordedHost(setup)
         kernels = KernelFactory(chip)
         #: Of the operator with this number among the signatures.
         self._launches = cache(lambda number: launches_of(log.signatures[number], kernels))
@@ -165,8 +158,7 @@ class Replay:
                 self._python[number].end = host.now
         if step is None:
             host.wait_for_device()
-        segment = host.records.take()
-        segment.memory, segment.totals = host.memory.take()
+        segment = host.take()
         if step is not None and self._step is not None:
             number = int(step.info.name[len(STEP_MARK) :])
             segment.step = records.Step(number, self._step.start, self._step.end)
@@ -224,14 +216,14 @@ class Replay:
         host.use(tid, record.stream)
         if kind == Kind.ALLOCATE:
             if record.bytes > 0:
-                name = host.records.op.name or _NO_OPERATOR
+                name = host.op.name or _NO_OPERATOR
                 self._blocks[record.id] = host.memory.allocate(name, record.bytes, host.now)
         elif kind == Kind.FREE:
             if record.bytes > 0 and record.id in self._blocks:
                 host.memory.release(self._blocks.pop(record.id), host.now, host.now)
         elif self._npu and self._is_shown(record.thread, record.entry):
             signature = self._log.signatures[record.signature] if record.signature >= 0 else None
-            if host.records.open and host.records.open[-1] is not self._step:
+            if host.open and host.open[-1] is not self._step:
                 self._launch(record, signature)
             else:  # PyTorch's profiler has no operator here
                 name = signature.name.partition(".")[0] if signature is not None else "npu"

@@ -19,43 +19,28 @@ _UNITS = {"GB": GB, "MiB": 1 << 20, "GiB": GIB}
 
 @dataclass(frozen=True)
 class Chip:
-    """One chip, as one device of the profile.
-
-    cube_cores      cores with a matrix unit; vector_cores: with a vector unit. On chips that are not `split` each core
-                    has both, and profiles count one kind of core
-    clock           MHz of the cores
-    memory          bytes; bandwidth: of that memory, bytes per second, reading and writing together
-    cache           bytes of the L2 cache; cache_read, cache_write: bytes that each core moves in a cycle from and to it
-    hccs            bytes per second of one link to a neighbour in one direction; 0: no such links
-    hccs_ranks      devices of one node that reach each other over such links; the others use PCIe
-    rdma, pcie      bytes per second of the network card and of PCIe, in one direction
-    sio             bytes per second between the two dies of one package, in one direction; 0: one die
-    node            devices in one server
-    cube_macs       FP16 multiply-adds of one matrix unit in a cycle; FP32 runs at a quarter of it
-    vector_lanes    FP16 results of one vector unit in a cycle; FP32 at half of it
-    sources         figure -> key of its source
-    """
+    """One chip, as one device of the profile."""
 
     name: str
     soc: str
-    split: bool
-    cube_cores: int
-    vector_cores: int
-    clock: int
-    cube_macs: int
-    vector_lanes: int
-    memory: int
-    bandwidth: int
-    cache: int
-    cache_read: int
-    cache_write: int
-    hccs: int
-    hccs_ranks: int
-    sio: int
-    rdma: int
-    pcie: int
-    node: int
-    sources: Mapping[str, str] = field(compare=False, repr=False)
+    split: bool  # cores have a matrix or a vector unit; without, each has both, and profiles count one kind of core
+    cube_cores: int  # with a matrix unit
+    vector_cores: int  # with a vector unit
+    clock: int  # MHz of the cores
+    cube_macs: int  # FP16 multiply-adds of one matrix unit in a cycle; FP32 runs at a quarter of it
+    vector_lanes: int  # FP16 results of one vector unit in a cycle; FP32 at half of it
+    memory: int  # bytes
+    bandwidth: int  # of the memory: bytes per second, reading and writing together
+    cache: int  # bytes of the L2 cache
+    cache_read: int  # bytes that each core moves in a cycle from the cache
+    cache_write: int  # and to it
+    hccs: int  # bytes per second of one link to a neighbour in one direction; 0: no such links
+    hccs_ranks: int  # devices of one node that reach each other over such links; the others use PCIe
+    sio: int  # bytes per second between the two dies of one package, in one direction; 0: one die
+    rdma: int  # bytes per second of the network card, in one direction
+    pcie: int  # bytes per second of PCIe, in one direction
+    node: int  # devices in one server
+    sources: Mapping[str, str] = field(compare=False, repr=False)  # figure -> key of its source
 
     @property
     def cube_flops(self) -> float:
@@ -70,10 +55,8 @@ class Chip:
     @property
     def cache_rates(self) -> tuple[float, float]:
         """Bytes per second from the L2 cache, and to it: rates are those of AI cores, which count as matrix units."""
-        return (
-            self.cube_cores * self.cache_read * self.clock * 1e6,
-            self.cube_cores * self.cache_write * self.clock * 1e6,
-        )
+        cycles = self.cube_cores * self.clock
+        return cycles * self.cache_read * 1e6, cycles * self.cache_write * 1e6
 
 
 def _read_chips() -> dict[str, Chip]:
@@ -83,16 +66,12 @@ def _read_chips() -> dict[str, Chip]:
     def number(figure: str, *unit_and_source: str) -> int:
         return int(Decimal(figure) * _UNITS.get(unit_and_source[0], 1))
 
-    return {
-        name: Chip(
-            name,
-            soc[name],
-            split[name] == "yes",
-            **{figure: number(*row[name].split()) for figure, row in table.items()},
-            sources={figure: row[name].split()[-1] for figure, row in table.items()},
-        )
-        for name in list(soc)[1:]
-    }
+    out = {}
+    for name in list(soc)[1:]:
+        figures = {figure: number(*row[name].split()) for figure, row in table.items()}
+        sources = {figure: row[name].split()[-1] for figure, row in table.items()}
+        out[name] = Chip(name, soc[name], split[name] == "yes", **figures, sources=sources)
+    return out
 
 
 CHIPS = _read_chips()

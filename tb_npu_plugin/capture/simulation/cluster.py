@@ -17,7 +17,6 @@ from itertools import chain
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, planes, schedule
 from tb_npu_plugin.capture.simulation.faults import Faults
-from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Planes
 from tb_npu_plugin.capture.simulation.program import AUTOGRAD, TrainingHost, Workload
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND, Group, Process, Segment
@@ -50,22 +49,20 @@ class Truth:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A run. first_step: number of the first recorded step; start: ns since the epoch; npu: there is a device, not
-    only the host of a single rank; marks: steps leave marks; task_queue: TASK_QUEUE_ENABLE of all ranks;
-    named_groups: the script names the communicators."""
+    """A run."""
 
     workload: Workload
     layout: Layout
     chip: Chip
     steps: int
-    start: int
+    start: int  # ns since the epoch
     seed: int = 0
-    first_step: int = 11
+    first_step: int = 11  # number of the first recorded step
     faults: Faults = field(default_factory=Faults)
-    npu: bool = True
-    marks: bool = True
-    task_queue: int = 1
-    named_groups: bool = False
+    npu: bool = True  # there is a device, not only the host of a single rank
+    marks: bool = True  # steps leave marks
+    task_queue: int = 1  # TASK_QUEUE_ENABLE of all ranks
+    named_groups: bool = False  # the script names the communicators
 
     @cached_property
     def topology(self) -> Topology:
@@ -75,17 +72,9 @@ class Cluster:
     def process(self, rank: int) -> Process:
         """The process of a rank, as far as it is known before it runs."""
         chip, start = self.chip, self.start + (rank * 37_510 % _SKEW) // 10 * 10
-        process = Process(
-            31_780 + 6 * rank,
-            rank % chip.node,
-            rank,
-            self.layout.world,
-            start,
-            npu=self.npu,
-            marks=self.marks,
-            chip=replace(chip, clock=round(chip.clock / self.faults.low_clocks.get(rank, 1.0))),
-        )
-        process.dequeue_tid = process.pid + 57
+        own = replace(chip, clock=round(chip.clock / self.faults.low_clocks.get(rank, 1.0)))
+        process = Process(31_780 + 6 * rank, rank % chip.node, rank, self.layout.world, start, npu=self.npu, chip=own)
+        process.marks, process.dequeue_tid = self.marks, process.pid + 57
         launching = [process.dequeue_tid] if self.npu and self.task_queue else []
         process.threads = [process.pid, *launching, process.pid + AUTOGRAD]
         return process
@@ -104,7 +93,7 @@ class Cluster:
 
     def linked(self, rank: int) -> list[int]:
         """Ranks to which a rank has links that its communication uses: in a ring those beside it."""
-        roles = self.workload.program(self.layout.stage(rank), 0).roles()
+        roles = self.workload.program(self.layout.stage(rank), 0).roles
         out: set[int] = set()
         for role, communicator in self.layout.communicators(rank).items():
             if role in roles:
@@ -131,7 +120,7 @@ class Cluster:
             if len(there) == len(exchange.members):
                 members = self._meet(waiting.pop(exchange.seed))
                 arrivals = table.setdefault(run.communicators[transfer.group].key, array("q"))
-                arrivals.extend(member.host.arrival for member in members)
+                arrivals.extend(member.arrival for member in members)
                 ready += members
         if waiting:
             raise RuntimeError(f"ranks wait for ever at {sorted(waiting)[:3]}: the programs do not fit each other")
@@ -143,45 +132,35 @@ class Cluster:
         if others:
             raise RuntimeError(f"ranks do not fit each other: {[exchange, *others]}")
         members = sorted(there, key=lambda run: exchange.members.index(run.rank))
-        arrivals = tuple(run.host.arrival for run in members)
+        arrivals = tuple(run.arrival for run in members)
         ends, _ = schedule(exchange, arrivals, self.topology)
         for run, end in zip(members, ends):
-            run.communicated(there[run][0], exchange, max(arrivals), end, NO_PLANES)
+            run.finish(there[run][0], exchange, max(arrivals), end, NO_PLANES)
         return members
 
     def record(self, rank: int, table: Timetable, runtime: bool = False) -> tuple[Process, Iterator[Segment], Truth]:
         """The process, segments and truth of a rank; the first and the last are complete after the last segment. runtime:
         with the calls of level 2."""
         run = _Run(self, rank, table, runtime)
-        return run.host.process, run.segments(), run.truth
+        return run.process, run.segments(), run.truth
 
 
-class _Run:
-    """One rank that runs. table: arrivals of all members, to record this one; runtime: with the calls of level 2."""
+class _Run(TrainingHost):
+    """The host of one rank and what it communicates. table: arrivals of all members, to record this one; runtime: with
+    the calls of level 2."""
 
     def __init__(self, cluster: Cluster, rank: int, table: Timetable | None = None, runtime: bool = False) -> None:
-        layout, faults = cluster.layout, cluster.faults
-        self.rank, self._cluster, self._stage, self._table = rank, cluster, layout.stage(rank), table
-        self.communicators = layout.communicators(rank)
+        faults, keep, queue = cluster.faults, table is not None, cluster.task_queue
+        super().__init__(cluster.process(rank), cluster.chip, cluster.seed, faults, keep, runtime, queue)
+        self.rank, self._cluster, self._stage, self._table = rank, cluster, cluster.layout.stage(rank), table
+        self.communicators = cluster.layout.communicators(rank)
         self._counts = Counter[str]()
-        process = cluster.process(rank)
         held, program = cluster.workload.held(self._stage), cluster.workload.program(self._stage, 0)
-        in_pieces = (held + program.peak()) // 2 if faults.fragmentation else 0  # half of what the rank needs
-        setup = RankSetup(
-            process,
-            cluster.chip,
-            cluster.seed,
-            held,
-            keep=table is not None,
-            runtime=runtime,
-            slow=faults.slow_ranks.get(rank, 1.0) * faults.low_clocks.get(rank, 1.0),
-            task_queue=cluster.task_queue,
-            fragmented=in_pieces,
-            preempted=faults.preempted.get(rank, 0),
-        )
-        self.host = TrainingHost(setup, faults)
+        self.allocator.hold(held)
+        if faults.fragmentation:  # half of what the rank needs
+            self.allocator.fragment((held + program.peak) // 2)
         groups = dict[str, Group]()
-        used = {self.communicators[role].key for role in program.roles()}
+        used = {self.communicators[role].key for role in program.roles}
         for role, one in self.communicators.items():
             if one.key not in groups:
                 rows = 1 if role.startswith("pp") else planes("hcom_allReduce_", one.ranks, cluster.topology)
@@ -189,9 +168,9 @@ class _Run:
                 identity = name if cluster.named_groups else group_hash(name)
                 rows = rows if one.key in used else 0
                 groups[one.key] = Group(len(groups), identity, one.ranks, own, rows, name, one.role)
-        self.host.join({role: groups[one.key] for role, one in self.communicators.items()})
+        self.join({role: groups[one.key] for role, one in self.communicators.items()})
         if not faults.dynamic:  # operators were compiled before the capture
-            self.host.device.compiled |= {launch.kernel for launch in program.launches() if launch.compiled}
+            self.device.compiled |= {launch.kernel for launch in program.launches if launch.compiled}
         self.truth = Truth()
         #: What it communicates in all steps, while it runs.
         self.transfers = chain.from_iterable(map(self._step, range(cluster.steps)))
@@ -203,23 +182,22 @@ class _Run:
         if type_ in (SEND, RECEIVE):
             members = tuple(sorted(members, key=lambda rank: (rank == self.rank) != (type_ == SEND)))
             type_ = SEND
-        return Exchange(type_, transfer.size, members, seed, transfer.trouble)
+        return Exchange(type_, transfer.size, members, seed, transfer.slow, transfer.resend)
 
     def _step(self, step: int) -> Iterator[Transfer]:
         cluster = self._cluster
         program = cluster.workload.program(self._stage, step)
-        yield from self.host.run(cluster.first_step + step, program.instructions, program.sequences)
+        yield from self.run(cluster.first_step + step, program.instructions, program.sequences)
         for name, figures in vars(self.truth).items():
-            figures.append(self.host.figures[name])
+            figures.append(self.figures[name])
 
     def segments(self) -> Iterator[Segment]:
         """Run all steps with the known arrivals; the records of each."""
-        host = self.host
         for step in range(self._cluster.steps):
             for transfer in self._step(step):
                 self._communicate(transfer)
-            host.process.end = host.stopped()
-            segment = host.take()
+            self.process.end = self.stopped()
+            segment = self.take_step()
             if step == self._cluster.steps - 1:
                 segment.until = 1 << 63
             yield segment
@@ -230,13 +208,13 @@ class _Run:
         key, exchange = self.communicators[transfer.group].key, self.exchange(transfer)
         first, member = self._counts[key] * len(exchange.members), exchange.members.index(self.rank)
         arrivals = tuple(self._table[key][first : first + len(exchange.members)])
-        assert arrivals[member] == self.host.arrival, "the recorded run is not the one whose times are known"
+        assert arrivals[member] == self.arrival, "the recorded run is not the one whose times are known"
         ends, tasks = schedule(exchange, arrivals, self._cluster.topology, member)
-        self.communicated(transfer, exchange, max(arrivals), ends[member], tasks)
+        self.finish(transfer, exchange, max(arrivals), ends[member], tasks)
 
-    def communicated(self, transfer: Transfer, exchange: Exchange, last: int, end: int, tasks: Planes) -> None:
+    def finish(self, transfer: Transfer, exchange: Exchange, last: int, end: int, tasks: Planes) -> None:
         """The communication where it has stopped is done at `end`. last: when the last member arrived."""
         key = self.communicators[transfer.group].key
-        self.host.figures["waited"] += last - self.host.arrival
-        self.host.communicated(self._counts[key], transfer, exchange, end, tasks)
+        self.figures["waited"] += last - self.arrival
+        self.communicated(self._counts[key], transfer, exchange, end, tasks)
         self._counts[key] += 1

@@ -30,20 +30,19 @@ _Places = tuple[int, ...]
 
 @dataclass(frozen=True)
 class _Type:
-    """A type of communication: a row of collectives.csv. phases: "reduce" or "move" each; counts_share: its count is that of one
-    member's share (so its call of HCCL takes it, and HCCL reports it); logged, mindspore: its names there."""
+    """A type of communication: a row of collectives.csv."""
 
     call: str
-    phases: str = ""
-    counts_share: bool = False
-    logged: str = ""
-    mindspore: str = ""
+    phases: str = ""  # "reduce" or "move" each
+    counts_share: bool = False  # its count is that of a member's share: its call of HCCL takes it, and HCCL reports it
+    logged: str = ""  # its names in the log of the device
+    mindspore: str = ""  # and in MindSpore
 
 
 _TYPES = read_table(__file__, "collectives.csv", _Type)
 #: Collective -> its phases: does a phase reduce?
 PHASES = {
-    name: tuple(phase == "reduce" for phase in type_.phases.split()) for name, type_ in _TYPES.items() if type_.phases
+    name: tuple(one == "reduce" for one in type_.phases.split()) for name, type_ in _TYPES.items() if type_.phases
 }
 #: Name that torch_npu gives what launches a collective: HcclAllreduce in the public sample, all in ProcessGroupHCCL.cpp.
 CALLS = {name: type_.call for name, type_ in _TYPES.items()}
@@ -64,41 +63,29 @@ _LOCAL, _HANDSHAKE, _NOTIFY, _HOP = 1 / 400, 3_000, 1_600, {"SIO": 300, "HCCS": 
 
 
 @dataclass(frozen=True)
-class Trouble:
-    """What goes wrong in one operator. slow: factor of its moves; resend: ns until RDMA sends again what was lost in the
-    first round of a ring."""
-
-    slow: float = 1.0
-    resend: int = 0
-
-
-NO_TROUBLE = Trouble()
-
-
-@dataclass(frozen=True)
 class Transfer:
-    """A communication operator of one rank. group: as the host names it, in programs its role ("tp", "dp", "pp+", "pp-");
-    type: hcom_...; size: bytes; item: bytes of an element; data_type: as HCCL names it, empty: as usual for an element of that
-    size; trouble: of its moves; joined: Megatron launches it together with the next one of the group."""
+    """A communication operator of one rank."""
 
-    group: str
-    type: str
-    size: int
-    item: int = 2
-    data_type: str = ""
-    trouble: Trouble = NO_TROUBLE
-    joined: bool = False
+    group: str  # as the host names it, in programs its role ("tp", "dp", "pp+", "pp-")
+    type: str  # hcom_...
+    size: int  # bytes
+    item: int = 2  # bytes of an element
+    data_type: str = ""  # as HCCL names it; empty: as usual for an element of that size
+    slow: float = 1.0  # factor of its moves
+    resend: int = 0  # ns until RDMA sends again what was lost in the first round of a ring
+    joined: bool = False  # Megatron launches it together with the next one of the group
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """One communication operator of a group. size: bytes of the whole tensor; members: their ranks in the world."""
+    """One communication operator of a group; slow, resend: as in Transfer."""
 
     type: str
-    size: int
-    members: tuple[int, ...]
+    size: int  # bytes of the whole tensor
+    members: tuple[int, ...]  # their ranks in the world
     seed: str
-    trouble: Trouble = NO_TROUBLE
+    slow: float = 1.0
+    resend: int = 0
 
 
 #: Collectives that work in levels over several servers -> (collective, between servers?) of each level.
@@ -122,7 +109,7 @@ def schedule(
         for places in between if over_servers else inside:
             ranks = tuple(exchange.members[place] for place in places)
             own = places.index(member) if member in places else None
-            part = Exchange(type_, size, ranks, f"{exchange.seed}/{number}", exchange.trouble)
+            part = Exchange(type_, size, ranks, f"{exchange.seed}/{number}", exchange.slow, exchange.resend)
             done, planes = _Schedule(part, tuple(ends[place] for place in places), topology, own).run()
             for place, end in zip(places, done):
                 ends[place] = end
@@ -171,30 +158,28 @@ class _Kind:
     member has; copies: ns that it takes to copy them; phases: does one reduce?"""
 
     def __init__(self, type_: str, size: int, members: tuple[int, ...], topology: Topology, slow: float) -> None:
-        self._members, self._topology = members, topology
-        self.is_mesh = topology.is_mesh(members)
-        self.shares = shares = _shares(type_, size, len(members), _MESH_UNIT if self.is_mesh else _RING_UNIT)
-        self.copies = list(map(_copy_ns, shares))
+        count, self.is_mesh = len(members), topology.is_mesh(members)
+        self.shares = shares = _shares(type_, size, count, _MESH_UNIT if self.is_mesh else _RING_UNIT)
         #: What is not divided needs one phase.
         self.phases = PHASES[type_][:1] if shares[0] == size else PHASES[type_]
+
+        def move_ns(one: int, other: int, size: int, reduce: bool) -> int:
+            return int(topology.move_ns(members[one], members[other], size, reduce) * slow)
+
         if self.is_mesh:
             #: Of each phase: ns of the moves of each member by how far the peer is behind, and of the longest of them.
+            peers = [[(one + plane) % count for plane in range(1, count)] for one in range(count)]
             self.moves = [
-                [[int(ns * slow) for ns in row] for row in topology.mesh_moves(members, shares, reduce)]
+                [[move_ns(one, peer, shares[peer], reduce) for peer in row] for one, row in enumerate(peers)]
                 for reduce in self.phases
             ]
             self.longest = [list(map(max, moves)) for moves in self.moves]
         else:  # each member takes from the one before it; the last share is hardly smaller
-            self.shares, self.copies = shares[:1] * len(members), self.copies[:1] * len(members)
-            self.links = [topology.link(members[m], members[m - 1]) for m in range(len(members))]
+            self.shares = shares[:1] * count
+            self.links = [topology.link(members[m], members[m - 1]) for m in range(count)]
             self.hops = np.array([_HOP[link] for link in self.links], dtype=np.int64)
-            self.rounds = [
-                [
-                    int(topology.move_ns(members[m], members[m - 1], shares[0], reduce) * slow)
-                    for m in range(len(members))
-                ]
-                for reduce in self.phases
-            ]
+            self.rounds = [[move_ns(m, m - 1, shares[0], reduce) for m in range(count)] for reduce in self.phases]
+        self.copies = list(map(_copy_ns, self.shares))
 
 
 _kind = lru_cache(maxsize=128)(_Kind)
@@ -215,52 +200,42 @@ def _shares(type_: str, size: int, count: int, unit: int) -> list[int]:
 
 
 class _Tasks:
-    """Tasks of one member, in order: what they are (as PlaneTask has it, without times), and when."""
+    """Tasks of one member, in order: what they are (as PlaneTask has it), and when."""
 
     def __init__(self, member: int) -> None:
         self.member = member
         self._what: list[tuple[Any, ...]] = []
         self._starts: list[int] = []
         self._durs: list[int] = []
-        self._peers: dict[int, tuple[int, int]] = {}
+        self._others: dict[int, tuple[int, int]] = {}
 
     def move(
         self, start: int, dur: int, plane: int, name: str, peer: int, size: int, link: str = "ON_CHIP", notify: int = 0
     ) -> None:
         """Move data; over ON_CHIP in the own memory."""
-        self._what.append((plane, name, peer, size, link, notify, None))
+        self._what.append((plane, name, self.member, peer, size, link, notify, None))
         self._starts.append(start)
         self._durs.append(dur)
-
-    def word(self, start: int) -> None:
-        """What begins and ends an operator."""
-        self.move(start, 600, 0, "Reduce_Inline", self.member, _WORD)
 
     def shake(self, plane: int, peer: int, notify: int, at: int, wait_at: int, wait: int) -> None:
         """Notify the other side at a time, and wait for its notification."""
         self.move(at, _RECORD, plane, "Notify_Record", peer, 0, "INVALID_TYPE", notify)
         self.move(wait_at, wait, plane, "Notify_Wait", peer, 0, "INVALID_TYPE", notify)
 
-    def meanwhile(self, name: str, peer: int, size: int, link: str, times: tuple[int, int] | None = None) -> None:
+    def meanwhile(self, name: str, size: int, link: str, times: tuple[int, int] | None = None) -> None:
         """The other side moves something else during the last task. times: start and ns, if they are others."""
-        self._what[-1] = (*self._what[-1][:-1], (name, peer, size, link))
+        self._what[-1] = (*self._what[-1][:-1], (name, size, link))
         if times is not None:
-            self._peers[len(self._what) - 1] = times
+            self._others[len(self._what) - 1] = times
 
     def planes(self) -> Planes:
-        return Planes(_pattern(self.member, tuple(self._what)), self._starts, self._durs, self._peers)
+        return Planes(_pattern(tuple(self._what)), self._starts, self._durs, self._others)
 
 
 @lru_cache(maxsize=256)
-def _pattern(member: int, tasks: tuple[tuple[Any, ...], ...]) -> Pattern:
-    """Of tasks by _Tasks: the same for all operators of one type and size between the same ranks."""
-    found = []
-    for plane, name, peer, size, link, notify, other in tasks:
-        task = PlaneTask(plane, name, 0, 0, member, peer, size, link, notify)
-        if other is not None:
-            task.peer = PlaneTask(plane, other[0], 0, 0, other[1], member, *other[2:])
-        found.append(task)
-    return Pattern(found)
+def _pattern(tasks: tuple[tuple[Any, ...], ...]) -> Pattern:
+    """The same for all operators of one type and size between the same ranks."""
+    return Pattern([PlaneTask(*task) for task in tasks])
 
 
 class _Schedule:
@@ -276,7 +251,7 @@ class _Schedule:
     def run(self) -> tuple[list[int], Planes]:
         exchange, topology = self._exchange, self._topology
         if exchange.type in PHASES:
-            kind = _kind(exchange.type, exchange.size, exchange.members, topology, exchange.trouble.slow)
+            kind = _kind(exchange.type, exchange.size, exchange.members, topology, exchange.slow)
             ends = self._mesh(kind) if kind.is_mesh else self._ring(kind)
         else:
             ends = self._transfer(topology.link(*exchange.members))
@@ -296,7 +271,8 @@ class _Schedule:
     def _word(self, ready: Sequence[int], wait: int) -> list[int]:
         """Add the first and the last task of each member: each moves one word within its memory. Returns when they end."""
         if self._tasks is not None:
-            self._tasks.word(ready[self._tasks.member] + wait)
+            own = self._tasks.member
+            self._tasks.move(ready[own] + wait, 600, 0, "Reduce_Inline", own, _WORD)
         return [at + 700 for at in ready]
 
     # -- mesh ---------------------------------------------------------------------------------------
@@ -332,7 +308,7 @@ class _Schedule:
             if share:
                 tasks.move(start, dur, plane, name, peer, share, link)
             if share != own:
-                tasks.meanwhile(name, peer, own, link, None if share else (start, dur))
+                tasks.meanwhile(name, own, link, None if share else (start, dur))
             tasks.shake(plane, peer, 8 * behind, end, end + _BEHIND, self._closing)
 
     # -- ring ---------------------------------------------------------------------------------------
@@ -341,7 +317,7 @@ class _Schedule:
         count = len(self._arrivals)
         now = np.array(self._copies(self._word(self._arrivals, 0), kind), dtype=np.int64)
         before = np.arange(count) - 1
-        again = np.where(np.array(kind.links) == "RDMA", self._exchange.trouble.resend, 0)
+        again = np.where(np.array(kind.links) == "RDMA", self._exchange.resend, 0)
         for reduce, bases in zip(kind.phases, kind.rounds):
             durs = np.array([self._move(m, base) for m, base in enumerate(bases)], dtype=np.int64)
             for _ in range(count - 1):
@@ -361,7 +337,7 @@ class _Schedule:
         tasks.shake(0, before, 4, begin + 10, begin + _BEHIND, max(20, go - begin - _BEHIND - 20))
         tasks.move(go, int(durs[member]), 0, name, before, share, link)
         if other != link:
-            tasks.meanwhile("", behind, share, other, (int(goes[behind]), int(durs[behind])))
+            tasks.meanwhile("", share, other, (int(goes[behind]), int(durs[behind])))
 
     # -- two ranks ----------------------------------------------------------------------------------
     def _transfer(self, link: str) -> list[int]:
@@ -382,5 +358,5 @@ class _Schedule:
                 tasks.move(go, dur, 0, name, peer, size, link)
             else:
                 tasks.shake(0, peer, 4, since + 10, since + _BEHIND, done - since - _BEHIND + 30)
-                tasks.meanwhile(name, peer, size, link, (go, dur))
+                tasks.meanwhile(name, size, link, (go, dur))
         return self._word([done, done + 100], 100)

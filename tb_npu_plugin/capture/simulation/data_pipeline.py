@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 ROWS = 16  # of a batch
 #: Batches on the device, beyond the pipeline's own queues.
@@ -25,12 +25,12 @@ _READ, _MAP = 0.2, 0.4
 
 @dataclass(frozen=True)
 class Operator:
-    """One operator. capacity: rows (behind Batch: batches) of its output queue; 0 without one."""
+    """One operator."""
 
     id: int
     type: str
     workers: int
-    capacity: int
+    capacity: int  # rows (behind Batch: batches) of its output queue; 0 without one
     children: tuple[int, ...]
 
 
@@ -53,17 +53,6 @@ class Batch:
     pushed: int
 
 
-@dataclass
-class _Rows:
-    """Times at which rows came into a queue and left it; both grow."""
-
-    came: list[int] = field(default_factory=list)
-    left: list[int] = field(default_factory=list)
-
-    def size(self, at: int) -> int:
-        return bisect_right(self.came, at) - bisect_right(self.left, at)
-
-
 class Pipeline:
     """What happened in the pipeline of a training that took its batches at `taken`; slow: it had to wait for them."""
 
@@ -74,55 +63,50 @@ class Pipeline:
         before = [taken[0] - self._period * number for number in range(_BEFORE, 0, -1)]
         after = [taken[-1] + self._period * number for number in range(1, _AFTER + 1)]
         self._taken = [*before, *taken, *after]
-        self._queues = {BATCH.id: _Rows(), MAP.id: _Rows(), READER.id: _Rows()}
+        #: Operator -> times at which rows came into its queue, and left it; both grow.
+        self._came: dict[Operator, list[int]] = {operator: [] for operator in (BATCH, MAP, READER)}
+        self._left: dict[Operator, list[int]] = {operator: [] for operator in (BATCH, MAP, READER)}
         self.batches: list[Batch] = []
-        self._run()
-
-    def _run(self) -> None:
-        ready = pushed = self._taken[0] - self._period - _SLACK
-        mapped = ready
+        ready = pushed = mapped = self._taken[0] - self._period - _SLACK
         for number in range(len(self._taken)):
             mapped, ready = self._assemble(number, mapped, ready)
-            asked = pushed
-            got = max(pushed, ready)
-            self._queues[BATCH.id].left.append(got)
-            room = self._taken[number - DEVICE_DEPTH] if number >= DEVICE_DEPTH else 0
-            pushed = max(got + _PUSH, room)
+            asked, got = pushed, max(pushed, ready)
+            self._left[BATCH].append(got)
+            pushed = max(got + _PUSH, self._taken[number - DEVICE_DEPTH] if number >= DEVICE_DEPTH else 0)
             self.batches.append(Batch(asked, got, pushed))
 
     def _assemble(self, number: int, mapped: int, ready: int) -> tuple[int, int]:
         """Make one batch; gives when its last row was mapped and when it was ready."""
-        batches, maps, reads = (self._queues[operator.id] for operator in (BATCH, MAP, READER))
+        came, left = self._came, self._left
         begun, rows = ready, number * ROWS
         previous = self._taken[number - 1] if number else self._taken[0] - self._period
         gap = self._taken[number] - previous
         for row in range(rows, rows + ROWS):
-            room = reads.left[row - READER.capacity] if row >= READER.capacity else 0
-            read = max((reads.came[-1] if reads.came else mapped) + int(_READ * self._period / ROWS), room)
-            reads.came.append(read)
+            room = left[READER][row - READER.capacity] if row >= READER.capacity else 0
+            read = max((came[READER][-1] if came[READER] else mapped) + int(_READ * self._period / ROWS), room)
+            came[READER].append(read)
             begin = max(read, mapped)
-            reads.left.append(begin)
+            left[READER].append(begin)
             if self.slow:
                 done = max(begin, previous - _SLACK + gap * (row - rows + 1) // ROWS)
             else:
                 done = begin + int(_MAP * self._period / ROWS)
-            mapped = max(done, maps.left[row - MAP.capacity] if row >= MAP.capacity else 0)
-            maps.came.append(mapped)
-            maps.left.append(max(mapped, begun))
-        room = batches.left[number - BATCH.capacity] if number >= BATCH.capacity else 0
-        ready = max(maps.left[-1] + _ASSEMBLE, room)
-        batches.came.append(ready)
+            mapped = max(done, left[MAP][row - MAP.capacity] if row >= MAP.capacity else 0)
+            came[MAP].append(mapped)
+            left[MAP].append(max(mapped, begun))
+        room = left[BATCH][number - BATCH.capacity] if number >= BATCH.capacity else 0
+        ready = max(left[MAP][-1] + _ASSEMBLE, room)
+        came[BATCH].append(ready)
         return mapped, ready
 
-    def taken_between(self, start: int, end: int) -> list[tuple[int, Batch]]:
-        """(time at which the training took it, batch) of the batches whose push was in a time."""
-        pairs = zip(self._taken, self.batches)
-        return [(taken, batch) for taken, batch in pairs if start <= batch.pushed <= end]
+    def pushed_between(self, start: int, end: int) -> list[Batch]:
+        """The batches whose push was in a time."""
+        return [batch for batch in self.batches if start <= batch.pushed <= end]
 
     def sizes(self, operator: Operator, moments: Sequence[int]) -> list[int]:
         """Rows in the output queue of an operator at these times."""
-        queue = self._queues[operator.id]
-        return [min(queue.size(at), operator.capacity) for at in moments]
+        came, left = self._came[operator], self._left[operator]
+        return [min(bisect_right(came, at) - bisect_right(left, at), operator.capacity) for at in moments]
 
     def busy(self, operator: Operator) -> float:
         """Share of its time that each worker of an operator computes."""
@@ -135,9 +119,7 @@ class Pipeline:
     def count(self, operator: Operator, start: int, end: int) -> tuple[int, int]:
         """(rows that an operator gave in a time, ns of a worker for each)."""
         if operator is DEVICE_QUEUE:
-            return len(self.taken_between(start, end)), _PUSH
-        came = self._queues[operator.id].came
-        rows = bisect_right(came, end) - bisect_right(came, start - 1)
-        of_batch = operator is BATCH
-        each = self._period * self.busy(operator) * operator.workers / (1 if of_batch else ROWS)
-        return rows, int(each)
+            return len(self.pushed_between(start, end)), _PUSH
+        came = self._came[operator]
+        each = self._period * self.busy(operator) * operator.workers / (1 if operator is BATCH else ROWS)
+        return bisect_right(came, end) - bisect_right(came, start - 1), int(each)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.launch import COMPILE, COMPILED, Launch, copy_ns
-from tb_npu_plugin.capture.simulation.records import CommOp, Kernel, ModuleSample, Sample, Segment, Task
+from tb_npu_plugin.capture.simulation.records import CommOp, Kernel, Sample, Segment, Task
 
 #: ns between two samples, as profile_memory switches it on (50 Hz).
 EVERY = 20_000_000
@@ -27,6 +27,8 @@ _LATE = 30_000
 _BANKS = (1.004, 1.001, 0.998, 0.997)
 #: Bytes that CANN's components hold beside the caching allocator: HCCL per communicator (two buffers of 200 MB).
 _RUNTIME, _GRAPH_ENGINE, _HCCL = 92 << 20, 76 << 20, 400 << 20
+#: Bytes that other processes hold.
+_OTHERS = 236 << 20
 _IDLE_CLOCK = 800
 
 
@@ -39,18 +41,16 @@ class Meters:
     """
 
     def __init__(self, chip: Chip, start: int) -> None:
-        self._chip, self._next = chip, start
+        self._chip, self._next, self._start = chip, start, start
         self._traffic: dict[int, list[int]] = {}  # window -> bytes: from and to main memory, from and to the cache
         self._moved = Counter[int]()  # window -> bytes of communication
         self._unwritten = 0  # bytes in the cache that the main memory does not have
-        self._start = start
         self.communicators = 0
 
     def count(self, task: Task) -> None:
         """Note the traffic of a task."""
         work = task.kernel.work
-        window = (task.start - self._start) // EVERY
-        traffic = self._traffic.setdefault(window, [0, 0, 0, 0])
+        traffic = self._traffic.setdefault((task.start - self._start) // EVERY, [0, 0, 0, 0])
         traffic[0] += work.main_read
         traffic[1] += work.main_written
         traffic[2] += work.cached
@@ -58,8 +58,7 @@ class Meters:
 
     def count_communication(self, op: CommOp) -> None:
         """Note the traffic of a communication operator."""
-        window = (op.start - self._start) // EVERY
-        self._moved[window] += op.planes.pattern.size
+        self._moved[(op.start - self._start) // EVERY] += op.planes.pattern.size
 
     def sample(self, segment: Segment, until: int, reserved: int) -> None:
         """Take the samples that are due before `until`. reserved: bytes of the caching allocator."""
@@ -68,35 +67,25 @@ class Meters:
             at = self._next + (self._next * 40_503 >> 8) % (_LATE // 10) * 10
             read, written, cached, kept = self._traffic.pop(window, (0, 0, 0, 0))
             moved = self._moved.pop(window, 0)
-            written += self._write_back(kept, read + written + 2 * moved)
+            # what the cache writes to the main memory in this window
+            self._unwritten += kept
+            room = int(self._chip.bandwidth * EVERY / 1e9) - (read + written + 2 * moved)
+            written_back = max(0, min(self._unwritten - self._chip.cache, room))
+            self._unwritten -= written_back
+            written += written_back
             busy = read + written + cached + moved > 0
-            add = segment.samples.append
-            add(Sample("AI Core Freq", "AI Core Freq", "MHz", at, self._chip.clock if busy else _IDLE_CLOCK))
-            for bank, share in enumerate(_BANKS):
-                for name, size in (("Read", read + moved), ("Write", written + moved)):
-                    rate = round(size * share / len(_BANKS) / EVERY * 1000, 3)
-                    add(Sample("HBM", f"HBM {bank}/{name}", f"{name}(MB/s)", at, rate))
-            hit = round(cached / (read + cached), 6) if cached else 0.0
-            throughput = round((read + cached) / EVERY * 1000, 3)
-            add(Sample("LLC", "LLC 0 Read/Throughput", "Throughput(MB/s)", at, throughput))
-            add(Sample("LLC", "LLC 0 Read/Hit Rate", "Hit Rate(%)", at, hit))
+            banks = [
+                tuple(round(size * share / len(_BANKS) / EVERY * 1000, 3) for size in (read + moved, written + moved))
+                for share in _BANKS
+            ]
+            hit_rate = round(cached / (read + cached), 6) if cached else 0.0
             hccl = _HCCL * self.communicators
             whole = reserved + hccl + _RUNTIME + _GRAPH_ENGINE
-            for name, size in (("APP", whole), ("Device", whole + (236 << 20))):
-                for kind, value in (("DDR", 0.0), ("HBM", size / 1024), ("Memory", size / 1024)):
-                    add(Sample("NPU MEM", f"{name}/{kind}", "KB", at, value))
             sizes = {"PROCESS": whole, "APP": reserved, "HCCL": hccl}
             sizes |= {"RUNTIME": _RUNTIME, "GE": _GRAPH_ENGINE, "SLOG": 0}
-            segment.modules += [ModuleSample(component, at, size) for component, size in sizes.items()]
+            clock, throughput = self._chip.clock if busy else _IDLE_CLOCK, round((read + cached) / EVERY * 1000, 3)
+            segment.samples.append(Sample(at, clock, banks, throughput, hit_rate, whole + _OTHERS, sizes))
             self._next += EVERY
-
-    def _write_back(self, kept: int, other: int) -> int:
-        """Bytes that the cache writes to the main memory in a window; kept: those that it got, other: other traffic."""
-        self._unwritten += kept
-        room = int(self._chip.bandwidth * EVERY / 1e9) - other
-        written = max(0, min(self._unwritten - self._chip.cache, room))
-        self._unwritten -= written
-        return written
 
 
 #: Random numbers are made on the second stream; all other kernels run in order on the first one.
@@ -106,9 +95,8 @@ QUEUE, AHEAD = 4096, 1024
 #: Values of TASK_QUEUE_ENABLE; with the last one the launching thread prepares kernels, too.
 TASK_QUEUES = (0, 1, 2)
 LEVEL_2 = TASK_QUEUES[-1]
-COPIES = {
-    to_host: Kernel("MEMCPY_ASYNC", "", "", "SDMA_SQE" if to_host else "PCIE_DMA_SQE") for to_host in (False, True)
-}
+#: Copies: to the host?
+COPIES = {back: Kernel("MEMCPY_ASYNC", "", "", "SDMA_SQE" if back else "PCIE_DMA_SQE") for back in (False, True)}
 EVENT_WAIT = Kernel("EVENT_WAIT", "", "", "EVENT_WAIT_SQE")
 #: ns of the parts of a launch on the launching thread: from dequeue to the call, the call before and in the node
 #: launch, from there to the device. Means; each varies (skewed). As in the public sample of a real 910B.
@@ -137,64 +125,35 @@ def vary(mean: int, number: float) -> int:
     return int(mean * (LEAST + RISE * number / (LAST - number))) // 10 * 10
 
 
-def stream_of(kernel: Kernel, current: int) -> int:
-    """Stream that a kernel runs on. current: the host's."""
-    return RANDOM_STREAM if kernel.core == "DSA_SQE" else current
-
-
 class Launched(NamedTuple):
-    """A kernel launch.
+    """A kernel launch."""
 
-    begin       when CANN is called for it
-    sized, prepared   when the launching thread has the size of the workspace, and the workspace; `begin` if it prepares none
-    compiling   ns of compiling the operator on first sight, 0: it was known
-    node, node_end    the node launch; end: of the call
-    start, dur  of the kernel; slowed: ns of it that are due to a slow device
-    """
-
-    begin: int
-    sized: int
-    prepared: int
-    compiling: int
-    node: int
+    begin: int  # when CANN is called for it
+    sized: int  # when the launching thread has the size of the workspace; `begin` if it prepares none
+    prepared: int  # when it has the workspace; likewise
+    compiling: int  # ns of compiling the operator on first sight; 0: it was known
+    node: int  # the node launch
     node_end: int
-    end: int
-    start: int
+    end: int  # of the call
+    start: int  # of the kernel
     dur: int
-    slowed: int
-
-
-class Copied(NamedTuple):
-    """A copy: begin and end of the call, when its tasks start, and ns of each of them."""
-
-    begin: int
-    end: int
-    starts: list[int]
-    dur: int
+    slowed: int  # ns of it that are due to a slow device
 
 
 class Device:
-    """Device and launching thread of one process: when launches, copies and communication happen.
-
-    random      gives numbers from 0 to 1
-    slow        factor of the kernels' durations
-    task_queue  TASK_QUEUE_ENABLE
-    free_at     when the launching thread is free
-    resumes     when the thread that enqueued the last element can go on: when the queue had room, without a queue when the
-                call returned
-    compiled    kernels of operators that are compiled
-    busy, communicating   until when a stream is busy, and a group communicates
-    """
+    """Device and launching thread of one process: when launches, copies and communication happen. random: gives numbers
+    from 0 to 1; slow: factor of the kernels' durations; task_queue: TASK_QUEUE_ENABLE."""
 
     def __init__(self, chip: Chip, start: int, random: Callable[[], float], slow: float, task_queue: int) -> None:
         self.chip, self._random, self._slow, self._task_queue = chip, random, slow, task_queue
         self.meters = Meters(chip, start)
-        self.free_at, self.resumes = start, 0
-        self.compiled: set[Kernel] = set()
-        self.busy: defaultdict[int, int] = defaultdict(int)
-        self.communicating: defaultdict[int, int] = defaultdict(int)
-        self._dequeued = [0] * QUEUE
-        self._started = [0] * AHEAD
+        self.free_at = start  # the launching thread is
+        #: When who enqueued last can go on: when the queue had room, without a queue when the call returned.
+        self.resumes = 0
+        self.compiled: set[Kernel] = set()  # of operators that are compiled
+        self.busy: defaultdict[int, int] = defaultdict(int)  # stream -> until when
+        self.communicating: defaultdict[int, int] = defaultdict(int)  # group -> until when
+        self._dequeued, self._started = [0] * QUEUE, [0] * AHEAD
         self._count = 0
 
     def busy_until(self) -> int:
@@ -245,8 +204,8 @@ class Device:
         slowed = dur - int(usual) - 1
         return Launched(begin, sized, prepared, compiling, node, node + inner, end, start, dur, slowed)
 
-    def copy(self, enqueued: int, size: int, parts: int) -> Copied:
-        """Copy between host and device, in so many tasks."""
+    def copy(self, enqueued: int, size: int, parts: int) -> tuple[int, int, list[int], int]:
+        """Copy in so many tasks. Returns begin and end of the call, when the tasks start, and ns of each of them."""
         begin = self._dequeue(enqueued)
         end = begin + vary(ARRIVE, self._random())
         start, dur, starts = end + 4_000, copy_ns(self.chip, size), []
@@ -255,7 +214,7 @@ class Device:
             self.busy[STREAM] = start + dur
             starts.append(start)
         self._return(end)
-        return Copied(begin, end, starts, dur)
+        return begin, end, starts, dur
 
     def mark(self, enqueued: int) -> tuple[int, int]:
         """Put a mark on the stream. Returns when its call begins, and when the stream passes it."""

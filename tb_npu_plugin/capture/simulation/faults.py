@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Optional, Union, cast
+from typing import Any, Optional, Union, cast
 
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.errors import BadRequest
@@ -56,46 +56,28 @@ class Faults:
         }
 
 
-class Unit(NamedTuple):
-    """What the figure of a fault counts: `name` of a number from `low` to `high`, kept as a whole number `scale` times as
-    large, or with scale 0 as it is."""
-
-    name: str
-    low: float
-    high: float
-    scale: int
-
-
+#: What the figure of a fault counts, the least and the most, and its factor to a whole number (0: it stays as it is).
 _UNITS = {
-    "factor": Unit("factor", 0.01, 1000, 0),
-    "ms": Unit("number of ms", 0.001, 3_600_000, 1_000_000),
-    "count": Unit("number", 1, 1000, 1),
-    "MB": Unit("number of MB", 0.001, 1 << 20, 1 << 20),
+    "factor": ("factor", 0.01, 1000.0, 0),
+    "ms": ("number of ms", 0.001, 3_600_000.0, 1_000_000),
+    "count": ("number", 1.0, 1000.0, 1),
+    "MB": ("number of MB", 0.001, 1024.0 * 1024, 1 << 20),
 }
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A row of faults.csv.
+    """A row of faults.csv."""
 
-    field           of Faults
-    strikes         the "run", or a "rank" or "link", which is named first
-    default_rank    the rank that is struck where none is named
-    unit, default   of its figure, how bad it is; without a unit it has no figure
-    reported_as     key of the figure in truth.json
-    only_decoders   other models do not have it
-    usage, help     what may follow the word, what the fault does
-    """
-
-    field: str
-    strikes: str
-    help: str
-    default_rank: Optional[int] = None
-    unit: str = ""
-    default: Union[int, float] = 0
-    reported_as: str = ""
-    only_decoders: bool = False
-    usage: str = ""
+    field: str  # of Faults
+    strikes: str  # the "run", or a "rank" or "link", which is named first
+    help: str  # what the fault does
+    default_rank: Optional[int] = None  # that is struck where none is named
+    unit: str = ""  # of its figure; without one it has none
+    default: Union[int, float] = 0  # how bad it is
+    reported_as: str = ""  # key of the figure in truth.json
+    only_decoders: bool = False  # other models do not have it
+    usage: str = ""  # what may follow the word
 
     def put(self, faults: Faults, word: str, rest: Sequence[str], ranks: int) -> None:
         """Set the field. Raises ValueError for a wrong form, BadRequest for an unknown rank, a figure out of range or a fault
@@ -105,12 +87,11 @@ class Fault:
             raise ValueError
         value: float = True
         if self.unit:
-            unit = _UNITS[self.unit]
+            name, low, high, scale = _UNITS[self.unit]
             number = float(figures[0]) if figures else self.default
-            if not unit.low <= number <= unit.high:  # nor is NaN
-                hint = f"It is from {unit.low:g} to {unit.high:g}."
-                raise BadRequest(f"{number:g} is no {unit.name} of a fault", hint)
-            value = int(number * unit.scale) if unit.scale else number
+            if not low <= number <= high:  # nor is NaN
+                raise BadRequest(f"{number:g} is no {name} of a fault", f"It is from {low:g} to {high:g}.")
+            value = int(number * scale) if scale else number
         known, what, key = getattr(faults, self.field), word, cast(Any, self.default_rank)
         if self.strikes == "run":
             is_new = known == getattr(Faults(), self.field)
@@ -133,8 +114,9 @@ class Fault:
             return {}
         if self.strikes == "run":
             return {self.reported_as: value}
-        name = "rank" if self.strikes == "rank" else "ranks"
-        return [{name: key if name == "rank" else list(key), self.reported_as: one} for key, one in value.items()]
+        if self.strikes == "rank":
+            return [{"rank": rank, self.reported_as: one} for rank, one in value.items()]
+        return [{"ranks": list(ranks), self.reported_as: one} for ranks, one in value.items()]
 
 
 #: By the word of the command line.

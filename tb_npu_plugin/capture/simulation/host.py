@@ -1,4 +1,5 @@
-"""The host of one rank as far as its device is concerned: launches, copies, communication and waits, while time passes.
+"""The host of one rank as far as its device is concerned: launches, copies, communication and waits, while time passes;
+and the records of what happens.
 
 Two hosts extend it: a TrainingHost carries out the program of a simulated training, a RecordedHost (capture/recording) repeats
 what a real one did. They differ in their clocks.
@@ -6,49 +7,29 @@ what a real one did. They differ in their clocks.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from tb_npu_plugin.capture.simulation import device, records
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import PHASES, Exchange, Transfer, count_of, in_group
-from tb_npu_plugin.capture.simulation.device import LEVEL_2, STREAM, WORKSPACE_SIZE, Device, stream_of
+from tb_npu_plugin.capture.simulation.collectives import CALLS, PHASES, Exchange, Transfer, count_of, in_group
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.memory import CachingAllocator, Memory
 from tb_npu_plugin.capture.simulation.planes import RECEIVED, Planes
-from tb_npu_plugin.capture.simulation.records import BATCH, CommOp, Group, Process, Segment
-from tb_npu_plugin.capture.simulation.segment_builder import SegmentBuilder
 from tb_npu_plugin.schema.communicators import group_hash
+from tb_npu_plugin.schema.trace import STEP_MARK
 
 #: ns that the host takes before and in an enqueue.
 _BEFORE_ENQUEUE, _ENQUEUE = 1_200, 5_000
 #: Launches from one that is preempted to the next one.
 PREEMPTED = 40
-
-
-@dataclass(frozen=True)
-class RankSetup:
-    """One rank: which process, which chip, what it holds before the capture, and what to record.
-
-    keep        records are kept; otherwise only times are worked out
-    runtime     runtime calls are recorded (level 2)
-    slow        factor of the kernels' durations
-    task_queue  TASK_QUEUE_ENABLE
-    fragmented  bytes of the allocator's segments that are in pieces before the capture
-    preempted   ns for which the launching thread loses its core at each PREEMPTED-th launch
-    """
-
-    process: Process
-    chip: Chip
-    seed: int | str
-    held: int
-    keep: bool = True
-    runtime: bool = False
-    slow: float = 1.0
-    task_queue: int = 1
-    fragmented: int = 0
-    preempted: int = 0
+#: Tasks of a stream are numbered from here on, in batches of 2**16.
+FIRST_TASK, _TASK_BITS = 300, 16
+#: First numbers of elements of the task queue and of CANN calls.
+_FIRST_CORRELATION, _FIRST_CONNECTION = 8001, 901
+_NO_OP = records.OpInfo("")
 
 
 class Clock(Protocol):
@@ -63,34 +44,39 @@ class Clock(Protocol):
         """Let the host wait for the device."""
 
 
+@dataclass(eq=False)
 class Host:
-    """What the hosts of simulated and of recorded trainings have in common.
+    """What the hosts of simulated and of recorded trainings have in common."""
 
-    allocates  kernels take their workspaces from the caching allocator
-    arrival    when this rank arrived at the communication that it launched last
-    tid        thread that prepares kernels and waits for the device
-    stream     of kernels and waits
-    figures    of the last step, as cluster.Truth has them
-    """
+    process: records.Process
+    chip: Chip
+    clock: Clock
+    random: Callable[[], float]  # gives numbers from 0 to 1
+    keep: bool = True  # records are kept; otherwise only times are worked out
+    runtime: bool = False  # runtime calls are recorded (level 2)
+    slow: float = 1.0  # factor of the kernels' durations
+    task_queue: int = 1  # TASK_QUEUE_ENABLE: with one its thread calls CANN, otherwise the thread of the operator does
+    preempted: int = 0  # ns for which the launching thread loses its core at each PREEMPTED-th launch
+    allocates: bool = True  # kernels take their workspaces from the caching allocator
 
-    arrival: int
-
-    def __init__(self, setup: RankSetup, clock: Clock, random: Callable[[], float], allocates: bool = True) -> None:
-        process = setup.process
-        self.process, self.clock, self._setup, self._allocates = process, clock, setup, allocates
-        self.device = Device(setup.chip, process.start, random, setup.slow, setup.task_queue)
+    def __post_init__(self) -> None:
+        self.device = device.Device(self.chip, self.process.start, self.random, self.slow, self.task_queue)
         self.allocator = CachingAllocator()
-        self.allocator.hold(setup.held)
-        if setup.fragmented:
-            self.allocator.fragment(setup.fragmented)
-        self.memory = Memory(self.allocator, setup.keep)
-        self.records = SegmentBuilder(process, self.device.meters, setup.keep, setup.task_queue > 0, setup.runtime)
-        self.tid, self.stream = process.pid, STREAM
+        self.memory = Memory(self.allocator, self.keep)
+        self.tid, self.stream = (
+            self.process.pid,
+            device.STREAM,
+        )  # of the preparation of kernels, and of kernels and waits
+        self.open: list[records.HostOp] = []  # operators on the current thread, innermost last
+        self.figures: Counter[str] = Counter()  # of the last step, as cluster.Truth has them
+        self.arrival = 0  # of this rank, at the communication that it launched last
+        self._segment = records.Segment()
+        self._correlation, self._connection = _FIRST_CORRELATION, _FIRST_CONNECTION - 1  # the latter: of the last call
+        self._tasks: defaultdict[int, int] = defaultdict(lambda: FIRST_TASK)
         self._acl = 0  # when the last communication passed through CANN
         self._launches = 0  # of this step
-        self.figures: Counter[str] = Counter()
 
-    def join(self, groups: Mapping[str, Group]) -> None:
+    def join(self, groups: Mapping[str, records.Group]) -> None:
         """Take part in these groups, by the name in Transfer.group; one may have several names."""
         self.process.groups = list(dict.fromkeys(groups.values()))
         self.device.meters.communicators = len(self.process.groups)
@@ -101,10 +87,27 @@ class Host:
         """Time of the host."""
         return self.clock.now
 
-    def take(self) -> Segment:
-        """The segment of the step that has just been run, complete."""
-        segment = self.records.take()
+    @property
+    def op(self) -> records.OpInfo:
+        """The innermost operator that is open; without a name if none is."""
+        return self.open[-1].info if self.open else _NO_OP
+
+    @property
+    def _launching_tid(self) -> int:
+        return self.process.dequeue_tid if self.task_queue else self.open[-1].tid
+
+    def take(self) -> records.Segment:
+        """The segment of all records since the last call."""
+        segment, self._segment = self._segment, records.Segment()
+        segment.tasks = sorted(segment.tasks, key=records.by_start)
+        segment.cann = sorted(segment.cann, key=lambda call: (call.start, -call.end))
+        segment.comm = sorted(segment.comm, key=records.by_start)
         segment.memory, segment.totals = self.memory.take()
+        return segment
+
+    def take_step(self) -> records.Segment:
+        """The segment of the step that has just been run, complete."""
+        segment = self.take()
         segment.until = self.now
         if self.process.npu:
             segment.until = min(self.now, self.device.free_at)
@@ -115,11 +118,29 @@ class Host:
         """When the profiler has stopped, if it does so now: it waits for the device first."""
         return max(self.now, self.device.busy_until()) if self.process.npu else self.now
 
+    def begin_operator(self, info: records.OpInfo, tid: int, sequence: int = -1, forward: int = 0) -> records.HostOp:
+        """Record the begin of an operator on this thread. forward: the forward thread, 0 outside the backward pass."""
+        op = records.HostOp(info, tid, self.now, 0, sequence, forward)
+        self._segment.ops.append(op)
+        self.open.append(op)
+        return op
+
+    def add_step(self, number: int, start: int) -> None:
+        """Record a step that ends now, and its mark."""
+        self._segment.step = records.Step(number, start, self.now)
+        info = records.OpInfo(f"{STEP_MARK}{number}")
+        self._segment.ops.insert(0, records.HostOp(info, self.process.pid, start, self.now))
+
+    def _call(self, level: str, name: str, mode: str, tid: int, start: int, end: int, item: str = "0") -> None:
+        """Record a call of CANN."""
+        self._connection += 1
+        self._segment.cann.append(records.CannCall(level, name, item, mode, tid, start, end, self._connection))
+
     def _enqueue(self) -> int:
         """Put an element on the task queue, if there is one. Returns when this began."""
         self.clock.spend(_BEFORE_ENQUEUE)
         start = self.now
-        if self._setup.task_queue:
+        if self.task_queue:
             self.clock.spend(_ENQUEUE)
         return start
 
@@ -129,25 +150,47 @@ class Host:
         if resumes > start:
             self.clock.wait_until(self.now + -(-resumes // 10) * 10 - start)
 
+    def _add_element(self, name: str, start: int, begin: int, end: int) -> None:
+        """Record an element that was enqueued from `start` until now, whose call lasted from `begin` to `end`."""
+        if self.task_queue:
+            times = start, self.now, begin - device.DEQUEUE, end + device.AFTER
+            self._segment.queue.append(records.Queued(self._correlation, name, self.open[-1], *times))
+        self._correlation += 1
+
+    def _next_task(self, stream: int) -> tuple[int, int]:
+        """Number and batch of the next task of a stream."""
+        number = self._tasks[stream] = self._tasks[stream] + 1
+        return number & ((1 << _TASK_BITS) - 1), number >> _TASK_BITS
+
+    def _add_task(self, task: records.Task) -> None:
+        """Record a task as the next one of its stream."""
+        task.task, task.batch = self._next_task(task.stream)
+        self._segment.tasks.append(task)
+        if task.kernel.computes:
+            self.device.meters.count(task)
+
     def launch(self, launch: Launch) -> None:
         """Launch a kernel, which this thread prepares unless the launching thread does."""
-        prepares = self._setup.task_queue != LEVEL_2
-        if prepares and launch.workspace and self._allocates:
+        prepares = self.task_queue != device.LEVEL_2
+        if prepares and launch.workspace and self.allocates:
             # from the caching allocator: what follows on the stream may have it as well
             self.clock.spend(300)
-            held = self.memory.allocate(self.records.op.name, launch.workspace, self.now)
+            held = self.memory.allocate(self.op.name, launch.workspace, self.now)
             self.clock.spend(2_000)
             self.memory.release(held, self.now, self.now)
         if prepares and not launch.compiled:
             start = self.now
-            self.clock.spend(WORKSPACE_SIZE)
-            self.records.prepare(launch, self.tid, start, self.now)
-        start, stream = self._enqueue(), stream_of(launch.kernel, self.stream)
+            self.clock.spend(device.WORKSPACE_SIZE)
+            if self.keep:
+                self._call("acl", *launch.prepared, self.tid, start, self.now)
+        start = self._enqueue()
+        stream = device.RANDOM_STREAM if launch.kernel.core == "DSA_SQE" else self.stream
         self._launches += 1
-        preempted = 0 if self._launches % PREEMPTED else self._setup.preempted
+        preempted = 0 if self._launches % PREEMPTED else self.preempted
         launched = self.device.launch(launch, stream, start, preempted)
         self._resume(start)
-        self.records.launch(launch, stream, start, self.now, launched)
+        if self.keep:
+            self._add_launch(launch, stream, start, launched)
         if launched.prepared > launched.sized:
             self.memory.use_workspace(stream, launch.workspace, launched.sized, launched.prepared)
         figures = self.figures
@@ -157,49 +200,67 @@ class Host:
         figures["compiles"] += launched.compiling > 0
         figures["compile"] += launched.compiling
 
+    def _add_launch(self, launch: Launch, stream: int, start: int, times: device.Launched) -> None:
+        """Record a launch that was enqueued from `start` until now: the calls, the element of the queue, the task."""
+        kernel, tid = launch.kernel, self._launching_tid
+        begin, node, node_end = times.begin, times.node, times.node_end
+        if times.sized > begin:
+            self._call("acl", *launch.prepared, tid, begin, times.sized)
+        if times.compiling:
+            self._call("acl", "opCompile", "ACL_OP", tid, begin + 1_000, begin + times.compiling - 1_000)
+        if self.runtime:
+            self._call("runtime", "KernelLaunchWithHandle", "runtime", tid, node + 600, node_end - 400)
+        self._call("node", "launch", "launch", tid, node, node_end, kernel.name)
+        launched = self._connection, node + device.ACL, tid, self.open[-1]
+        self._call("acl", launch.api, "ACL_OP" if launch.is_graph else "ACL_NN", tid, times.prepared, times.end)
+        self._add_element(launch.queued, start, begin, times.end)
+        self._add_task(records.Task(kernel, times.start, times.dur, stream, 0, *launched))
+
     def copy(self, size: int, to_host: bool, parts: int) -> None:
         """Launch a copy between host and device."""
         start = self._enqueue()
-        copied = self.device.copy(start, size, parts)
+        begin, end, starts, dur = self.device.copy(start, size, parts)
         self._resume(start)
-        self.records.copy(to_host, size, start, self.now, copied)
+        if self.keep:
+            tid = self._launching_tid
+            self._call("acl", "aclrtMemcpyAsync", "ACL_RTS", tid, begin, end)
+            name = "acl_memcpy_device_to_host" if to_host else "acl_memcpy_host_to_device"
+            self._add_element(name, start, begin, end)
+            launched = self._connection, begin, tid, self.open[-1]
+            for at in starts:
+                self._add_task(records.Task(device.COPIES[to_host], at, dur, device.STREAM, 0, *launched, size))
 
     def communicate(self, transfer: Transfer) -> None:
         """Launch a communication operator. When it is done is known later."""
-        start = self._enqueue()
+        start, type_ = self._enqueue(), transfer.type
         begin, end, self.arrival = self.device.communicate(start, self._groups[transfer.group].index)
         self._resume(start)
         self._acl = begin + (end - begin) // 20 * 10
-        self.records.communicate(transfer.type, start, self.now, begin, end)
+        if self.keep:
+            tid = self._launching_tid
+            self._call("acl", type_, "HOST_HCCL", tid, begin, end)
+            self._call("node", "launch", "launch", tid, begin, end - 1_000, type_)
+            self._call("hccl", "Launch_Ffts", "master", tid, begin, end - 2_000, "Launch_Ffts")
+            self._add_element(CALLS[type_], start, begin, end)
 
     def communicated(self, number: int, transfer: Transfer, exchange: Exchange, end: int, tasks: Planes) -> None:
         """The communication where this rank has stopped is done at `end`. number: how many the group had before it (sends:
         counted for each direction); tasks: name ranks by their place in the exchange."""
-        group = self._groups[transfer.group]
+        group, type_ = self._groups[transfer.group], transfer.type
         self.device.communicating[group.index] = end
-        if not self._setup.keep:
+        if not self.keep:
             return
-        records, type_ = self.records, transfer.type
         is_mesh = group.planes > 1 and exchange.type in PHASES
-        receives = type_ == BATCH and any(task.plane == RECEIVED for task in tasks.pattern.tasks)
-        op = CommOp(
-            f"{type_}_{group_hash(group.name)[-3:]}_{number}_1",
-            type_,
-            group,
-            self.arrival,
-            end - self.arrival,
-            records.connection,
-            self._acl,
-            records.launching_tid,
-            count_of(type_, exchange.size // transfer.item, len(group.ranks)),
-            in_group(tasks, exchange, group.ranks),
-            records.open[-1],
-            main=1 if is_mesh or receives else 0,
-            data_type=transfer.data_type or {1: "INT8", 4: "FP32"}.get(transfer.item, "BFP16"),
-            algorithm="MESH-RING" if is_mesh else "RING",
-            joined=transfer.joined,
-        )
-        records.add_communication(op)
+        receives = type_ == records.BATCH and any(task.plane == RECEIVED for task in tasks.pattern.tasks)
+        name, times = f"{type_}_{group_hash(group.name)[-3:]}_{number}_1", (self.arrival, end - self.arrival)
+        count = count_of(type_, exchange.size // transfer.item, len(group.ranks))
+        planes = in_group(tasks, exchange, group.ranks)
+        launched = self._connection, self._acl, self._launching_tid
+        op = records.CommOp(name, type_, group, *times, *launched, count, planes, self.open[-1], joined=transfer.joined)
+        op.data_type = transfer.data_type or {1: "INT8", 4: "FP32"}.get(transfer.item, "BFP16")
+        op.main, op.algorithm = int(is_mesh or receives), "MESH-RING" if is_mesh else "RING"
+        self._segment.comm.append(op)
+        self.device.meters.count_communication(op)
 
     def wait(self, group: str) -> None:
         """Let the stream wait for the communication of a group."""
@@ -207,13 +268,15 @@ class Host:
 
     def _wait(self, done: int) -> None:
         waited = self.device.wait(done, self.stream)
-        if waited is not None:
-            self.records.wait(*waited, self.stream)
+        if waited is not None and self.keep:
+            start, end = waited
+            self._add_task(records.Task(device.EVENT_WAIT, start, end - start, self.stream, 0, self._connection))
 
     def synchronize(self) -> None:
         """Wait until the device has done everything."""
         start = self.wait_for_device()
-        self.records.call("acl", "aclrtSynchronizeStreamWithTimeout", "0", "ACL_RTS", self.tid, start, self.now)
+        if self.keep:
+            self._call("acl", "aclrtSynchronizeStreamWithTimeout", "ACL_RTS", self.tid, start, self.now)
         self.clock.spend(1_000)
 
     def wait_for_device(self) -> int:

@@ -11,7 +11,7 @@ from math import prod
 
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.launch import Launch, Rule, launch, rule_of, vector
-from tb_npu_plugin.capture.simulation.work import TYPES, Shape, Tensor, Tensors
+from tb_npu_plugin.capture.simulation.work import TYPES, Shape, Shapes, Tensor, Tensors, Types
 
 #: Formats of images and of filters in graphs: channels in blocks of 32 bytes, filters in blocks of 16 as well.
 _IMAGE, _FILTER = "NC1HWC0", "FRACTAL_Z"
@@ -19,22 +19,21 @@ _BLOCK, _FILTERS = 32, 16
 _API = "aclopCompileAndExecute"
 
 
+#: Elements of a kernel for which it takes one more block.
+_ELEMENTS_A_BLOCK = 1024
+_FLASH_WORKSPACE = 32 << 20
+
+
 def _stored(tensor: Tensor, format_: str) -> Tensor:
     """How a tensor (n, c, h, w) lies in memory in this format."""
     first, channels, height, width = tensor.shape
     block = _BLOCK // TYPES.get(tensor.type, ("", 2))[1]
     blocks = -(-channels // block)
-    shape: Shape = tensor.shape
-    if format_ == _IMAGE:
-        shape = (first, blocks, height, width, block)
-    elif format_ == _FILTER:
-        shape = (blocks * height * width, -(-first // _FILTERS), _FILTERS, block)
-    return Tensor(shape, tensor.type, format_)
-
-
-#: Elements of a kernel for which it takes one more block.
-_ELEMENTS_A_BLOCK = 1024
-_FLASH_WORKSPACE = 32 << 20
+    shapes: dict[str, Shape] = {
+        _IMAGE: (first, blocks, height, width, block),
+        _FILTER: (blocks * height * width, -(-first // _FILTERS), _FILTERS, block),
+    }
+    return Tensor(shapes.get(format_, tensor.shape), tensor.type, format_)
 
 
 class KernelFactory:
@@ -46,20 +45,19 @@ class KernelFactory:
         self._known: dict[tuple[str, Tensors, Tensors], tuple[Launch, ...]] = {}
         self._graphs: dict[tuple[str, Tensors], int] = {}  # compiled operators: each has a number in its name
         self._transfers = 0
+        own = self._matmul, self._conv, self._conv_grad, self._attention, self._gather, self._dropout
+        walks = self._reduction, self._adam, self._elementwise
+        self._makers = {method.__name__[1:]: method for method in (*own, *walks)}  # by Rule.kind
 
-    def launches(
-        self, op: str, shapes: tuple[Shape, ...], types: tuple[str, ...], outputs: Tensors = ()
-    ) -> tuple[Launch, ...]:
+    def launches(self, op: str, shapes: Shapes, types: Types, outputs: Tensors = ()) -> tuple[Launch, ...]:
         """What an operator launches; nothing for a view. shapes, types: of its inputs, in order; outputs: where they are
         not known they follow from the inputs."""
         inputs = tuple(Tensor(shape, type_, plain_format(shape)) for shape, type_ in zip(shapes, types))
         key = (op, inputs, outputs)
-        found = self._known.get(key)
-        if found is None:
+        if key not in self._known:
             rule = rule_of(op) if shapes or outputs else None
-            made = _MAKERS[rule.kind](self, rule, inputs, outputs) if rule else ()
-            found = self._known[key] = tuple(made)
-        return found
+            self._known[key] = tuple(self._makers[rule.kind](rule, inputs, outputs)) if rule else ()
+        return self._known[key]
 
     def _matmul(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
         """(m, k) by (k, n), as the last two tensors; addmm has the bias in front."""
@@ -119,7 +117,7 @@ class KernelFactory:
         softmax = Rule(rule.kind, rule.api, rule.l0, rule.type, rule.core, passes)
         out = outputs or inputs[:1] * (1 if "Grad" not in rule.type else 3)
         made = launch(self.chip, softmax, inputs, out, self.chip.cube_cores)
-        return [Launch(made.kernel, made.ns, made.api, workspace=_FLASH_WORKSPACE)]
+        return [replace(made, workspace=_FLASH_WORKSPACE)]
 
     def _gather(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
         """Rows of a table, by index: as many bytes are read as written."""
@@ -148,20 +146,6 @@ class KernelFactory:
         blocks = min(self.chip.vector_cores, max(1, -(-elements // _ELEMENTS_A_BLOCK)))
         blocks = 1 if rule.core == "AI_CPU" else blocks
         return [launch(self.chip, rule, inputs, out, blocks, read=inputs[1:] if rule.filled else inputs)]
-
-
-#: By Rule.kind.
-_MAKERS = {
-    "matmul": KernelFactory._matmul,
-    "conv": KernelFactory._conv,
-    "conv_grad": KernelFactory._conv_grad,
-    "attention": KernelFactory._attention,
-    "gather": KernelFactory._gather,
-    "dropout": KernelFactory._dropout,
-    "reduction": KernelFactory._reduction,
-    "adam": KernelFactory._adam,
-    "elementwise": KernelFactory._elementwise,
-}
 
 
 def plain_format(shape: Shape) -> str:

@@ -36,18 +36,16 @@ from tb_npu_plugin.capture.simulation.work import TYPES, Tensor, Tensors, Work, 
 
 @dataclass(frozen=True)
 class Rule:
-    """How an operator runs: a row of the table. kind: method of KernelFactory, "view": only another view of the input; api,
-    l0, type: as in kernel names; passes: vector operations per element; fresh: its first input has just been written (not
-    tables and parameters); filled: its first tensor is only written."""
+    """How an operator runs: a row of the table. api, l0, type: as in kernel names."""
 
-    kind: str
+    kind: str  # method of KernelFactory, "view": only another view of the input
     api: str = ""
     l0: str = ""
     type: str = ""
     core: str = "AI_VECTOR_CORE"
-    passes: float = 1.0
-    fresh: bool = True
-    filled: bool = False
+    passes: float = 1.0  # vector operations per element
+    fresh: bool = True  # its first input has just been written (not tables and parameters)
+    filled: bool = False  # its first tensor is only written
 
 
 def vector(api: str, type_: str, passes: float = 1.0, l0: str = "") -> Rule:
@@ -94,14 +92,13 @@ def rule_of(op: str) -> Rule | None:
 
 @dataclass(frozen=True)
 class Speed:
-    """How fast kernels are. start: ns of a kernel of many blocks that moves and computes nothing; one: of a kernel of one
-    block; read, write: share of the peak of memory and cache; cube: share of the peak of the matrix units."""
+    """How fast kernels are."""
 
-    start: int
-    one: int
-    read: float
-    write: float
-    cube: float
+    start: int  # ns of a kernel of many blocks that moves and computes nothing
+    one: int  # ns of a kernel of one block
+    read: float  # share of the peak of memory and cache
+    write: float  # the same
+    cube: float  # share of the peak of the matrix units
 
 
 #: By type of kernel; "*": kernels of the vector units that the table does not name.
@@ -147,17 +144,13 @@ CORES = read_table(__file__, "cores.csv", dict[str, str])
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch of an operator: the kernel, its mean duration in ns, the API that launches it.
-
-    compiled    CANN compiles it on first sight (aclop), which takes long
-    workspace   bytes of workspace that it needs
-    """
+    """One launch of an operator."""
 
     kernel: Kernel
-    ns: int
-    api: str
-    compiled: bool = False
-    workspace: int = 0
+    ns: int  # its mean duration
+    api: str  # that launches it
+    compiled: bool = False  # CANN compiles it on first sight (aclop), which takes long
+    workspace: int = 0  # bytes that it needs
 
     @cached_property
     def is_graph(self) -> bool:
@@ -185,17 +178,11 @@ def launch(
     is_filter = rule.type == "TransData" and any(t.format == "FRACTAL_Z" for t in (*inputs, *outputs))
     speed = SPEEDS.get("TransDataFilter" if is_filter else rule.type, SPEEDS["*"])
     ns = kernel_ns(chip, speed, core, blocks, work)
+    given, made = _texts(inputs), _texts(outputs)
+    formats = given[2], made[2] or "FORMAT_ND"
     kernel = Kernel(
         name or f"{rule.api}_{rule.l0}_{rule.type}",
-        rule.type,
-        core,
-        CORES[core]["hardware"],
-        inputs=_shapes(inputs),
-        outputs=_shapes(outputs),
-        input_types=_types(inputs),
-        output_types=_types(outputs),
-        input_formats=_formats(inputs),
-        output_formats=_formats(outputs) or "FORMAT_ND",
+        *(rule.type, core, CORES[core]["hardware"], given[0], made[0], given[1], made[1], *formats),
         block=blocks,
         mix=2 * blocks if core == "MIX_AIC" else 0,
         hf32=is_convolution(rule.type) and bool(outputs) and outputs[0].type == "float",
@@ -205,16 +192,11 @@ def launch(
     return Launch(kernel, ns, rule.api)
 
 
-def _shapes(tensors: Sequence[Tensor]) -> str:
-    return ";".join(",".join(map(str, tensor.shape)) for tensor in tensors)
-
-
-def _types(tensors: Sequence[Tensor]) -> str:
-    return ";".join(TYPES.get(tensor.type, ("FLOAT", 4))[0] for tensor in tensors)
-
-
-def _formats(tensors: Sequence[Tensor]) -> str:
-    return ";".join(tensor.format for tensor in tensors)
+def _texts(tensors: Sequence[Tensor]) -> tuple[str, str, str]:
+    """Shapes, types and formats of tensors as a kernel has them."""
+    shapes = ";".join(",".join(map(str, tensor.shape)) for tensor in tensors)
+    types = ";".join(TYPES.get(tensor.type, ("FLOAT", 4))[0] for tensor in tensors)
+    return shapes, types, ";".join(tensor.format for tensor in tensors)
 
 
 def _pipes(times: tuple[float, float, float, float], ns: int) -> dict[str, float]:

@@ -10,6 +10,7 @@ bytes that round_size() adds.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from itertools import count
 from typing import Optional
 
 from tb_npu_plugin.capture.simulation.records import WORKSPACE, Allocation, Totals
@@ -44,7 +45,7 @@ class CachingAllocator:
         self.allocated = self.reserved = 0
         #: Free blocks of the large and of the small pool, each as (size, number, block), sorted.
         self._free: tuple[list[tuple[int, int, Block]], list[tuple[int, int, Block]]] = ([], [])
-        self._number = 0
+        self._numbers = count(1)
 
     def hold(self, size: int) -> None:
         """Take memory that was there before the capture (weights, states of the optimizer)."""
@@ -72,10 +73,14 @@ class CachingAllocator:
         else:  # a new segment
             whole = _SMALL_SEGMENT if small else _LARGE_SEGMENT if size < _MIN_LARGE else -(-size // _ROUND) * _ROUND
             self.reserved += whole
-            block = self._new(whole, small)
+            block = Block(next(self._numbers), whole, small)
         block.free = False
         if block.size - size >= (_UNIT if small else _SMALL + 1):
-            self._split(block, size)
+            rest = Block(next(self._numbers), block.size - size, small)
+            block.size, rest.previous, rest.next, block.next = size, block, block.next, rest
+            if rest.next is not None:
+                rest.next.previous = rest
+            self._keep(rest)
         self.allocated += block.size
         return block
 
@@ -88,19 +93,6 @@ class CachingAllocator:
                 del pool[bisect_left(pool, (other.size, other.number))]
                 block = self._merge(other, block) if other is block.previous else self._merge(block, other)
         self._keep(block)
-
-    def _new(self, size: int, small: bool) -> Block:
-        self._number += 1
-        return Block(self._number, size, small)
-
-    def _split(self, block: Block, size: int) -> None:
-        rest = self._new(block.size - size, block.small)
-        block.size = size
-        rest.previous, rest.next = block, block.next
-        if rest.next is not None:
-            rest.next.previous = rest
-        block.next = rest
-        self._keep(rest)
 
     def _merge(self, left: Block, right: Block) -> Block:
         left.size += right.size
@@ -138,8 +130,8 @@ class Memory:
         return self.totals[-1]
 
     def _allocator_total(self, at: int) -> Totals:
-        allocator = self._allocator
-        return self._total("PTA", at, allocator.allocated, allocator.reserved, allocator.allocated)
+        allocated = self._allocator.allocated
+        return self._total("PTA", at, allocated, self._allocator.reserved, allocated)
 
     def allocate(self, name: str, size: int, now: int) -> Held:
         """Allocate at least `size` bytes. name: of the operator."""

@@ -6,12 +6,10 @@ that whatever follows from it is worked out once, not for each of thousands of o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from operator import attrgetter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple, Optional
 
-_SIZE = attrgetter("size")
 _NO_ID = 0xFFFFFFFF
 #: Task -> what the stream runs for it.
 _KINDS = {"Notify_Wait": "Notify Wait", "Notify_Record": "Write Value", "RDMASend": "Write Value"}
@@ -24,20 +22,18 @@ PATTERNS = 1024
 BATCH_PLANES, RECEIVED = 2, 1
 
 
-@dataclass(eq=False)
-class PlaneTask:
-    """One step of a communication operator on one plane. `size` 0: it moves nothing. src, dst: ranks in the group."""
+class PlaneTask(NamedTuple):
+    """One step of a communication operator on one plane. `size` 0: it moves nothing. src, dst: ranks in the group.
+    other: name, bytes and link of what moves data of this rank meanwhile, where it is not this same move."""
 
     plane: int
     name: str
-    start: int
-    dur: int
     src: int
     dst: int
-    size: int = 0
-    link: str = "INVALID_TYPE"
-    notify: int = 0
-    peer: PlaneTask | None = None  # what moves data of this rank meanwhile, where it is not this same move
+    size: int
+    link: str
+    notify: int
+    other: Optional[tuple[str, int, str]]
 
     # What the trace and the database show of it, as the public sample of a real 910B has it.
     @property
@@ -78,32 +74,28 @@ class PlaneTask:
 
 
 class Pattern:
-    """The tasks that operators of one kind have; start and dur are 0 in them. Equal only to itself."""
+    """The tasks that operators of one kind have; size: bytes that all of them move. Equal only to itself."""
 
     def __init__(self, tasks: Sequence[PlaneTask]) -> None:
-        self.tasks = tuple(tasks)
-
-    @cached_property
-    def size(self) -> int:
-        """Bytes that all tasks move."""
-        return sum(map(_SIZE, self.tasks))
+        self.tasks, self.size = tuple(tasks), sum([task.size for task in tasks])
 
 
-class Planes:
-    """The tasks of one operator: a pattern, and when each of its tasks begins and how long it takes (ns). peers: the same,
-    by place, of moves of the other side that are not at the time of their task. The records are made when they are asked for."""
+class Planes(NamedTuple):
+    """The tasks of one operator: a pattern, and when each of its tasks begins and how long it takes (ns). others: the
+    same, by place, of moves of the other side that are not at the time of their task."""
 
-    __slots__ = ("_records", "durs", "pattern", "peers", "starts")
+    pattern: Pattern
+    starts: list[int]
+    durs: list[int]
+    others: dict[int, tuple[int, int]]
 
-    def __init__(
-        self, pattern: Pattern, starts: list[int], durs: list[int], peers: Mapping[int, tuple[int, int]] | None = None
-    ) -> None:
-        self.pattern, self.starts, self.durs, self.peers = pattern, starts, durs, peers or {}
-        self._records: list[PlaneTask] | None = None
+    def timed(self) -> Iterable[tuple[PlaneTask, int, int]]:
+        """Each task, when it begins and how long it takes."""
+        return zip(self.pattern.tasks, self.starts, self.durs)
 
     def renamed(self, ranks: tuple[int, ...], plane: int | None = None) -> Planes:
         """The same with other ranks, by those so far; and on another plane, if one is given."""
-        return Planes(_renamed(self.pattern, ranks, plane), self.starts, self.durs, self.peers)
+        return self._replace(pattern=_renamed(self.pattern, ranks, plane))
 
     @staticmethod
     def joined(parts: Sequence[Planes]) -> Planes:
@@ -111,44 +103,22 @@ class Planes:
         if len(parts) == 1:
             return parts[0]
         out = Planes(_joined(tuple(part.pattern for part in parts)), [], [], {})
-        peers: dict[int, tuple[int, int]] = {}
         for part in parts:
-            peers.update({place + len(out): times for place, times in part.peers.items()})
-            out.starts += part.starts
-            out.durs += part.durs
-        out.peers = peers
+            out.others.update({place + len(out.starts): times for place, times in part.others.items()})
+            out.starts.extend(part.starts)
+            out.durs.extend(part.durs)
         return out
-
-    @property
-    def records(self) -> list[PlaneTask]:
-        """The tasks themselves."""
-        if self._records is None:
-            self._records = [
-                replace(task, start=start, dur=dur)
-                for task, start, dur in zip(self.pattern.tasks, self.starts, self.durs)
-            ]
-            for place, task in enumerate(self._records):
-                if task.peer is not None:
-                    start, dur = self.peers.get(place, (task.start, task.dur))
-                    task.peer = replace(task.peer, start=start, dur=dur)
-        return self._records
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def __iter__(self) -> Iterator[PlaneTask]:
-        return iter(self.records)
 
 
 #: Of an operator whose tasks are not kept.
-NO_PLANES = Planes(Pattern(()), [], [])
+NO_PLANES = Planes(Pattern(()), [], [], {})
 
 
 @lru_cache(maxsize=64)
 def _renamed(pattern: Pattern, ranks: tuple[int, ...], plane: int | None) -> Pattern:
     return Pattern(
         [
-            replace(task, src=ranks[task.src], dst=ranks[task.dst], plane=task.plane if plane is None else plane)
+            task._replace(src=ranks[task.src], dst=ranks[task.dst], plane=task.plane if plane is None else plane)
             for task in pattern.tasks
         ]
     )

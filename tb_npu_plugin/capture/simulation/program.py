@@ -13,19 +13,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import cache, partial
 from random import Random
+from typing import Any
 
+from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import CALLS, Transfer
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.device import LAST, LEAST, RISE
 from tb_npu_plugin.capture.simulation.faults import Faults
-from tb_npu_plugin.capture.simulation.host import Host, RankSetup
+from tb_npu_plugin.capture.simulation.host import Host
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.memory import Held
-from tb_npu_plugin.capture.simulation.records import OpInfo
+from tb_npu_plugin.capture.simulation.records import GcPause, HostOp, OpInfo, Process, PyCall
 from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.capture.simulation.work import Shape, Shapes, Tensor, Types
 
@@ -64,26 +67,29 @@ class TrainingHost(Host):
 
     clock: TrainingClock
 
-    def __init__(self, setup: RankSetup, faults: Faults) -> None:
-        start, rank = setup.process.start, setup.process.rank
-        self._random = Random(f"{setup.seed}/{rank}").random
-        super().__init__(setup, TrainingClock(start, self._random, faults.slow_hosts.get(rank, 1.0)), self._random)
-        self._loader, self._mapping, self._pause = (
-            struck.get(rank, 0) for struck in (faults.loader, faults.allocator, faults.gc)
-        )
+    def __init__(
+        self, process: Process, chip: Chip, seed: int, faults: Faults, keep: bool, runtime: bool, task_queue: int
+    ) -> None:
+        rank = process.rank
+        random = Random(f"{seed}/{rank}").random
+        clock = TrainingClock(process.start, random, faults.slow_hosts.get(rank, 1.0))
+        slow = faults.slow_ranks.get(rank, 1.0) * faults.low_clocks.get(rank, 1.0)
+        preempted = faults.preempted.get(rank, 0)
+        super().__init__(process, chip, clock, random, keep, runtime, slow, task_queue, preempted)
+        struck = faults.loader, faults.allocator, faults.gc
+        self._loader, self._mapping, self._pause = (ns.get(rank, 0) for ns in struck)
         self._sequences = 0  # links of operators before this step
         self._blocks: dict[int, Held] = {}  # by slot
         self._fault_number = 0.0
+        self._frames: list[PyCall] = []
+        self._frame_count = 0
 
-    def run(self, number: int, instructions: Iterable[Instruction], sequences: int) -> Iterator[Transfer]:
+    def run(self, step: int, instructions: Iterable[Instruction], sequences: int) -> Iterator[Transfer]:
         """Run one step. Stops at each communication, with `arrival` set, and is resumed after `communicated`.
-
-        sequences: how many links of operators the instructions use.
-        """
+        sequences: how many links of operators the instructions use."""
         self.figures, self._launches = Counter(), 0
-        self._fault_number = self._random()
-        self.clock.spend(_FRAME, self._fault_number)
-        self.records.enter_frame("pretrain.py(88): main", None, self.now)
+        self._fault_number = self.random()
+        self.enter_frame("pretrain.py(88): main", number=self._fault_number)
         self.enter_frame("pretrain.py(61): train_step")
         self.clock.spend(3_000)
         start = self.now
@@ -94,8 +100,8 @@ class TrainingHost(Host):
                 if instruction.func is Host.communicate:
                     yield instruction.keywords["transfer"]
         self.clock.spend(5_000)
-        if self.process.marks:
-            self.records.add_step(number, start, self.now)
+        if self.process.marks and self.keep:
+            self.add_step(step, start)
         self.leave_frame()
         self.leave_frame()
         self._sequences += sequences
@@ -105,28 +111,34 @@ class TrainingHost(Host):
         """Let the host work for `ns` on average."""
         self.clock.spend(ns)
 
-    def enter_frame(self, name: str, module: int | None = None) -> None:
-        """Begin a Python function or module."""
-        self.clock.spend(_FRAME)
-        self.records.enter_frame(name, module, self.now)
+    def enter_frame(self, name: str, module: int | None = None, number: float | None = None) -> None:
+        """Begin a Python function or module. number: as in spend."""
+        self.clock.spend(_FRAME, number)
+        if self.keep:
+            self._frame_count += 1
+            parent = self._frames[-1].id if self._frames else 0
+            self._frames.append(PyCall(name, self.process.pid, self.now, 0, self._frame_count, parent, module))
+            self._segment.python.append(self._frames[-1])
 
     def leave_frame(self) -> None:
         """End the innermost Python function."""
         self.clock.spend(_FRAME)
-        self.records.leave_frame(self.now)
+        if self.keep:
+            self._frames.pop().end = self.now
 
     def enter(self, info: OpInfo, sequence: int, backward: bool) -> None:
         """Begin an operator."""
         self.clock.spend(_BEFORE_OP)
-        tid = self.process.pid + AUTOGRAD if backward else self.process.pid
-        sequence = self._sequences + sequence if sequence >= 0 else -1
-        self.records.enter(info, tid, self.now, sequence, int(backward))
+        if self.keep:
+            tid = self.process.pid + AUTOGRAD if backward else self.process.pid
+            self.begin_operator(info, tid, self._sequences + sequence if sequence >= 0 else -1, int(backward))
         self.clock.spend(_BEGIN_OP)
 
     def leave(self) -> None:
         """End the innermost operator."""
         self.clock.spend(_END_OP)
-        self.records.leave(self.now)
+        if self.keep:
+            self.open.pop().end = self.now
 
     def run_on_other_thread(self, info: OpInfo, ns: int) -> None:
         """Another thread runs an operator of `ns`."""
@@ -136,22 +148,17 @@ class TrainingHost(Host):
         self.clock.spend(1_500)
         start = self.now
         self.clock.spend(ns)
-        self.records.add_op(info, tid, start, self.now)
+        if self.keep:
+            self._segment.ops.append(HostOp(info, tid, start, self.now))
         self.clock.spend(2_000)
 
-    def allocate(self, slot: int, size: int) -> None:
-        """Allocate a block and remember it as `slot`."""
-        self._blocks[slot] = self._allocate(size)
-
-    def _allocate(self, size: int) -> Held:
+    def allocate(self, slot: int | None, size: int) -> None:
+        """Allocate a block and remember it as `slot`; None: nothing gives it back."""
         self.clock.spend(400)
-        held = self.memory.allocate(self.records.op.name, size, self.now)
+        held = self.memory.allocate(self.op.name, size, self.now)
         self.clock.spend(300)
-        return held
-
-    def leak(self, size: int) -> None:
-        """Allocate a block that nothing gives back."""
-        self._allocate(size)
+        if slot is not None:
+            self._blocks[slot] = held
 
     def release(self, slot: int) -> None:
         """Give a block back. It can be used again 200 ns before the release is recorded."""
@@ -178,14 +185,15 @@ class TrainingHost(Host):
         if self._mapping:
             start = self.now
             self.clock.spend(self._mapping, self._fault_number)
-            self.records.call("acl", "aclrtMallocPhysical", "0", "ACL_RTS", self.process.pid, start, self.now)
+            if self.keep:
+                self._call("acl", "aclrtMallocPhysical", "ACL_RTS", self.process.pid, start, self.now)
 
     def collect(self) -> None:
         """Let the garbage collector run, if it does."""
         if self._pause:
             start = self.now
             self.clock.spend(self._pause, self._fault_number)
-            self.records.add_pause(self.process.pid, start, self.now)
+            self._segment.gc.append(GcPause(self.process.pid, start, self.now))
             self.figures["pauses"] += self.now - start
 
 
@@ -195,38 +203,64 @@ _OF_THE_DEVICE |= {TrainingHost.use_graph_engine, TrainingHost.map_memory}
 
 
 #: Forward operator -> what its backward operator calls.
-BACKWARD = {operator: row["backward"] for operator, row in read_table(__file__, "backward.csv", dict[str, str]).items()}
+_BACKWARD = {name: row["backward"] for name, row in read_table(__file__, "backward.csv", dict[str, str]).items()}
+#: Its inputs are the gradient and those of the forward operator; others take the latter alone.
+_NORM_GRADIENT = "npu::npu_rms_norm_backward"
 _SEPARATOR = ";\r\n"
 
 
-class Program:
-    """Builds the instructions of a step. synced: the host reads the loss at its end and waits for the device."""
+@dataclass(frozen=True)
+class Kept:
+    """What the forward pass of an operator leaves for the backward pass."""
 
-    def __init__(self, kernels: KernelFactory, synced: bool = True) -> None:
-        self.kernels, self.synced = kernels, synced
+    name: str
+    sequence: int
+    shapes: Shapes
+    slot: int
+    weight: int = 0  # bytes of its gradient
+    reduce: int = 0  # bytes of an all-reduce among tensor parallel ranks that follows its gradient
+
+
+class Program:
+    """The instructions of a step of a model, which its subclass adds."""
+
+    def __init__(self, model: Workload) -> None:
+        self.layout, self.faults, self.synced, self._kernels = model.layout, model.faults, model.synced, model.kernels
         self.instructions: list[Instruction] = []
         self.sequences = 0
-        self.slots = 0
-        self._infos: dict[tuple[str, str, str, tuple[str, ...]], OpInfo] = {}
+        self.launches: list[Launch] = []  # of kernels
+        self.roles: set[str] = set()  # of groups that communicate
+        self.peak = self._allocated = 0  # bytes that are allocated at once at most, and now: without workspaces
+        self._sizes: list[int] = []  # by slot
+        self._infos = cache(OpInfo)
         self._frames: list[str] = []
+        self._modules = Counter[str]()
+
+    def do(self, method: Callable[..., None], **arguments: Any) -> None:
+        """Add an instruction: a call of this method of the host."""
+        self.instructions.append(partial(method, **arguments))
 
     def _info(self, name: str, shapes: Shapes, types: Types, stacked: bool) -> OpInfo:
         stack = tuple(reversed(self._frames)) if stacked else ()
-        key = (name, _SEPARATOR.join(",".join(map(str, shape)) for shape in shapes), _SEPARATOR.join(types), stack)
-        if key not in self._infos:
-            self._infos[key] = OpInfo(*key)
-        return self._infos[key]
+        sizes = _SEPARATOR.join(",".join(map(str, shape)) for shape in shapes)
+        return self._infos(name, sizes, _SEPARATOR.join(types), stack)
 
     @contextmanager
     def frame(self, name: str, module: int | None = None) -> Iterator[None]:
         """A Python function, or a module with its number, around what runs inside."""
-        self.instructions.append(partial(TrainingHost.enter_frame, name=name, module=module))
+        self.do(TrainingHost.enter_frame, name=name, module=module)
         if module is None:
             self._frames.append(name)
         yield
         if module is None:
             self._frames.pop()
-        self.instructions.append(partial(TrainingHost.leave_frame))
+        self.do(TrainingHost.leave_frame)
+
+    def module(self, kind: str) -> AbstractContextManager[None]:
+        """The next module of a kind."""
+        number = self._modules[kind]
+        self._modules[kind] += 1
+        return self.frame(f"nn.Module: {kind}_{number}", number)
 
     @contextmanager
     def op(
@@ -234,22 +268,23 @@ class Program:
     ) -> Iterator[None]:
         """An operator call around what runs inside. sequence: what links it with its other direction."""
         info = self._info(name, shapes, types, not backward)
-        self.instructions.append(partial(TrainingHost.enter, info=info, sequence=sequence, backward=backward))
+        self.do(TrainingHost.enter, info=info, sequence=sequence, backward=backward)
         yield
-        self.instructions.append(partial(TrainingHost.leave))
+        self.do(TrainingHost.leave)
 
     def run(
         self, name: str, shapes: Shapes, types: Types, sequence: int = -1, backward: bool = False, output: bool = True
     ) -> int:
         """An operator with its kernels; gives the slot of its output, -1 without one: in place, or not `output`."""
         slot = -1
-        launches = self.kernels.launches(name, tuple(shapes), tuple(types))
+        launches = self._kernels.launches(name, shapes, types)
         with self.op(name, shapes, types, sequence, backward):
             if output and launches and not name.endswith("_"):
                 out = launches[-1].kernel.outputs.partition(";")[0]
                 shape = tuple(int(part) for part in out.split(",")) if out else (1,)
                 slot = self.allocate(Tensor(shape, types[0]).size)
             self.instructions += [partial(TrainingHost.launch, launch=launch) for launch in launches]
+            self.launches += launches
         return slot
 
     def next_sequence(self) -> int:
@@ -257,38 +292,56 @@ class Program:
         self.sequences += 1
         return self.sequences
 
-    def copy(self, size: int, to_host: bool = False, parts: int = 1) -> None:
-        """Launch a copy between host and device from the open operator; `parts`: tasks that it takes."""
-        self.instructions.append(partial(TrainingHost.copy, size=size, to_host=to_host, parts=parts))
+    def run_forward(self, name: str, shapes: Shapes, types: Types, weight: int = 0, reduce: int = 0) -> Kept:
+        """An operator with one output, that autograd will run backward."""
+        sequence = self.next_sequence()
+        return Kept(name, sequence, shapes, self.run(name, shapes, types, sequence), weight, reduce)
+
+    def run_backward(self, kept: Kept, type_: str, title: str = "", product: str = "") -> None:
+        """The gradient of an operator, in tensors of this type; gives its output back. title: of the operator of
+        autograd, where it does not follow from the name; product: type of matrix products, if that is another one."""
+        title = title or "".join(part.capitalize() for part in kept.name.partition("::")[2].strip("_").split("_"))
+        with self.op(f"{title}Backward0", kept.shapes[:1], [type_], kept.sequence, backward=True):
+            if kept.name == "aten::matmul":
+                x, weight = kept.shapes
+                out = (x[0], weight[1])
+                for shapes in ((out, (weight[1], weight[0])), ((x[1], x[0]), out)):
+                    self.free(self.run("aten::mm", shapes, (product or type_,) * 2, backward=True))
+            elif kept.name in _BACKWARD:
+                backward = _BACKWARD[kept.name]
+                # gradient of the result, which is as large as the input, and the inputs
+                taken = (kept.shapes[0], *kept.shapes) if backward == _NORM_GRADIENT else kept.shapes
+                self.free(self.run(backward, taken, [type_] * len(taken), backward=True))
+        self.free(kept.slot)
 
     def communicate(self, transfer: Transfer, backward: bool = False, wait: bool = True) -> None:
         """Communicate; `wait`: the compute stream goes on when it is done."""
         type_ = "c10::BFloat16" if transfer.item == 2 else "float"
         with self.op(CALLS[transfer.type], ((transfer.size // transfer.item,),), (type_,), backward=backward):
-            self.instructions.append(partial(TrainingHost.communicate, transfer=transfer))
+            self.do(TrainingHost.communicate, transfer=transfer)
+        self.roles.add(transfer.group)
         if wait:
-            self.wait(transfer.group)
-
-    def wait(self, group: str) -> None:
-        """Let the compute stream wait for the communication of a group."""
-        self.instructions.append(partial(TrainingHost.wait, group=group))
+            self.do(TrainingHost.wait, group=transfer.group)
 
     def allocate(self, size: int) -> int:
         """Allocate in the open operator; gives the slot."""
-        self.slots += 1
-        self.instructions.append(partial(TrainingHost.allocate, slot=self.slots, size=size))
-        return self.slots
+        self.do(TrainingHost.allocate, slot=len(self._sizes), size=size)
+        self._sizes.append(size)
+        self._allocated += size
+        self.peak = max(self.peak, self._allocated)
+        return len(self._sizes) - 1
 
     def free(self, slot: int) -> None:
         """Give the block of a slot back."""
         if slot >= 0:
-            self.instructions.append(partial(TrainingHost.release, slot=slot))
+            self.do(TrainingHost.release, slot=slot)
+            self._allocated -= self._sizes[slot]
 
     def leak(self, size: int) -> None:
         """Keep a block of `size` bytes, if any, that nothing gives back."""
         if size:
             with self.op("aten::cat", [(size // 4,)], ["float"]):
-                self.instructions.append(partial(TrainingHost.leak, size=size))
+                self.do(TrainingHost.allocate, slot=None, size=size)
 
     def read_loss(self, size: int, type_: str, names: Sequence[str] = ("aten::item",)) -> None:
         """Copy the loss to the host and wait for it, inside operators of these names, unless the training never reads it."""
@@ -297,25 +350,13 @@ class Program:
         with ExitStack() as stack:
             for name in names:
                 stack.enter_context(self.op(name, [(1,)], [type_]))
-            self.copy(size, to_host=True)
-            self.instructions.append(partial(TrainingHost.synchronize))
-
-    def spend(self, ns: int) -> None:
-        """Let the host work."""
-        self.instructions.append(partial(TrainingHost.spend, ns=ns))
+            self.do(TrainingHost.copy, size=size, to_host=True, parts=1)
+            self.do(TrainingHost.synchronize)
 
     def run_on_other_thread(self, name: str, shapes: Shapes, types: Types, ns: int) -> None:
         """Let another thread run an operator of `ns` inside the open one."""
         info = self._info(name, shapes, types, False)
-        self.instructions.append(partial(TrainingHost.run_on_other_thread, info=info, ns=ns))
-
-    def use_graph_engine(self, name: str, size: int, ns: int) -> None:
-        """Let CANN's graph engine hold `size` bytes for `ns`."""
-        self.instructions.append(partial(TrainingHost.use_graph_engine, name=name, size=size, dur=ns))
-
-    def load(self, ns: int) -> None:
-        """Let the host wait for the data loader, which a fault may slow down."""
-        self.instructions.append(partial(TrainingHost.load, ns=ns))
+        self.do(TrainingHost.run_on_other_thread, info=info, ns=ns)
 
     def load_batch(self, shape: Shape, type_: str, ns: int) -> int:
         """Let the host wait `ns` for a batch of PyTorch's data loader and copy it to the device; gives its slot."""
@@ -324,45 +365,26 @@ class Program:
             self.frame("torch/utils/data/dataloader.py(631): __next__"),
             self.op("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
         ):
-            self.load(ns)
+            self.do(TrainingHost.load, ns=ns)
         with self.op("aten::to", [shape], [type_]), self.op("aten::copy_", [shape, shape], [type_, type_]):
             slot = self.allocate(size)
-            self.copy(size)
+            self.do(TrainingHost.copy, size=size, to_host=False, parts=1)
         return slot
 
     def interrupt(self) -> None:
         """A place where the garbage collector may run and the allocator may map device memory."""
         self.instructions += [partial(TrainingHost.collect), partial(TrainingHost.map_memory)]
 
-    def peak(self) -> int:
-        """Most bytes that are allocated at once, without workspaces."""
-        sizes, now, most = dict[int, int](), 0, 0
-        for instruction in self.instructions:
-            given = instruction.keywords
-            if instruction.func is TrainingHost.allocate:
-                sizes[given["slot"]] = given["size"]
-                now += given["size"]
-                most = max(most, now)
-            elif instruction.func is TrainingHost.release:
-                now -= sizes.pop(given["slot"])
-        return most
 
-    def roles(self) -> set[str]:
-        """Groups that communicate."""
-        communicate = TrainingHost.communicate
-        return {one.keywords["transfer"].group for one in self.instructions if one.func is communicate}
-
-    def launches(self) -> list[Launch]:
-        """All launches of kernels."""
-        return [one.keywords["launch"] for one in self.instructions if one.func is TrainingHost.launch]
-
-
+@dataclass(eq=False)
 class Workload(ABC):
-    """A model on the ranks of a layout. synced: the host waits for the device at the end of each step."""
+    """A model on the ranks of a layout."""
 
-    def __init__(self, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool) -> None:
-        self.layout, self.faults, self._kernels, self._synced = layout, faults, kernels, synced
-        self._known: dict[tuple[int, int], Program] = {}
+    layout: Layout
+    kernels: KernelFactory
+    faults: Faults
+    synced: bool  # the host reads the loss at the end of each step, and so waits for the device
+    _known: dict[tuple[int, int], Program] = field(default_factory=dict, init=False)
 
     @abstractmethod
     def held(self, stage: int) -> int:
@@ -373,13 +395,12 @@ class Workload(ABC):
         """Of the input of a step, counted from 0: tokens of a sequence, pixels of an image's side. Dynamic shapes change it."""
 
     @abstractmethod
-    def build(self, program: Program, stage: int, size: int) -> None:
-        """Add the instructions of a step."""
+    def build(self, stage: int, size: int) -> Program:
+        """The program of a stage for inputs of this size."""
 
     def program(self, stage: int, step: int) -> Program:
         """The program of a stage in a step. The same object for the same instructions."""
         key = (stage, self.size(step))
         if key not in self._known:
-            program = self._known[key] = Program(self._kernels, self._synced)
-            self.build(program, *key)
+            self._known[key] = self.build(*key)
         return self._known[key]

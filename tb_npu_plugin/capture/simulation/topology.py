@@ -3,7 +3,7 @@ them, and the links between ranks. Ranks are numbered as Megatron does: tensor p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tb_npu_plugin.capture.simulation.chips import Chip
@@ -49,17 +49,6 @@ class Topology:
         evenness = 1 + _UNEVEN * ((one * 40_503 + other * 30_011) % 1_009 / 1_008 - 0.5)  # always the same for a link
         rate = peak / 1e9 * SHARE * size / (size + half) * (REDUCE_SHARE if reduce else 1.0) * evenness
         return int(size / rate * self._slow.get((min(one, other), max(one, other)), 1.0))
-
-    def mesh_moves(self, members: Sequence[int], sizes: Sequence[int], reduce: bool) -> list[list[int]]:
-        """`move_ns` of each member with the members behind it, in order around the group; sizes: by peer."""
-        count = len(members)
-        return [
-            [
-                self.move_ns(members[one], members[(one + plane) % count], sizes[(one + plane) % count], reduce)
-                for plane in range(1, count)
-            ]
-            for one in range(count)
-        ]
 
     def is_mesh(self, ranks: tuple[int, ...]) -> bool:
         """All members reach each other directly, and few enough that each has a plane for each other one."""

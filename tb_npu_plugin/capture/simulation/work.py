@@ -38,17 +38,15 @@ Tensors = tuple[Tensor, ...]
 
 @dataclass(frozen=True)
 class Work:
-    """What a kernel does: what its counters count. Bytes are those of global memory; cached, kept: of those that are
-    read the ones that the L2 cache has, of those that are written the ones that stay there. slower: how much longer the
-    matrix units take for an operation than in FP16; vector units take up to twice as long."""
+    """What a kernel does: what its counters count. Bytes are those of global memory."""
 
     cube_flops: float = 0.0
     vector_flops: float = 0.0
     read: int = 0
     written: int = 0
-    cached: int = 0
-    kept: int = 0
-    slower: float = 1.0
+    cached: int = 0  # of those that are read the ones that the L2 cache has
+    kept: int = 0  # of those that are written the ones that stay there
+    slower: float = 1.0  # time of the matrix units by that in FP16; vector units take up to twice as long
 
     @property
     def main_read(self) -> int:

@@ -5,10 +5,10 @@ from msprof."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Callable, TypeVar, Union
+from typing import TypeVar, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,10 +52,12 @@ class _Durations:
 
 
 class Kernels(Writer):
-    """kernel_details.csv and op_statistic.csv."""
+    """kernel_details.csv and op_statistic.csv. separator: where the host was profiled, names begin with the launch and
+    this; empty: they do not."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, separator: str = "") -> None:
         self._output, self._step_at = output, StepFinder(output.windows)
+        self._separator = separator if output.options.cpu else ""
         self._detailed = output.options.level >= 1
         self._figures = Figures(output.options.metrics if self._detailed else "", output.process)
         self._names = self._figures.names
@@ -103,30 +105,28 @@ class Kernels(Writer):
             else:
                 line = self._communication(launch, times)
             if with_step:
-                step = step_at(start)
-                line = f"{step.id if step else ''},{line}"
+                window = step_at(start)
+                line = f"{window[2].id if window else ''},{line}"
             lines.append(line)
         self._previous = previous
         self._file.add(lines)
         for task in tasks:
             self._durs[task.kernel.type, task.kernel.core].add(task.dur)
 
-    def _shown(self, task: records.Task) -> records.Kernel:
-        """The kernel under the name that the file gives it."""
-        return task.kernel
-
     def _compute(self, task: records.Task, times: str, figures: str) -> str:
-        front, back = self._texts(self._shown(task))
+        launch = task.op.info.name if self._separator and task.op is not None else ""
+        front, back = self._texts(task.kernel, launch)
         ids = f"{task.task},{task.stream}," if self._with_ids else ""
         line = f"{self._lead}{ids}{front},{times},{back}"
         return f"{line},{figures}" if self._names else line
 
-    def _make_texts(self, kernel: records.Kernel) -> tuple[str, str]:
+    def _make_texts(self, kernel: records.Kernel, launch: str) -> tuple[str, str]:
         """The cells before the times and those after them, each joined by commas."""
+        name = cell(f"{launch}{self._separator}{kernel.name}" if launch else kernel.name)
         if not self._detailed:
-            return f"{cell(kernel.name)},N/A,N/A", "0"
+            return f"{name},N/A,N/A", "0"
         state = (kernel.state,) if self._with_state else ()
-        front = ",".join([cell(kernel.name), cell(kernel.type), *state, kernel.core])
+        front = ",".join([name, cell(kernel.type), *state, kernel.core])
         back = [str(kernel.block), str(kernel.mix), "YES" if kernel.hf32 else "NO"]
         back += [shapes_cell(kernel.inputs), kernel.input_types or "N/A", kernel.input_formats or "N/A"]
         back += [shapes_cell(kernel.outputs), kernel.output_types or "N/A", kernel.output_formats or "N/A"]
@@ -141,69 +141,68 @@ class Kernels(Writer):
 
 
 class TaskFile(Writer):
-    """A CSV file of tasks, by start. line: cells of a task after Device_id, "" for no row; is_listed: which tasks; skip: of
-    those, how many to leave out at the beginning of the run."""
+    """A CSV file of tasks, by start."""
 
-    def __init__(
-        self,
-        output: Output,
-        file: ResultFile,
-        line: Callable[[records.Task], str],
-        is_listed: Callable[[records.Task], bool] = lambda task: True,
-        skip: int = 0,
-    ) -> None:
-        self._line, self._is_listed, self._skip = line, is_listed, skip
-        self._lead, self._file = output.lead(file), output.csv(file)
+    FILE: ResultFile
+
+    def __init__(self, output: Output) -> None:
+        self._output, self._lead, self._file = output, output.lead(self.FILE), output.csv(self.FILE)
         self._tasks = ByTime[records.Task](records.by_start)
 
     def add(self, segment: records.Segment) -> None:
-        ready = self._tasks.take(filter(self._is_listed, segment.tasks), segment.until)
-        shown, self._skip = ready[self._skip :], max(0, self._skip - len(ready))
-        self._file.add([f"{self._lead}{line}" for line in map(self._line, shown) if line])
+        lines = map(self._line, self._tasks.take(segment.tasks, segment.until))
+        self._file.add([f"{self._lead}{line}" for line in lines if line])
 
     def close(self) -> None:
         self.add(records.Segment(until=END))
 
+    def _line(self, task: records.Task) -> str:
+        """Cells of a task after Device_id, "" for no row."""
+        raise NotImplementedError
 
-def data_preprocess(output: Output) -> TaskFile:
+
+class DataPreprocess(TaskFile):
     """data_preprocess.csv: kernels of the AI CPU."""
-    unit = 1_000_000 if output.dialect.spelling.get("compute_ns") else 1000  # the header says ms or us
 
-    def line(task: records.Task) -> str:
+    FILE = schema.DATA_PREPROCESS
+
+    def _line(self, task: records.Task) -> str:
+        if task.kernel.core != "AI_CPU":
+            return ""
+        unit = 1_000_000 if self._output.dialect.spelling.get("compute_ns") else 1000  # the header says ms or us
         parts = (task.dur - 9_000, 1_250, task.dur - 4_000, 4_000, task.dur)
         figures = ",".join(str(ns / unit) for ns in parts)
         return f"{time_text(task.start)},{cell(task.kernel.type)},{figures},{task.stream},{task.task}"
 
-    return TaskFile(output, schema.DATA_PREPROCESS, line, lambda task: task.kernel.core == "AI_CPU")
 
-
-def l2_cache(output: Output) -> TaskFile:
+class L2Cache(TaskFile):
     """l2_cache.csv: the kernels of AI cores, without the first kernel of the run."""
 
-    def line(task: records.Task) -> str:
+    FILE = schema.L2_CACHE
+    _had_kernel = False
+
+    def _line(self, task: records.Task) -> str:
         kernel, work = task.kernel, task.kernel.work
-        if not ("CORE" in kernel.core or kernel.core.startswith("MIX")):
+        is_first, self._had_kernel = not self._had_kernel, self._had_kernel or kernel.computes
+        if is_first or not ("CORE" in kernel.core or kernel.core.startswith("MIX")):
             return ""
         # lines that the cache evicted for each line requested: few if all fit into it (public sample of a real 910B: to 0.2)
         moved = work.read + work.written
         rate = round(0.25 * (work.main_read + work.main_written) / moved + 0.00004, 6) if moved else 0.0
         return f"{task.stream},{task.task},N/A,{rate},{cell(kernel.name)}"
 
-    return TaskFile(output, schema.L2_CACHE, line, lambda task: task.kernel.computes, skip=1)
 
-
-def task_time(output: Output) -> TaskFile:
+class TaskTime(TaskFile):
     """task_time.csv: every device task."""
 
-    def line(task: records.Task) -> str:
-        kernel = task.kernel
-        name, kind = "N/A", kernel.core or kernel.type or kernel.name
-        if kernel.computes and kernel.core != "DSA_SQE":  # the generator of random numbers runs no kernel
-            name = cell(kernel.name)
-        times = f"{output.dur(task.dur)},{time_text(task.start)},{time_text(task.end)}"
-        return f"{name},{kind},{task.stream},{task.task},{times}"
+    FILE = schema.TASK_TIME
 
-    return TaskFile(output, schema.TASK_TIME, line)
+    def _line(self, task: records.Task) -> str:
+        kernel = task.kernel
+        # the generator of random numbers runs no kernel
+        name = cell(kernel.name) if kernel.computes and kernel.core != "DSA_SQE" else "N/A"
+        times = f"{self._output.dur(task.dur)},{time_text(task.start)},{time_text(task.end)}"
+        return f"{name},{kernel.core or kernel.type or kernel.name},{task.stream},{task.task},{times}"
 
 
 class Operators(Writer):
@@ -227,8 +226,7 @@ class Operators(Writer):
         self._file.add(self._lines(ops, _parents(ops)))
 
     def _lines(self, ops: list[records.HostOp], parents: list[int]) -> list[str]:
-        selfs = [op.end - op.start for op in ops]
-        totals = [op.device for op in ops]
+        selfs, totals = [op.end - op.start for op in ops], [op.device for op in ops]
         on_aicore = [op.on_aicore for op in ops]
         for number in range(len(ops) - 1, -1, -1):  # children follow their parents
             parent = parents[number]
@@ -238,16 +236,12 @@ class Operators(Writer):
                 totals[parent] += totals[number]
                 on_aicore[parent] += on_aicore[number]
         lines = []
-        for number, op in enumerate(ops):
-            text = self._text(op.info)
-            if text:
-                total = totals[number]
-                device = (
-                    f"{us_text(op.device)},{us_text(total)},{us_text(op.on_aicore)},{us_text(on_aicore[number])}"
-                    if total
-                    else "0,0,0,0"
-                )
-                lines.append(f"{text},{us_text(selfs[number])},{us_text(op.end - op.start)},{device}")
+        for op, own, total, aicore in zip(ops, selfs, totals, on_aicore):
+            if text := self._text(op.info):
+                device = "0,0,0,0"
+                if total:
+                    device = f"{us_text(op.device)},{us_text(total)},{us_text(op.on_aicore)},{us_text(aicore)}"
+                lines.append(f"{text},{us_text(own)},{us_text(op.end - op.start)},{device}")
         return lines
 
     def _make_text(self, info: records.OpInfo) -> str:
@@ -301,15 +295,14 @@ _NOTHING = 1 << 63
 
 @dataclass
 class _Sums:
-    """One step, in ns: start on the host; begin and end on the device; when it first computed or communicated; overlap rows by
-    kind, and the same in us as the vendor's Python adds them up."""
+    """One step, in ns."""
 
     host_start: int
-    first: int
+    first: int  # on the device
     last: int
-    busy: int = _NOTHING
-    ns: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
-    us: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0, 0.0])
+    busy: int = _NOTHING  # when it first computed or communicated
+    ns: list[int] = field(default_factory=lambda: [0, 0, 0, 0])  # overlap rows by kind
+    us: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0, 0.0])  # as the vendor's Python adds them up
 
 
 class StepSums(Writer):
@@ -324,7 +317,7 @@ class StepSums(Writer):
 
     def add(self, segment: records.Segment) -> None:
         if self._first_op is None and segment.ops:
-            self._first_op = records.columns(segment.ops, "start")[0][0]
+            self._first_op = segment.ops[0].start
         for op in segment.comm:
             found = self._step(op.start, self._receive_step) if op.type == records.RECEIVE else None
             if found is not None:
@@ -364,26 +357,17 @@ class StepSums(Writer):
         """(step id, its start on the host, end of its window on the device); None outside every step."""
         if not self._output.process.marks:
             return None, self._first_op or self._output.process.start, (1 << 63) - 1
-        found = finder.window(at)
+        found = finder(at)
         return None if found is None else (found[2].id, found[2].start, found[1])
 
-    def rounded(self) -> list[tuple[int | None, dict[str, float]]]:
-        """Figures of step_trace_time.csv in us by step: through float64 us, as the vendor works them out."""
-        out = []
+    def figures(self, is_exact: bool) -> Iterator[tuple[int | None, dict[str, float]]]:
+        """Figures in us by step: exact ones from ns for StepTraceTime, else through float64 us, as the vendor does."""
         for key, step in self._steps.items():
-            facts = [ns / 1000 for ns in (step.host_start, step.first, step.last, step.busy)]
-            preparing = 0.0 if step.busy == _NOTHING else facts[3] - facts[0]
-            out.append((key, figures_of(step.us, facts[2] - facts[1], self._bubbles[key][1], preparing)))
-        return out
-
-    def exact(self) -> list[tuple[int | None, dict[str, float]]]:
-        """Figures of StepTraceTime in us by step: worked out in ns."""
-        out = []
-        for key, step in self._steps.items():
-            preparing = 0 if step.busy == _NOTHING else step.busy - step.host_start
-            found = figures_of(step.ns, step.last - step.first, self._bubbles[key][0], preparing)
-            out.append((key, {name: ns / 1000 for name, ns in found.items()}))
-        return out
+            facts: list[float] = [step.host_start, step.first, step.last, step.busy]
+            start, first, last, busy = facts if is_exact else [ns / 1000 for ns in facts]
+            preparing, bubble = 0.0 if step.busy == _NOTHING else busy - start, self._bubbles[key][0 if is_exact else 1]
+            found = figures_of(step.ns if is_exact else step.us, last - first, bubble, preparing)
+            yield key, {name: ns / 1000 for name, ns in found.items()} if is_exact else found
 
 
 def figures_of(sums: Sequence[Number], whole: Number, bubble: Number, preparing: Number) -> dict[str, Number]:
@@ -408,6 +392,6 @@ class StepTrace(StepSums):
     def close(self) -> None:
         self.take_overlap()
         file, keys = self._output.csv(schema.STEP_TRACE), self._output.columns(schema.STEP_TRACE)
-        for step, figures in self.rounded():
+        for step, figures in self.figures(is_exact=False):
             cells = {**figures, "step": "" if step is None else step, "device_id": self._output.process.device}
             file.add([",".join(str(cells[name]) for name in keys)])

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import chain, compress
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Callable, Generic, NamedTuple, TypeVar
+from typing import IO, Any, BinaryIO, Callable, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.capture.side_files import ENVIRONMENT_VARIABLES
 from tb_npu_plugin.capture.simulation.records import Process, Segment
-from tb_npu_plugin.capture.writers.dialect import Dialect, Options
+from tb_npu_plugin.capture.writers.dialect import LINE_FEED, Dialect, Options
 from tb_npu_plugin.capture.writers.overlap import Overlap, Windows
 from tb_npu_plugin.schema.core import ResultFile
 
@@ -58,12 +58,12 @@ def shapes_cell(shapes: str) -> str:
     return cell(f'"{shapes}"') if shapes else "N/A"
 
 
-def unnamed_file(folder: Path) -> IO[bytes]:
+def _unnamed_file(folder: Path) -> IO[bytes]:
     """A file without a name, so that an interrupted run leaves none."""
     return tempfile.TemporaryFile(dir=folder)
 
 
-def append_file(part: IO[bytes], out: IO[bytes]) -> None:
+def _append_file(part: IO[bytes], out: IO[bytes]) -> None:
     """Append the whole content of a file."""
     part.seek(0)
     shutil.copyfileobj(part, out, 1 << 20)
@@ -77,7 +77,7 @@ class CsvFile:
         csv.writer(buffer, lineterminator=newline).writerow(header)
         self._path, self._header, self._newline, self._width = path, buffer.getvalue(), newline, len(header)
         self._file: BinaryIO | None = None
-        self._parts: dict[str, CsvPart] = {}
+        self._parts: dict[str, IO[bytes]] = {}
 
     def _open(self) -> BinaryIO:
         if self._file is None:
@@ -85,45 +85,29 @@ class CsvFile:
             self._file.write(self._header.encode())
         return self._file
 
-    def add(self, lines: Sequence[str]) -> None:
-        """Append rows, if there are any: cells joined by commas, quoted where needed, without line end."""
+    def add(self, lines: Sequence[str], part: str | None = None) -> None:
+        """Append rows, if there are any: cells joined by commas, quoted where needed, without line end. Those of a part
+        come last, parts in the order in which they were first named. Raises ValueError if the first row does not fit
+        the header, for example after a new column in schema/."""
+        if part is not None and part not in self._parts:
+            self._parts[part] = _unnamed_file(self._path.parent)
         if lines:
-            self._open().write(self.encode(lines))
-
-    def encode(self, lines: Sequence[str]) -> bytes:
-        """Bytes of at least one row. Raises ValueError if the first one does not fit the header, for example after a
-        new column in schema/."""
-        width = 1 + sum(part.count(",") for part in lines[0].split('"')[::2])  # csv.reader limits cells to 128 KiB
-        if width != self._width:
-            raise ValueError(f"{self._path.name}: {width} cells under {self._width} headers; see its writer")
-        return (self._newline.join(lines) + self._newline).encode()
-
-    def part(self, name: str = "") -> CsvPart:
-        """The part of this name. Parts come last, in the order in which they were first asked for."""
-        if name not in self._parts:
-            self._parts[name] = CsvPart(self, unnamed_file(self._path.parent))
-        return self._parts[name]
+            width = 1 + sum(
+                cells.count(",") for cells in lines[0].split('"')[::2]
+            )  # csv.reader limits cells to 128 KiB
+            if width != self._width:
+                raise ValueError(f"{self._path.name}: {width} cells under {self._width} headers; see its writer")
+            file = self._open() if part is None else self._parts[part]
+            file.write((self._newline.join(lines) + self._newline).encode())
 
     def close(self) -> None:
         """Append the parts and finish the file."""
         for part in self._parts.values():
-            if part.file.tell():
-                append_file(part.file, self._open())
-            part.file.close()
+            if part.tell():
+                _append_file(part, self._open())
+            part.close()
         if self._file is not None:
             self._file.close()
-
-
-class CsvPart(NamedTuple):
-    """Rows of a part."""
-
-    owner: CsvFile
-    file: IO[bytes]
-
-    def add(self, lines: Sequence[str]) -> None:
-        """Append rows, if there are any."""
-        if lines:
-            self.file.write(self.owner.encode(lines))
 
 
 class Parts:
@@ -132,7 +116,7 @@ class Parts:
 
     def __init__(self, path: Path, count: int, brackets: bytes = b"[]") -> None:
         self._path, self._begin, self._end = path, brackets[:1], brackets[1:]
-        self._parts = [unnamed_file(path.parent) for _ in range(count)]
+        self._parts = [_unnamed_file(path.parent) for _ in range(count)]
 
     def add(self, part: int, items: Sequence[str]) -> None:
         """Append items to one part, if there are any."""
@@ -147,7 +131,7 @@ class Parts:
                 out.write(self._begin)
                 for part in (part for part in self._parts if part.tell()):
                     out.write(b", " if out.tell() > 1 else b"")
-                    append_file(part, out)
+                    _append_file(part, out)
                 out.write(self._end)
         for part in self._parts:
             part.close()
@@ -208,11 +192,6 @@ class Database:
         values = np.column_stack([keys, *figures.values()])  # floats; the type of the column makes keys integers again
         self._connection.executemany(f"INSERT INTO {table} VALUES {rows}", values.tolist())
 
-    def enumeration(self, table: str, names: Mapping[str, int]) -> None:
-        self._connection.execute(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, name TEXT)")
-        rows = [(number, name) for name, number in names.items()]
-        self._connection.executemany(f"INSERT INTO {table} VALUES (?,?)", rows)
-
     def index(self, table: str, definition: str) -> None:
         if table in self._made:
             self._connection.execute(f"PRAGMA cache_size=-{_INDEX_CACHE}")
@@ -261,18 +240,16 @@ class Writer:
 
 @dataclass(frozen=True)
 class Output:
-    """Where and how the files of one capture are written. `process` is complete when the writers are closed; has_rank: its
-    rank is known; windows: its steps on the device so far; overlap: of the last segment and those before; opened:
-    the files that are closed after their writers."""
+    """Where and how the files of one capture are written."""
 
     folder: Path
-    process: Process
+    process: Process  # complete when the writers are closed
     options: Options
     dialect: Dialect
-    has_rank: bool = True
-    windows: Windows = field(default_factory=Windows)
-    overlap: Overlap = field(default_factory=Overlap)
-    opened: list[CsvFile | Database] = field(default_factory=list)
+    has_rank: bool = True  # its rank is known
+    windows: Windows = field(default_factory=Windows)  # its steps on the device so far
+    overlap: Overlap = field(default_factory=Overlap)  # of the last segment and those before
+    opened: list[CsvFile | Database] = field(default_factory=list)  # files that are closed after their writers
 
     @property
     def device(self) -> str:
@@ -290,7 +267,7 @@ class Output:
     def csv(self, file: ResultFile, keys: Sequence[str] = (), extra: Sequence[str] = ()) -> CsvFile:
         """A CSV file with these columns of its declaration, by default all of this release, then `extra` headers."""
         header = [*(self._header(file, key) for key in keys or self.columns(file)), *extra]
-        newline = "\n" if file.id in self.dialect.line_feed else "\r\n"
+        newline = "\n" if file.id in LINE_FEED else "\r\n"
         self.opened.append(out := CsvFile(self.folder / file.name, header, newline))
         return out
 

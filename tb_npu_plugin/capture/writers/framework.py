@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tb_npu_plugin.capture.simulation.records import Process, Segment
-from tb_npu_plugin.capture.writers.communication import Communication, Rules
-from tb_npu_plugin.capture.writers.details_csv import Apis, data_preprocess, l2_cache, task_time
-from tb_npu_plugin.capture.writers.dialect import Dialect, Options
+from tb_npu_plugin.capture.writers import details_csv
+from tb_npu_plugin.capture.writers.communication import TORCH_RULES, Communication, Rules
+from tb_npu_plugin.capture.writers.dialect import NEW, Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.links import LinkMeters, link_writers
-from tb_npu_plugin.capture.writers.memory_csv import Modules
+from tb_npu_plugin.capture.writers.memory import Allocations, MemoryRecord, Modules
 from tb_npu_plugin.capture.writers.overlap import Windows
+from tb_npu_plugin.capture.writers.trace import Trace
 from tb_npu_plugin.schema import mindspore, torch_npu_db
 from tb_npu_plugin.schema import torch_npu_csv as tables
 from tb_npu_plugin.schema import torch_npu_json as documents
@@ -27,33 +28,24 @@ MakesWriter = Callable[[Output], Writer]
 
 @dataclass(frozen=True)
 class Framework:
-    """Everything in which the results of one framework differ from those of another.
+    """Everything in which the results of one framework differ from those of another; the defaults are torch_npu's."""
 
-    suffix         end of the names of result folders
-    dialect        how its newest release writes
-    windows        finds its steps on the device
-    kernels ...    its text files; one without rows is not made
-    communication  its communication.json and communication_matrix.json
-    others         databases, and what is written with every export
-    info           content of profiler_info_{rank}.json
-    metadata       content of profiler_metadata.json
-    record         segments of the simulated host -> as this framework records them
-    """
-
-    suffix: str
-    dialect: Dialect
-    windows: Callable[[], Windows]
-    kernels: MakesWriter
-    steps: MakesWriter
-    trace: MakesWriter
-    operators: MakesWriter
-    allocations: MakesWriter
-    memory_record: MakesWriter
-    communication: Rules
-    others: Callable[[Output], list[Writer]]
-    info: Callable[[Process, Options, Dialect], str]
-    metadata: Callable[[Process, Options], str]
+    others: Callable[[Output], list[Writer]]  # databases, and what is written with every export
+    info: Callable[[Process, Options, Dialect], str]  # content of profiler_info_{rank}.json
+    metadata: Callable[[Process, Options], str]  # content of profiler_metadata.json
+    #: Segments of the simulated host -> as this framework records them.
     record: Callable[[Process, Options], Callable[[Segment], Segment]]
+    suffix: str = "_ascend_pt"  # end of the names of result folders
+    dialect: Dialect = NEW  # how its newest release writes
+    windows: Callable[[], Windows] = Windows  # finds its steps on the device
+    #: Its text files; one without rows is not made.
+    kernels: MakesWriter = details_csv.Kernels
+    steps: MakesWriter = details_csv.StepTrace
+    trace: MakesWriter = Trace
+    operators: MakesWriter = details_csv.Operators
+    allocations: MakesWriter = Allocations
+    memory_record: MakesWriter = MemoryRecord
+    communication: Rules = TORCH_RULES
 
     def writers(self, output: Output) -> list[Writer]:
         options, out = output.options, self.others(output)
@@ -62,11 +54,11 @@ class Framework:
         out += [self.trace(output), *link_writers(output)]
         if options.device:
             out += [self.kernels(output), self.steps(output)]
-            out += [l2_cache(output)] if options.l2_cache else []
-            out += [task_time(output)] if output.dialect.task_time else []
+            out += [details_csv.L2Cache(output)] if options.l2_cache else []
+            out += [details_csv.TaskTime(output)] if output.dialect.task_time else []
         if options.device and options.level >= 1:
-            out += [Communication(output, self.communication), Apis(output)]
-            out += [data_preprocess(output)] if options.level >= 2 else []
+            out += [Communication(output, self.communication), details_csv.Apis(output)]
+            out += [details_csv.DataPreprocess(output)] if options.level >= 2 else []
         if options.memory:
             out += [self.allocations(output), self.memory_record(output), Modules(output)]
         return [*out, self.operators(output)] if options.cpu else out

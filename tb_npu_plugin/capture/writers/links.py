@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from operator import attrgetter
 
 from tb_npu_plugin.capture.simulation.records import CommOp, LinkSample, Moved, Process, Segment
@@ -46,13 +45,18 @@ class LinkMeters:
 
     def __init__(self, process: Process, io: bool, interconnection: bool) -> None:
         self._process, chip = process, process.chip
-        network = [words.NIC, *([] if chip.name in _WITHOUT_ROCE else [words.ROCE])] if io else []
-        inside = [words.PCIE] if interconnection else []
-        if interconnection and chip.hccs and process.world > 1:  # the reference: a single device has no such data
-            inside.append(words.HCCS)
+        shown = {
+            words.NIC: io,
+            words.ROCE: io and chip.name not in _WITHOUT_ROCE,
+            words.PCIE: interconnection,
+            words.HCCS: interconnection
+            and chip.hccs
+            and process.world > 1,  # the reference: one device has no such data
+        }
         self._every = {
-            **dict.fromkeys(network, schema.SYS_IO_EVERY),
-            **dict.fromkeys(inside, schema.SYS_INTERCONNECTION_EVERY),
+            link: schema.SYS_IO_EVERY if link in (words.NIC, words.ROCE) else schema.SYS_INTERCONNECTION_EVERY
+            for link in shown
+            if shown[link]
         }
         self._next = {link: process.start + every for link, every in self._every.items()}
         self._flows = {transport: _Flows(process.start) for transport in ("RDMA", "PCIE", "HCCS")}
@@ -70,9 +74,8 @@ class LinkMeters:
         out: list[LinkSample] = []
         for link, every in self._every.items():
             flows = self._flows[_TRANSPORTS[link]]
-            until = segment.until
-            if until > max(self._process.end, flows.end):  # the last one: to the end of the window that has begun
-                until = max(self._process.end, flows.end) + every
+            until, end = segment.until, max(self._process.end, flows.end)
+            until = until if until <= end else end + every  # the last one: to the end of the window that has begun
             while self._next[link] < until:
                 at = self._next[link]
                 moved = flows.moved(at - every, at)
@@ -88,32 +91,33 @@ class LinkMeters:
 
     def _communicated(self, op: CommOp) -> None:
         is_p2p = op.is_p2p
-        for task in op.planes:
-            own = task if task.size and task.src != task.dst else None
-            other = task.peer or (None if is_p2p else own)
+        for place, (task, start, dur) in enumerate(op.planes.timed()):
+            own = (task.name, task.size, task.link, start, dur) if task.size and task.src != task.dst else None
+            other = None if is_p2p else own
+            if task.other is not None:
+                other = (*task.other, *op.planes.others.get(place, (start, dur)))
             found = other or own
             # in a ring each takes from the one before it, whatever the task is called
-            writes = found is not None and (is_p2p or task.plane > 0) and found.name in _WRITES
+            writes = found is not None and (is_p2p or task.plane > 0) and found[0] in _WRITES
             for move, sends in ((own, writes), (other, not writes)):
-                if move is not None and move.link in self._flows:
-                    way = ("tx" if sends else "rx") + ("_cpl" if move.link == "PCIE" else "")
-                    self._flows[move.link].add(way, move.start, move.dur, move.size)
+                if move is not None and move[2] in self._flows:
+                    _, size, link, begin, ns = move
+                    way = "tx" if sends else "rx"
+                    self._flows[link].add(f"{way}_cpl" if link == "PCIE" else way, begin, ns, size)
 
 
 class _Flows:
-    """Bytes by kind and piece of time."""
+    """Bytes by kind and piece of time. end: of the last move."""
 
     def __init__(self, start: int) -> None:
         self._start, self.end = start, 0
-        self._bytes: dict[str, defaultdict[int, int]] = {}
+        self._bytes = defaultdict[str, Counter[int]](Counter)
 
     def add(self, kind: str, start: int, dur: int, size: int) -> None:
         """Spread a move over its time, to the byte."""
-        pieces = self._bytes.setdefault(kind, defaultdict(int))
-        end = start + dur
+        pieces, end, done = self._bytes[kind], start + dur, 0
         self.end = max(self.end, end)
         first, last = (start - self._start) // _PIECE, (max(end - 1, start) - self._start) // _PIECE
-        done = 0
         for piece in range(first, last):
             before = size * (self._start + (piece + 1) * _PIECE - start) // dur
             pieces[piece] += before - done
@@ -123,11 +127,8 @@ class _Flows:
     def moved(self, start: int, end: int) -> dict[str, Moved]:
         """What went in this time, which begins and ends with a piece."""
         first, last = (start - self._start) // _PIECE, (end - self._start) // _PIECE
-        out = {}
-        for kind, pieces in self._bytes.items():
-            found = [pieces.get(piece, 0) for piece in range(first, last)]
-            out[kind] = Moved(sum(found), min(found), max(found))
-        return out
+        found = {kind: [pieces[piece] for piece in range(first, last)] for kind, pieces in self._bytes.items()}
+        return {kind: Moved(sum(sizes), min(sizes), max(sizes)) for kind, sizes in found.items()}
 
     def forget(self, before: int) -> None:
         """Nobody asks for what was earlier any more."""
@@ -152,8 +153,9 @@ def port_speed(output: Output) -> int:
     return output.process.chip.rdma // schema.LINK_MB
 
 
-def _mb_per_s(bytes_a_second: float) -> float:
-    return round(bytes_a_second / schema.LINK_MB, 3)
+def _shown(kind: str, value: float) -> float:
+    """MB/s, or us of a latency."""
+    return round(value / (1000 if kind == schema.LATENCY else schema.LINK_MB), 3)
 
 
 def _use(bytes_a_second: float, speed: int) -> float:
@@ -168,12 +170,11 @@ def _packets(sample: LinkSample, way: str) -> int:
 def _figures(sample: LinkSample) -> dict[str, Figures]:
     """By direction, over PCIe by kind of packets; of a port the packets of each direction as well."""
     each, piece = _SECOND // sample.every, _SECOND // _PIECE
-    moved = {way: sample.moved.get(way, _NONE) for way in (*schema.HCCS_KINDS, *schema.PCIE_KINDS)}
     if sample.link == words.PCIE:
+        moved = {kind: sample.moved.get(kind, _NONE) for kind in schema.PCIE_KINDS}
         out = {kind: (one.least * piece, one.most * piece, one.total * each) for kind, one in moved.items()}
-        out[schema.LATENCY] = (_LATENCY,) * 3 if moved["rx_cpl"].total else (0, 0, 0)
-        return {kind: out[kind] for kind in schema.PCIE_KINDS}
-    out = {way: (moved[way].total * each,) * 3 for way in schema.HCCS_KINDS}
+        return {**out, schema.LATENCY: (_LATENCY if moved["rx_cpl"].total else 0,) * 3}
+    out = {way: (sample.moved.get(way, _NONE).total * each,) * 3 for way in schema.HCCS_KINDS}
     if sample.link != words.HCCS:
         out |= {f"{way} packets": (_packets(sample, way) * each,) * 3 for way in _WAYS}
     return out
@@ -183,37 +184,19 @@ def counters(sample: LinkSample, speed: int) -> dict[str, Mapping[str, float]]:
     """Counters of the trace: name -> values by key. speed: MB/s of a network port."""
     means = {kind: mean for kind, (_, _, mean) in _figures(sample).items()}
     if sample.link == words.HCCS:
-        return {name: {key: _mb_per_s(means[way])} for name, (key, way) in words.HCCS_COUNTERS.items()}
+        return {name: {key: _shown(way, means[way])} for name, (key, way) in words.HCCS_COUNTERS.items()}
     if sample.link == words.PCIE:
-        shown = {kind: _pcie_figure(kind, mean) for kind, mean in means.items()}
+        keys = words.PCIE_SENT, words.PCIE_RECEIVED
         return {
-            name: {words.PCIE_SENT: shown.get(sent, 0), words.PCIE_RECEIVED: shown.get(received, 0)}
-            for name, (sent, received) in words.PCIE_COUNTERS.items()
+            name: {key: _shown(kind, means.get(kind, 0)) if kind else 0 for key, kind in zip(keys, kinds)}
+            for name, kinds in words.PCIE_COUNTERS.items()
         }
-    out: dict[str, Mapping[str, float]] = {}
-    for title, keys in words.PORT_COUNTERS.items():
-        way = title.lower()
-        values = (0.0, 0.0, means[f"{way} packets"], _use(means[way], speed))
-        out[words.PORT_COUNTER.format(0, title)] = dict(zip(keys, values))
-    return out
-
-
-def _pcie_figure(kind: str, value: float) -> float:
-    """MB/s, or us of a latency."""
-    return round(value / 1000, 3) if kind == schema.LATENCY else _mb_per_s(value)
-
-
-@dataclass
-class _Sums:
-    """Extremes of some figures, and the sums of each."""
-
-    least: int
-    most: int = 0
-    sums: list[int] = field(default_factory=lambda: [0, 0, 0])
-
-    def add(self, figures: Figures) -> None:
-        self.least, self.most = min(self.least, figures[0]), max(self.most, figures[1])
-        self.sums = [total + figure for total, figure in zip(self.sums, figures)]
+    return {
+        words.PORT_COUNTER.format(0, title): dict(
+            zip(keys, (0.0, 0.0, means[f"{title.lower()} packets"], _use(means[title.lower()], speed)))
+        )
+        for title, keys in words.PORT_COUNTERS.items()
+    }
 
 
 class LinkFile(Writer):
@@ -222,14 +205,16 @@ class LinkFile(Writer):
     def __init__(self, output: Output, link: str) -> None:
         self._output, self._link = output, link
         self._count = self._at = 0
-        self._found: dict[str, _Sums] = {}
+        self._found: dict[str, list[int]] = {}  # least and most, and the sums of least, most and mean
 
     def add(self, segment: Segment) -> None:
         for sample in segment.links:
             if sample.link == self._link:
                 self._count, self._at = self._count + 1, sample.at
-                for name, figures in _figures(sample).items():
-                    self._found.setdefault(name, _Sums(figures[0])).add(figures)
+                for name, (least, most, mean) in _figures(sample).items():
+                    found = self._found.get(name, [least, 0, 0, 0, 0])
+                    sums = (total + figure for total, figure in zip(found[2:], (least, most, mean)))
+                    self._found[name] = [min(found[0], least), max(found[1], most), *sums]
 
     def close(self) -> None:
         spec = next(file for file in schema.LINK_FILES if file.id == self._link.lower())
@@ -241,14 +226,12 @@ class LinkFile(Writer):
         and most are means of those of the samples, as msprof has them; of a port one."""
         if not self._found:
             return []
-        means = {name: [total / self._count for total in found.sums] for name, found in self._found.items()}
+        means = {name: [total / self._count for total in found[2:]] for name, found in self._found.items()}
         if self._link == words.PCIE:
-            return [[schema.PCIE_KINDS[kind][1], *(_pcie_figure(kind, mean) for mean in means[kind])] for kind in means]
+            return [[schema.PCIE_KINDS[kind][1], *(_shown(kind, mean) for mean in means[kind])] for kind in means]
         if self._link == words.HCCS:
-            return [
-                [schema.HCCS_KINDS[way][1], *map(_mb_per_s, (found.most, found.least, means[way][2]))]
-                for way, found in self._found.items()
-            ]
+            extremes = {way: (found[1], found[0], means[way][2]) for way, found in self._found.items()}
+            return [[schema.HCCS_KINDS[way][1], *(_shown(way, one) for one in row)] for way, row in extremes.items()]
         speed = port_speed(self._output)
         row: list[object] = [time_text(self._at), speed]
         for way in _WAYS:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.capture.simulation.records import Segment, Step, arrays, columns
+from tb_npu_plugin.capture.simulation.records import Segment, Step, arrays
 
 #: Rows (start, end).
 Intervals = NDArray[np.int64]
@@ -62,8 +62,7 @@ class Overlap:
         self._idle_since: int | None = None
 
     def add(self, segment: Segment) -> None:
-        (kernels,) = columns(segment.tasks, "kernel")
-        computes = np.array([kernel.core != "" for kernel in kernels], dtype=bool)
+        computes = np.array([task.kernel.core != "" for task in segment.tasks], dtype=bool)
         self._computing = np.concatenate([self._computing, _intervals(segment.tasks)[computes]])
         self._communication = np.concatenate([self._communication, _intervals(segment.comm)])
         # up to the start of the busy time that goes on at the end of the segment
@@ -104,12 +103,10 @@ class Windows:
         step = segment.step
         if step is None:
             return
-        mine = []
-        for records in (segment.tasks, segment.comm):
-            (acls,) = arrays(records, "acl")
-            # The task queue may launch after the end of the step what its operators have enqueued.
-            mine.append(_intervals(records)[(acls >= step.start) & (acls != 0)])
-        tasks = np.concatenate(mine)
+        launched = [*segment.tasks, *segment.comm]
+        (acls,) = arrays(launched, "acl")
+        # The task queue may launch after the end of the step what its operators have enqueued.
+        tasks = _intervals(launched)[(acls >= step.start) & (acls != 0)]
         if len(tasks):
             self.known.append((int(tasks[:, 0].min()), max(step.end, int(tasks[:, 1].max())), step))
 
@@ -121,13 +118,8 @@ class StepFinder:
         self._windows = windows.known
         self._first = 0
 
-    def __call__(self, at: int) -> Step | None:
-        """None outside every step."""
-        found = self.window(at)
-        return None if found is None else found[2]
-
-    def window(self, at: int) -> tuple[int, int, Step] | None:
-        """Its start and end on the device, and the step."""
+    def __call__(self, at: int) -> tuple[int, int, Step] | None:
+        """Its start and end on the device, and the step; None outside every step."""
         while self._first < len(self._windows) and self._windows[self._first][1] <= at:
             self._first += 1
         return next((found for found in self._windows[self._first :] if found[0] <= at < found[1]), None)

@@ -10,10 +10,10 @@ from itertools import count
 
 from tb_npu_plugin.capture.simulation import records
 from tb_npu_plugin.capture.simulation.launch import CORES
-from tb_npu_plugin.capture.simulation.planes import PATTERNS, Pattern, PlaneTask
-from tb_npu_plugin.capture.writers.files import END, NO_ENVIRONMENT, NULL, Database, Output, Row, Strings, Writer
+from tb_npu_plugin.capture.simulation.planes import PATTERNS, Pattern
+from tb_npu_plugin.capture.writers.files import NO_ENVIRONMENT, NULL, Database, Output, Row, Strings, Writer
 from tb_npu_plugin.capture.writers.links import LinkTables
-from tb_npu_plugin.capture.writers.memory_csv import STREAM, MemoryRecord, TotalsByTime, TotalsRow
+from tb_npu_plugin.capture.writers.memory import MemoryTables
 from tb_npu_plugin.capture.writers.metrics import Figures
 from tb_npu_plugin.capture.writers.trace import forward_and_backward
 from tb_npu_plugin.schema import metric_sets
@@ -24,21 +24,24 @@ from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS
 _OP, _QUEUE, _TRACE, _MARK = (schema.API_TYPES[name] for name in ("op", "queue", "trace", "mstx"))
 #: Cells of PYTORCH_API that calls other than operators lack: sequence, thread of the forward, sizes, types, call chain.
 _NO_OPERATOR = (NULL,) * 5
-#: What an operator shares with all calls from one place: id of its name; ids of its sizes, types (torch_npu writes the sizes
-#: of inputs into inputDtypes, and their types into inputShapes) and call chain, and its kind.
-_Shared = tuple[int, tuple[float, float, float, int]]
 
 
-class HostTables(Writer):
+class Tables(Writer):
+    """Some tables of the database. text: ids of their texts."""
+
+    def __init__(self, output: Output, database: Database, text: Strings) -> None:
+        self._output, self._options, self._database, self._text = output, output.options, database, text
+        self._pid, self._device = output.process.pid << 32, output.process.device
+
+
+class HostTables(Tables):
     """PYTORCH_API and what it refers to, steps, garbage collections."""
 
     def __init__(self, output: Output, database: Database) -> None:
-        self._output, self._database = output, database
-        self._torch = Strings(database, schema.TORCH_STRINGS)
-        self._pid = output.process.pid << 32
+        super().__init__(output, database, Strings(database, schema.TORCH_STRINGS))
         self._connections = 0
-        self._chains: dict[tuple[str, ...], int] = {}
-        self._shared = cache(self._work_out_shared)
+        self._shared, self._chain = cache(self._make_shared), cache(self._make_chain)
+        self._chains = count()
 
     def add(self, segment: records.Segment) -> None:
         database = self._database
@@ -47,10 +50,9 @@ class HostTables(Writer):
         self._calls(segment)
         database.add("GC_RECORD", [(pause.start, pause.end, self._pid | pause.tid) for pause in segment.gc])
 
-    # -- calls --------------------------------------------------------------------------------------
     def _calls(self, segment: records.Segment) -> None:
         """Operators, elements of the task queue, Python functions; and what connects them."""
-        connections = _connections(segment)
+        pid, text, connections = self._pid, self._text, _connections(segment)
         linked = [op for op in segment.ops if op in connections]
         links = dict(zip(linked, range(self._connections, self._connections + len(linked))))
         queued = range(self._connections + len(linked), self._connections + len(linked) + len(segment.queue))
@@ -58,45 +60,38 @@ class HostTables(Writer):
         rows = [(id_, connection) for op, id_ in links.items() for connection in connections[op]]
         rows += [(id_, schema.CONNECTION_OFFSET + item.correlation) for id_, item in zip(queued, segment.queue)]
         self._database.add("CONNECTION_IDS", rows)
-        ops: list[Row] = []
+        calls: list[Row] = []
         for op in segment.ops:
             name, others = self._shared(op.info)
             link = links.get(op, NULL)
-            ops.append((op.start, op.end, self._pid | op.tid, link, name, op.sequence, op.forward_tid, *others))
-        self._database.add("PYTORCH_API", ops)
-        self._database.add("PYTORCH_API", self._queue(segment, queued))
-        if self._output.options.stack:
-            calls = [
-                (call.start, call.end, self._pid | call.tid, NULL, self._torch[call.name], *_NO_OPERATOR, _TRACE)
-                for call in segment.python
-            ]
-            self._database.add("PYTORCH_API", calls)
+            calls.append((op.start, op.end, pid | op.tid, link, name, op.sequence, op.forward_tid, *others))
+        self._database.add("PYTORCH_API", calls)
+        calls, launching = [], pid | self._output.process.dequeue_tid
+        for item, id_ in zip(segment.queue, queued):  # of each element the enqueue, then the dequeue
+            enqueue, dequeue = text[f"Enqueue@{item.name}"], text[f"Dequeue@{item.name}"]
+            calls.append((item.start, item.end, pid | item.op.tid, id_, enqueue, *_NO_OPERATOR, _QUEUE))
+            calls.append((item.dequeue_start, item.dequeue_end, launching, id_, dequeue, *_NO_OPERATOR, _QUEUE))
+        self._database.add("PYTORCH_API", calls)
+        calls = [
+            (call.start, call.end, pid | call.tid, NULL, text[call.name], *_NO_OPERATOR, _TRACE)
+            for call in (segment.python if self._options.stack else ())
+        ]
+        self._database.add("PYTORCH_API", calls)
 
-    def _queue(self, segment: records.Segment, links: Sequence[int]) -> list[Row]:
-        """Rows of PYTORCH_API: of each element the enqueue, then the dequeue."""
-        out: list[Row] = []
-        launching, texts = self._pid | self._output.process.dequeue_tid, self._torch
-        for item, link in zip(segment.queue, links):
-            enqueue, dequeue = texts[f"Enqueue@{item.name}"], texts[f"Dequeue@{item.name}"]
-            out.append((item.start, item.end, self._pid | item.op.tid, link, enqueue, *_NO_OPERATOR, _QUEUE))
-            out.append((item.dequeue_start, item.dequeue_end, launching, link, dequeue, *_NO_OPERATOR, _QUEUE))
-        return out
-
-    def _work_out_shared(self, info: records.OpInfo) -> _Shared:
-        options = self._output.options
-        sizes = self._torch[info.shapes] if options.shapes and info.shapes else NULL
-        types = self._torch[info.types] if options.shapes and info.types else NULL
-        chain_ = self._chain(info.stack) if options.stack and info.stack else NULL
+    def _make_shared(self, info: records.OpInfo) -> tuple[int, Row]:
+        """What an operator shares with all calls from one place: id of its name; ids of its sizes, types (torch_npu
+        writes the sizes of inputs into inputDtypes, and their types into inputShapes) and call chain, and its kind."""
+        tensors = (info.shapes, info.types) if self._options.shapes else ("", "")
+        sizes, types = (self._text[text] if text else NULL for text in tensors)
+        chain = self._chain(info.stack) if self._options.stack and info.stack else NULL
         kind = _MARK if info.name.startswith(schema.MARK_OPERATOR) else _OP
-        return self._torch[info.name], (sizes, types, chain_, kind)
+        return self._text[info.name], (sizes, types, chain, kind)
 
-    def _chain(self, stack: tuple[str, ...]) -> int:
-        found = self._chains.get(stack)
-        if found is None:
-            found = self._chains[stack] = len(self._chains)
-            rows = [(found, self._torch[frame], depth) for depth, frame in enumerate(stack)]
-            self._database.add("PYTORCH_CALLCHAINS", rows)
-        return found
+    def _make_chain(self, stack: tuple[str, ...]) -> int:
+        """Id of a call chain, which is added."""
+        id_ = next(self._chains)
+        self._database.add("PYTORCH_CALLCHAINS", [(id_, self._text[frame], depth) for depth, frame in enumerate(stack)])
+        return id_
 
 
 def _connections(segment: records.Segment) -> dict[records.HostOp, list[int]]:
@@ -111,81 +106,6 @@ def _connections(segment: records.Segment) -> dict[records.HostOp, list[int]]:
         for op in ops:  # beside the correlation ids of the task queue, which count by one from 8000 on
             out[op].append(schema.CONNECTION_OFFSET + (1 << 27) + number)
     return out
-
-
-_ENGINE = "GE"
-
-
-class MemoryTables(Writer):
-    """Blocks, and the state of each component at each event."""
-
-    def __init__(self, output: Output, database: Database) -> None:
-        self._database, self._device = database, output.process.device
-        self._thread = output.process.pid << 32 | output.process.pid
-        self._engine = Strings(database, schema.ENGINE_STRINGS)
-        self._memory = Strings(database, schema.MEMORY_STRINGS)
-        self._last: list[records.Allocation] = []
-        self._held: list[records.Allocation] = []
-        self._totals = TotalsByTime(MemoryRecord.SUM)
-
-    def add(self, segment: records.Segment) -> None:
-        self._records(self._totals.add(segment))
-        self._allocations()
-        self._last = list(segment.memory)
-
-    def close(self) -> None:
-        """Write the rest: blocks that were never released come last."""
-        self._allocations()
-        self._blocks(self._held)
-        self._records(self._totals.add(records.Segment(until=END)))
-
-    def _records(self, totals: list[TotalsRow]) -> None:
-        texts, device = self._memory, self._device
-        rows = [
-            (texts[name], at, allocated, reserved, _cell(active), NULL if name == _ENGINE else STREAM, device)
-            for name, at, allocated, reserved, active in totals
-        ]
-        self._database.add("MEMORY_RECORD", rows)
-
-    def _allocations(self) -> None:
-        ready = [block for block in self._last if block.release is not None]
-        self._held += [block for block in self._last if block.release is None]
-        self._last = []
-        self._blocks(ready)
-        text, rows = self._engine, []
-        for block in ready:
-            if block.graph_engine:  # of CANN: two rows of NPU_OP_MEM
-                ends = ("allocate", block.at, block.before), ("release", block.release, block.after)
-                for event, at, totals in ends:
-                    names = (text[_name(block)], 1 << 44, text[event])
-                    sizes = _sizes(totals)[:2]
-                    rows.append((*names, block.size, at, self._thread, *sizes, text[_ENGINE], self._device))
-        self._database.add("NPU_OP_MEM", rows)
-
-    def _blocks(self, blocks: list[records.Allocation]) -> None:
-        rows = []
-        for block in blocks:
-            at, release, active = block.at, _cell(block.release), _cell(block.active_release)
-            durs = release - at, active - at  # NULL where the end is
-            if block.graph_engine:
-                name, stream = self._engine[_name(block)], NULL
-            else:
-                name, stream = self._memory[block.name], STREAM
-            sizes = (*_sizes(block.before), *_sizes(block.after))
-            rows.append((name, block.size, at, release, active, *durs, *sizes, stream, self._device))
-        self._database.add("OP_MEMORY", rows)
-
-
-def _name(block: records.Allocation) -> str:
-    return block.name.removeprefix("cann::") if block.graph_engine else block.name
-
-
-def _cell(value: int | None) -> float:
-    return NULL if value is None else value
-
-
-def _sizes(totals: records.Totals | None) -> tuple[float, float, float]:
-    return (NULL,) * 3 if totals is None else (totals.allocated, totals.reserved, _cell(totals.active))
 
 
 _NO_ID = schema.NO_ID
@@ -204,50 +124,47 @@ _NO_NOTIFY = (1 << 63) - 1
 _UNKNOWN = -1
 
 
-class MarkTables(Writer):
+class MarkTables(Tables):
     """MSTX_EVENTS: all that Level_none has of the device's side."""
 
-    def __init__(self, output: Output, database: Database, strings: Strings) -> None:
-        self._pid, self._database, self._text = output.process.pid << 32, database, strings
-        self._count = 0
+    def __init__(self, output: Output, database: Database, text: Strings) -> None:
+        super().__init__(output, database, text)
+        self._numbers = count(1)
 
     def add(self, segment: records.Segment) -> None:
         rows: list[Row] = []
         for mark in segment.marks:
-            self._count += 1
             tid, kind = self._pid | mark.tid, _MARK_KINDS[mark.kind]
             connection = _NO_ID if mark.task is None else mark.task.connection
             texts = self._text[mark.message], tid, tid, self._text[mark.domain]
-            rows.append((mark.start, mark.end, kind, self._count, _NO_ID, *texts, connection))
+            rows.append((mark.start, mark.end, kind, next(self._numbers), _NO_ID, *texts, connection))
         self._database.add("MSTX_EVENTS", rows)
 
 
-class DeviceTables(Writer):
+class DeviceTables(MarkTables):
     """Tasks, communication, CANN calls, counters."""
 
-    def __init__(self, output: Output, database: Database, strings: Strings) -> None:
-        self._output, self._database, self._text = output, database, strings
-        self._pid, self._device = output.process.pid, output.process.device
+    def __init__(self, output: Output, database: Database, text: Strings) -> None:
+        super().__init__(output, database, text)
         self._detailed = output.options.level >= 1
         self._figures = Figures(output.options.metrics if self._detailed else "", output.process)
         names = self._figures.names
-        self._pmu = [strings[_pmu_name(name)] for name in names if name != metric_sets.CUBE_UTILIZATION]
+        self._pmu = [text[_pmu_name(name)] for name in names if name != metric_sets.CUBE_UTILIZATION]
         assert metric_sets.CUBE_UTILIZATION not in names[:-1]  # the last figure, which the database does not hold
         #: Its kind and its context, and its row of COMPUTE_TASK_INFO.
         self._kernels: dict[records.Kernel, tuple[tuple[int, int], Row | None]] = {}
         self._tasks = self._ops = 0
         self._plane_cells = lru_cache(PATTERNS)(self._make_plane_cells)
-        self._marks = MarkTables(output, database, strings)
 
     def add(self, segment: records.Segment) -> None:
         self._cann(segment.cann)
         self._compute(segment.tasks)
         self._communicate(segment.comm)
-        self._marks.add(segment)
+        super().add(segment)
         self._samples(segment)
 
     def _cann(self, calls: Sequence[records.CannCall]) -> None:
-        text, pid, with_runtime = self._text, self._pid << 32, self._output.options.level >= 2
+        text, pid, with_runtime = self._text, self._pid, self._options.level >= 2
         rows = [
             (call.start, call.end, _LEVELS[call.level], pid | call.tid, call.connection, text[call.name])
             for call in calls
@@ -256,7 +173,7 @@ class DeviceTables(Writer):
         self._database.add("CANN_API", rows)
 
     def _compute(self, tasks: Sequence[records.Task]) -> None:
-        kernels, pid, device = [task.kernel for task in tasks], self._pid, self._device
+        kernels, pid, device = [task.kernel for task in tasks], self._output.process.pid, self._device
         for kernel in dict.fromkeys(kernels):
             if kernel not in self._kernels:
                 kind = CORES[kernel.core]["task_type"] if kernel.core else kernel.type or kernel.name
@@ -284,29 +201,27 @@ class DeviceTables(Writer):
         if not self._detailed:
             none = text["N/A"]
             return text[kernel.name], 0, 0, *(none,) * 11
-        shapes = [text[f'"{shapes}"'] if shapes else text["N/A"] for shapes in (kernel.inputs, kernel.outputs)]
-        others = [
-            text[value or "N/A"]
-            for value in (kernel.input_formats, kernel.input_types, kernel.output_formats, kernel.output_types)
-        ]
+        sizes = [text[f'"{shapes}"' if shapes else "N/A"] for shapes in (kernel.inputs, kernel.outputs)]
+        given, made = (kernel.input_formats, kernel.input_types), (kernel.output_formats, kernel.output_types)
+        ids = [text[value or "N/A"] for value in (*given, *made)]
         front = text[kernel.name], kernel.block, kernel.mix, text[kernel.core], text[kernel.type]
         back = text["N/A"], text[kernel.state], text["YES" if kernel.hf32 else "NO"]
-        return *front, *others[:2], shapes[0], *others[2:], shapes[1], *back
+        return *front, *ids[:2], sizes[0], *ids[2:], sizes[1], *back
 
     def _communicate(self, ops: Sequence[records.CommOp]) -> None:
-        rows, text = [], self._text
+        rows, text = list[Row](), self._text
         for op in ops:
             self._ops += 1
             name, group = text[op.name], text[op.group.name or op.group.id]
-            front = name, op.start, op.end, op.connection, group, self._ops, 0, 0
-            back = _DATA[op.data_type], text[op.algorithm], op.count, text[op.type], self._device
-            rows.append((*front, *back))
+            kind = _DATA[op.data_type], text[op.algorithm], op.count, text[op.type]
+            rows.append((name, op.start, op.end, op.connection, group, self._ops, 0, 0, *kind, self._device))
             self._plane_tasks(op, name, group)
         self._database.add("COMMUNICATION_OP", rows)
 
     def _plane_tasks(self, op: records.CommOp, name: int, group: int) -> None:
         """Tasks of the last operator. name, group: ids of its texts."""
-        pid, device, connection, stream, number = self._pid, self._device, op.connection, op.group.stream, self._ops
+        pid, device, connection = self._output.process.pid, self._device, op.connection
+        stream, number = op.group.stream, self._ops
         tasks: list[Row] = []
         infos: list[Row] = []
         constants = self._plane_cells(op.planes.pattern, op.data_type, op.main, group)
@@ -323,61 +238,34 @@ class DeviceTables(Writer):
     ) -> list[tuple[int, Row, int, int]]:
         """What the tasks of all operators of a pattern share: kind, cells of COMMUNICATION_TASK_INFO, whether it is on
         the main plane, bytes."""
-        return [
-            (
-                self._text[task.kind],
-                self._plane_info(task, group, data_type),
-                int(task.plane == main),
-                task.size if self._detailed else _UNKNOWN,
-            )
-            for task in pattern.tasks
-        ]
-
-    def _plane_info(self, task: PlaneTask, group: int, data_type: str) -> Row:
-        if not self._detailed:  # HCCL reports its tasks from level 1 on: here only their times are known
-            kinds = (_TRANSPORTS["N/A"], _UNKNOWN, _DATA["N/A"], _LINKS["N/A"])
-            return self._text["N/A"], _UNKNOWN, group, _NO_NOTIFY, _RDMA["N/A"], _NO_ID, _NO_ID, *kinds
-        notify = task.notify_id
-        return (
-            self._text[task.name],
-            task.plane,
-            group,
-            _NO_NOTIFY if notify < 0 else notify,
-            _RDMA["RDMA_SEND_PAYLOAD" if task.name == "RDMASend" else "INVALID_TYPE"],
-            task.src,
-            task.target,
-            _TRANSPORTS[task.transport],
-            task.size,
-            _DATA[task.data_type(data_type)],
-            _LINKS["ROCE" if task.link == "RDMA" else task.link],
-        )
+        text, out = self._text, list[tuple[int, Row, int, int]]()
+        for task in pattern.tasks:
+            kind, is_main, size, notify = text[task.kind], int(task.plane == main), task.size, task.notify_id
+            if self._detailed:
+                notify = _NO_NOTIFY if notify < 0 else notify
+                rdma = _RDMA["RDMA_SEND_PAYLOAD" if task.name == "RDMASend" else "INVALID_TYPE"]
+                moved = _TRANSPORTS[task.transport], size, _DATA[task.data_type(data_type)]
+                link = _LINKS["ROCE" if task.link == "RDMA" else task.link]
+                info = text[task.name], task.plane, group, notify, rdma, task.src, task.target, *moved, link
+            else:  # HCCL reports its tasks from level 1 on: here only their times are known
+                kinds = _TRANSPORTS["N/A"], _UNKNOWN, _DATA["N/A"], _LINKS["N/A"]
+                info = text["N/A"], _UNKNOWN, group, _NO_NOTIFY, _RDMA["N/A"], _NO_ID, _NO_ID, *kinds
+                size = _UNKNOWN
+            out.append((kind, info, is_main, size))
+        return out
 
     def _samples(self, segment: records.Segment) -> None:
-        device, text, memory = self._device, self._text, self._output.options.memory
-        rows: dict[str, list[Row]] = {"AICORE_FREQ": [], "HBM": [], "LLC": [], "NPU_MEM": [], "NPU_MODULE_MEM": []}
-        throughput: dict[int, float] = {}
-        for sample in segment.samples:
-            if sample.process == "AI Core Freq":
-                rows["AICORE_FREQ"].append((device, sample.at, int(sample.value)))
-            elif sample.process == "HBM":
-                bank, _, way = sample.name.partition(" ")[2].partition("/")
-                rows["HBM"].append((device, sample.at, round(sample.value * _MB), int(bank), text[way.lower()]))
-            elif sample.name.endswith("Throughput"):
-                throughput[sample.at] = sample.value
-            elif sample.name.endswith("Hit Rate"):
-                speed = round(throughput.get(sample.at, 0.0) * _MB)
-                rows["LLC"].append((device, 0, sample.at, sample.value, speed, text["read"]))
-            elif memory and sample.name.endswith("/HBM"):
-                place = text[sample.name.partition("/")[0].lower()]
-                rows["NPU_MEM"].append((place, 0, int(sample.value * 1024), sample.at, device))
-        if memory:
-            rows["NPU_MODULE_MEM"] = [
-                (_MODULES[module.component], module.at, module.size, device)
-                for module in segment.modules
-                if module.component in _MODULES
-            ]
-        for table, found in rows.items():
-            self._database.add(table, found)
+        device, text, samples, add = self._device, self._text, segment.samples, self._database.add
+        add("AICORE_FREQ", [(device, one.at, one.clock) for one in samples])
+        banks = [(one.at, bank, both) for one in samples for bank, both in enumerate(one.banks)]
+        ways = [(at, rate, bank, text[way]) for at, bank, both in banks for way, rate in zip(("read", "write"), both)]
+        add("HBM", [(device, at, round(rate * _MB), bank, way) for at, rate, bank, way in ways])
+        add("LLC", [(device, 0, s.at, s.hit_rate, round(s.throughput * _MB), text["read"]) for s in samples])
+        if self._options.memory:
+            places = [(s, place) for s in samples for place in (("app", s.sizes["PROCESS"]), ("device", s.device))]
+            add("NPU_MEM", [(text[name], 0, size, one.at, device) for one, (name, size) in places])
+            sizes = [(name, one.at, size) for one in samples for name, size in one.sizes.items() if name in _MODULES]
+            add("NPU_MODULE_MEM", [(_MODULES[name], at, size, device) for name, at, size in sizes])
 
 
 def _pmu_name(header: str) -> str:
@@ -386,12 +274,10 @@ def _pmu_name(header: str) -> str:
     return {"aicore_time": "aic_total_time", "aiv_time": "aiv_total_time"}.get(name, name)
 
 
-_VERSIONS = {
-    "SCHEMA_VERSION_MICRO": "0",
-    "SCHEMA_VERSION_MINOR": "0",
-    "SCHEMA_VERSION_MAJOR": "1",
-    "SCHEMA_VERSION": "1.0.0",
-}
+_VERSIONS = [("SCHEMA_VERSION_MICRO", "0"), ("SCHEMA_VERSION_MINOR", "0"), ("SCHEMA_VERSION_MAJOR", "1")]
+_VERSIONS += [("SCHEMA_VERSION", "1.0.0")]
+#: Columns of the tables of enumerations.
+_ENUM = "id INTEGER PRIMARY KEY, name TEXT"
 
 
 class ProfilerDatabase(Writer):
@@ -400,15 +286,15 @@ class ProfilerDatabase(Writer):
 
     def __init__(self, output: Output, name: str, tables: Mapping[str, str], with_framework: bool) -> None:
         self._output, self._with_framework = output, with_framework
-        self._database = database = output.database(name, tables)
+        self._database = database = output.database(name, {**tables, **dict.fromkeys(schema.ENUMS, _ENUM)})
         for table in schema.ALWAYS:
             database.make(table)
         strings, options = Strings(database, schema.CANN_STRINGS), output.options
         memory = [MemoryTables(output, database)] if with_framework and options.memory else []
         self._tables: list[Writer] = []
         if options.npu:
-            tables_of_device = DeviceTables if options.kernels else MarkTables
-            self._tables += [tables_of_device(output, database, strings), LinkTables(output, database)]
+            of_device = DeviceTables if options.kernels else MarkTables
+            self._tables += [of_device(output, database, strings), LinkTables(output, database)]
         if with_framework:
             self._tables += [HostTables(output, database), *memory]
 
@@ -421,12 +307,12 @@ class ProfilerDatabase(Writer):
             table.close()
         database, process = self._database, self._output.process
         for name, numbers in schema.ENUMS.items():
-            database.enumeration(name, numbers)
+            database.add(name, [(number, text) for text, number in numbers.items()])
         database.add("RANK_DEVICE_MAP", [(process.rank if self._output.has_rank else -1, process.device)])
         database.add("HOST_INFO", [(group_hash(process.host), process.host)])
         database.add("SESSION_TIME_INFO", [(process.start, process.end)])
         database.add("NPU_INFO", [(process.device, process.chip.soc)])
-        database.add("META_DATA", [*_VERSIONS.items(), *(self._metadata() if self._with_framework else [])])
+        database.add("META_DATA", [*_VERSIONS, *(self._metadata() if self._with_framework else [])])
         for name, definition in schema.INDEXES.items():
             database.index(name, definition)
 

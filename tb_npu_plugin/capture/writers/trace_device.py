@@ -73,8 +73,7 @@ def process_rows(name: str, pid: int, label: str, sort: int, threads: Sequence[t
         meta("process_sort_index", pid, 0, sort_index=sort),
     ]
     for tid, title in threads:
-        out.append(meta("thread_name", pid, tid, name=title))
-        out.append(meta("thread_sort_index", pid, tid, sort_index=tid))
+        out += [meta("thread_name", pid, tid, name=title), meta("thread_sort_index", pid, tid, sort_index=tid)]
     return out
 
 
@@ -92,9 +91,8 @@ def process_id(output: Output, process: str) -> int:
     return (output.process.pid << 10) | (output.dialect.sorts[process] << 5) | output.process.device
 
 
-#: Texts before the time of a task, its duration, the number of its operator, what is last, and after that.
-_Texts = list[str]
-_Ints = Sequence[int]
+#: Of each task the texts before its time, its duration, the number of its operator, what is last, and after that.
+_Texts = list[list[str]]
 
 
 class DeviceEvents:
@@ -181,16 +179,14 @@ class DeviceEvents:
                 out += self._filled(on_planes, starts, durs, rates)
         return out
 
-    def _filled(self, texts: list[_Texts], starts: _Ints, durs: _Ints, last: Iterable[float]) -> list[Timed]:
+    def _filled(self, texts: _Texts, starts: list[int], durs: list[int], last: Iterable[float]) -> list[Timed]:
         ts, number = self._ts, self._operations
         return [
             (start, f"{name}{ts(start)}{at}{dur / 1000}{args}{number}{what}{value}{end}")
             for (name, at, args, what, end), start, dur, value in zip(texts, starts, durs, last)
         ]
 
-    def _make_plane_texts(
-        self, pattern: Pattern, row: int, group: Group, data_type: str
-    ) -> tuple[list[_Texts], list[_Texts]]:
+    def _make_plane_texts(self, pattern: Pattern, row: int, group: Group, data_type: str) -> tuple[_Texts, _Texts]:
         """Texts on the hardware stream of the group, and on its planes. Operators of one pattern differ in times, numbers and rates:
         the texts between these are put together once."""
         stream, on_stream, on_planes = group.stream, [], []
@@ -198,23 +194,10 @@ class DeviceEvents:
             kind = f'"{task.kind}"'
             args = _TASK % (_NO_ID, kind, stream, _CUT, 0, place, _CUT)
             on_stream.append(slice_text(kind, self._pids["Ascend Hardware"], stream, _CUT, _CUT, args).split(_CUT))
-            args = _STEP % (
-                f'"{task.notify_id & _UNSIGNED}"',
-                task.estimated_us,
-                stream,
-                _CUT,
-                place,
-                f'"{task.name}"',
-                task.src,
-                task.target,
-                f'"{task.transport}"',
-                task.size,
-                f'"{task.data_type(data_type)}"',
-                f'"{task.link}"',
-                _CUT,
-                _NO_ID,
-            )
-            name, thread = f'"{task.name}"', row + 1 + task.plane
+            notify, name, thread = f'"{task.notify_id & _UNSIGNED}"', f'"{task.name}"', row + 1 + task.plane
+            moved = f'"{task.transport}"', task.size, f'"{task.data_type(data_type)}"', f'"{task.link}"'
+            numbers = notify, task.estimated_us, stream, _CUT, place
+            args = _STEP % (*numbers, name, task.src, task.target, *moved, _CUT, _NO_ID)
             on_planes.append(slice_text(name, self._pids["Communication"], thread, _CUT, _CUT, args).split(_CUT))
         return on_stream, on_planes
 
@@ -224,11 +207,19 @@ class DeviceEvents:
         return sum(1 + other.planes for other in groups if other.planes and other.index < group.index)
 
     def counters(self, segment: Segment) -> list[Timed]:
-        return [
-            self._counter(sample.at, sample.process, sample.name, {sample.key: sample.value})
-            for sample in segment.samples
-            if self._options.memory or sample.process != "NPU MEM"
-        ]
+        out: list[Timed] = []
+        for one in segment.samples:
+            found: list[tuple[str, str, str, float]] = [("AI Core Freq", "AI Core Freq", "MHz", one.clock)]
+            for bank, rates in enumerate(one.banks):
+                both = zip(("Read", "Write"), rates)
+                found += [("HBM", f"HBM {bank}/{way}", f"{way}(MB/s)", rate) for way, rate in both]
+            found.append(("LLC", "LLC 0 Read/Throughput", "Throughput(MB/s)", one.throughput))
+            found.append(("LLC", "LLC 0 Read/Hit Rate", "Hit Rate(%)", one.hit_rate))
+            for name, size in (("APP", one.sizes["PROCESS"]), ("Device", one.device)) if self._options.memory else ():
+                kinds = ("DDR", 0.0), ("HBM", size / 1024), ("Memory", size / 1024)
+                found += [("NPU MEM", f"{name}/{kind}", "KB", value) for kind, value in kinds]
+            out += [self._counter(one.at, process, name, {key: value}) for process, name, key, value in found]
+        return out
 
     def links(self, segment: Segment) -> list[Timed]:
         return [
@@ -253,17 +244,16 @@ class DeviceEvents:
 
     def torch_to_npu(self, segment: Segment) -> list[Timed]:
         """Flows from the operator that launched a task to the task: both ends in one text."""
-        pid, out = self._pids["Ascend Hardware"], []
-        for task in _first(task for task in segment.tasks if task.op is not None):
-            out.append(self._flow(task, pid, task.stream))
-        pid = self._pids["Communication"]
-        return out + [self._flow(op, pid, self.row_of(op.group)) for op in segment.comm]
-
-    def _flow(self, launch: Task | CommOp, pid: int, tid: int) -> Timed:
-        op, at = launch.op, launch.start
-        assert op is not None
-        start = self._output.process.pid, op.tid, self._ts(op.start)
-        return at, flow("torch_to_npu", "async_npu", at, start, (pid, tid, self._ts(at)))
+        pid, ts, out = self._pids["Ascend Hardware"], self._ts, list[Timed]()
+        tasks = _first(task for task in segment.tasks if task.op is not None)
+        ends: list[tuple[Task | CommOp, int, int]] = [(task, pid, task.stream) for task in tasks]
+        ends += [(op, self._pids["Communication"], self.row_of(op.group)) for op in segment.comm]
+        for launch, pid, tid in ends:
+            assert launch.op is not None
+            start = self._output.process.pid, launch.op.tid, ts(launch.op.start)
+            at = launch.start
+            out.append((at, flow("torch_to_npu", "async_npu", at, start, (pid, tid, ts(at)))))
+        return out
 
     def host_marks(self, segment: Segment) -> list[Timed]:
         """Marks of mstx by the thread that set them."""
@@ -287,6 +277,7 @@ class DeviceEvents:
 
 
 def _first(launches: Iterable[_Launch]) -> list[_Launch]:
+    """Of the launches with the same connection the first one."""
     out: dict[int, _Launch] = {}
     for launch in launches:
         out.setdefault(launch.connection, launch)

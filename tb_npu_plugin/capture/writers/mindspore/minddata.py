@@ -34,8 +34,8 @@ class MindData(Writer):
     """Collects when the training took its batches; everything else follows from that when it is closed."""
 
     def __init__(self, output: Output) -> None:
-        self._output = output
-        self._folder, self._process, self._options = output.folder, output.process, output.options
+        self._output, self._folder = output, output.folder
+        self._process, self._options = output.process, output.options
         self._waits: list[tuple[int, int]] = []
 
     def add(self, segment: Segment) -> None:
@@ -73,13 +73,12 @@ class MindData(Writer):
         path.with_suffix(suffix or path.suffix).write_bytes(text.encode())
 
     def _dataset(self, pipeline: pipe.Pipeline) -> None:
-        file = self._output.csv(schema.DATASET)
-        waits = [end - start for start, end in self._waits]
+        file, waits = self._output.csv(schema.DATASET), [end - start for start, end in self._waits]
         file.add([f"GetNext,DataQueue,{len(waits)},{sum(waits) / len(waits) / 1000:.2f},"])
         for operator in pipe.OPERATORS:
-            if operator is pipe.EPOCH_CTRL:
-                continue  # runs inside its parent
-            count, each = pipeline.count(operator, self._process.start, self._process.end)
+            # one runs inside its parent
+            is_inside = operator is pipe.EPOCH_CTRL
+            count, each = (0, 0) if is_inside else pipeline.count(operator, self._process.start, self._process.end)
             if count:
                 stage = "Push" if operator is pipe.DEVICE_QUEUE else "WorkerEntry"
                 file.add([f"{operator.type}Op,{stage},{count},{each / 1000:.2f},workers={operator.workers}"])
@@ -101,15 +100,12 @@ class MindData(Writer):
 
 def _profiling(sizes: dict[pipe.Operator, list[int]], interval: int) -> Json:
     """Content of pipeline_profiling: leaf first, as the producer walks the tree."""
-    infos = []
+    infos: list[Json] = []
     for operator in reversed(pipe.OPERATORS):
         queue = {schema.QUEUE_SIZES: sizes.get(operator), schema.QUEUE_LENGTH: operator.capacity}
-        info: Json = {
-            schema.OP_ID: operator.id,
-            schema.OP_TYPE: f"{operator.type}Op",
-            schema.OP_WORKERS: operator.workers,
-            schema.RAW_METRICS: {schema.RAW_QUEUE: queue} if operator in sizes else None,
-        }
+        metrics = {schema.RAW_QUEUE: queue} if operator in sizes else None
+        info = {schema.OP_ID: operator.id, schema.OP_TYPE: f"{operator.type}Op", schema.OP_WORKERS: operator.workers}
+        info |= {schema.RAW_METRICS: metrics}
         infos.append({**info, schema.OP_CHILDREN: list(operator.children)} if operator.children else info)
     return {schema.RAW_INTERVAL: interval, schema.RAW_OPS: infos}
 
@@ -124,54 +120,51 @@ def _user_and_system(percent: float) -> tuple[int, int]:
 
 def _cpu(pipeline: pipe.Pipeline, moments: range, interval: int) -> Json:
     """Content of minddata_cpu_utilization: the same at all moments."""
-    count = len(moments)
-    whole = sum(_percent(pipeline, operator) for operator in pipe.OPERATORS) / _CORES
 
     def times(percent: float) -> dict[str, list[int]]:
         user, system = _user_and_system(percent)
-        return {schema.CPU_FIGURES["user"]: [user] * count, schema.CPU_FIGURES["sys"]: [system] * count}
+        return {schema.CPU_FIGURES["user"]: [user] * len(moments), schema.CPU_FIGURES["sys"]: [system] * len(moments)}
 
     percents = [(-1, 0.0), *((operator.id, _percent(pipeline, operator)) for operator in pipe.OPERATORS)]
+    whole = sum(percent for _, percent in percents) / _CORES
+    others = {
+        schema.CPU_FIGURES["io"]: 0,
+        schema.CPU_FIGURES["idle"]: 100 - sum(_user_and_system(whole + 3)),
+        schema.CPU_RUNNABLE: 4,
+        schema.CPU_SWITCHES: 1800,
+    }
     return {
         schema.CPU_INTERVAL: interval,
         schema.CPU_COUNT: _CORES,
         schema.CPU_STAMPS: [moment // 1_000_000 for moment in moments],
-        schema.CPU_DEVICE: {
-            **times(whole + 3),
-            schema.CPU_FIGURES["io"]: [0] * count,
-            schema.CPU_FIGURES["idle"]: [100 - sum(_user_and_system(whole + 3))] * count,
-            schema.CPU_RUNNABLE: [4] * count,
-            schema.CPU_SWITCHES: [1800] * count,
-        },
+        schema.CPU_DEVICE: {**times(whole + 3), **{key: [value] * len(moments) for key, value in others.items()}},
         schema.CPU_PROCESS: times(whole + 1),
         schema.CPU_OPS: [{schema.CPU_METRICS: times(percent), schema.OP_ID: id_} for id_, percent in percents],
     }
 
 
 def _batches(pipeline: pipe.Pipeline, start: int, end: int) -> list[_Record]:
-    out = []
-    found = [batch for _, batch in pipeline.taken_between(start, end)]
+    out = list[_Record]()
+    found = pipeline.pushed_between(start, end)
     sizes = pipeline.sizes(pipe.BATCH, [batch.got - 1 for batch in found])
     for number, (batch, size) in enumerate(zip(found, sizes), 1):
         get, push = (batch.got - batch.asked) // 1_000_000, (batch.pushed - batch.got) // 1_000_000
-        at = batch.pushed // 1_000_000
-        for kind, value in ((schema.GET, get), (schema.PUSH, push), (schema.TOTAL, get + push)):
-            out.append((schema.TIME_RECORD, kind, number, value, at))
+        at, times = batch.pushed // 1_000_000, ((schema.GET, get), (schema.PUSH, push), (schema.TOTAL, get + push))
+        out += [(schema.TIME_RECORD, kind, number, value, at) for kind, value in times]
         out.append((schema.QUEUE_RECORD, pipe.BATCH.capacity, number, size, at))
     return out
 
 
 @dataclass(frozen=True)
 class _Figures:
-    """One operator in the summary. average: entries of its output queue; used, empty: percent; -1 without a queue. cpu: percent
-    of all workers; source: whose output queue is its input."""
+    """One operator in the summary."""
 
     operator: pipe.Operator
-    cpu: float
-    source: _Figures | None
-    average: float = -1
-    used: float = -1
-    empty: float = -1
+    cpu: float  # percent of all workers
+    source: _Figures | None  # whose output queue is its input
+    average: float = -1  # entries of its output queue; -1 without one
+    used: float = -1  # percent
+    empty: float = -1  # percent
 
     @property
     def name(self) -> str:

@@ -36,53 +36,44 @@ class Recorder:
     def __call__(self, segment: records.Segment) -> records.Segment:
         """One segment: `ops` are the events of the framework, `queue` links the two of each launch."""
         queue = sorted(segment.queue, key=records.by_start)
-        names = _names(segment, queue, _launched_types(segment, queue))
         launches: dict[int, records.HostOp] = {}
-        pairs, fronts = [], []
-        for item, name in zip(queue, names):
+        pairs, ops = list[records.Queued](), list[records.HostOp]()
+        for item, name in zip(queue, _names(segment, queue, _launched_types(segment, queue))):
             shapes = SHAPE_SEPARATOR.join(item.op.info.shapes.split(";\r\n"))
-            front = records.HostOp(self._info(INFER + name, shapes), self._process.pid, item.start, item.end)
-            launch = records.HostOp(
-                self._info(LAUNCH + name, shapes), self._process.dequeue_tid, item.dequeue_start, item.dequeue_end
-            )
+            infos, launcher = [self._info(kind + name, shapes) for kind in (INFER, LAUNCH)], self._process.dequeue_tid
+            front = records.HostOp(infos[0], self._process.pid, item.start, item.end)
+            launch = records.HostOp(infos[1], launcher, item.dequeue_start, item.dequeue_end)
             launches[item.dequeue_start] = launch
             pairs.append(replace(item, name=name, op=front))
-            fronts += [front, launch]
+            ops += [front, launch]
+        ops += self._other_host_ops(segment, pairs)
         starts, fronts_at = sorted(launches), [item.start for item in pairs]
 
         def name_at(at: int) -> str:
             """A block is named after the node whose launch follows."""
             return pairs[min(bisect_right(fronts_at, at), len(pairs) - 1)].name if pairs else ""
 
-        ops = [*fronts, *self._other_host_ops(segment, pairs)]
+        for call in segment.python:
+            call.name = call.name.replace(_MODULE, "Cell: ").replace("torch/", "mindspore/")
+        for totals in segment.totals:
+            totals.component = MINDSPORE if totals.component == "PTA" else totals.component
         return replace(
             segment,
             step=segment.step if self._marks else None,
             ops=records.outer_first(ops),
             queue=pairs,
-            python=[
-                replace(call, name=call.name.replace(_MODULE, "Cell: ").replace("torch/", "mindspore/"))
-                for call in segment.python
-            ],
             tasks=[_relink(task, starts, launches) for task in segment.tasks],
             comm=[_relink(op, starts, launches) for op in segment.comm],
             memory=[replace(block, name=name_at(block.at)) for block in segment.memory if not block.graph_engine],
-            totals=[
-                replace(totals, component=MINDSPORE if totals.component == "PTA" else totals.component)
-                for totals in segment.totals
-                if totals.component in ("PTA", "GE")
-            ],
+            totals=[totals for totals in segment.totals if totals.component in (MINDSPORE, "GE")],
             gc=[],
         )
 
     def _other_host_ops(self, segment: records.Segment, pairs: list[records.Queued]) -> list[records.HostOp]:
         """Step marks, the data, and the run of the graph around the launches."""
-        out = []
-        for op in segment.ops:
-            if op.info.name.startswith(STEP_MARK) and self._marks:
-                out.append(replace(op, info=self._info(op.info.name)))
-            elif op.info.name.startswith(_LOADER):
-                out.append(replace(op, info=self._info(GET_NEXT)))
+        marks = [op for op in segment.ops if op.info.name.startswith(STEP_MARK) and self._marks]
+        out = [replace(op, info=self._info(op.info.name)) for op in marks]
+        out += [replace(op, info=self._info(GET_NEXT)) for op in segment.ops if op.info.name.startswith(_LOADER)]
         if pairs:
             first, last = pairs[0].start - 500, max(item.end for item in pairs) + 300
             out.append(records.HostOp(self._info(RUN_GRAPH), self._process.pid, first, last))

@@ -5,18 +5,18 @@ step_trace_time.csv of MindSpore, trace_view.json of MindSpore."""
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from tb_npu_plugin.capture.simulation.records import Allocation, HostOp, Kernel, OpInfo, Process, Segment, Task, Totals
-from tb_npu_plugin.capture.writers import memory_csv
+from tb_npu_plugin.capture.simulation.records import Allocation, Process, Segment, Task
+from tb_npu_plugin.capture.writers import memory
 from tb_npu_plugin.capture.writers.communication import CommunicationDatabase, Rules
 from tb_npu_plugin.capture.writers.details_csv import Kernels, figures_of
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Parts, Writer, cell, decimals, mb_text, time_text
 from tb_npu_plugin.capture.writers.framework import Framework
-from tb_npu_plugin.capture.writers.memory_csv import APP, Cells
+from tb_npu_plugin.capture.writers.memory import APP, Cells
 from tb_npu_plugin.capture.writers.mindspore.minddata import MindData
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, Recorder, scope_of
 from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, Windows
@@ -121,29 +121,6 @@ class FrameworkEvents(HostEvents):
         return out
 
 
-class LaunchedKernels(Kernels):
-    """kernel_details.csv, whose names begin with the launch where the host was profiled; and op_statistic.csv."""
-
-    def __init__(self, output: Output) -> None:
-        super().__init__(output)
-        self._named = cache(_named)
-
-    def _shown(self, task: Task) -> Kernel:
-        if task.op is None or not self._output.options.cpu:
-            return task.kernel
-        return self._named(task.op.info, task.kernel)
-
-
-def _named(info: OpInfo, kernel: Kernel) -> Kernel:
-    return replace(kernel, name=f"{info.name}{names.LAUNCH_SEPARATOR}{kernel.name}")
-
-
-class LaunchedTrace(Trace):
-    """The list of events."""
-
-    HOST_EVENTS, DEVICE_EVENTS = FrameworkEvents, LaunchedEvents
-
-
 class OperatorShapes(Writer):
     """operator_details.csv: name and shapes of each launch; not made without shapes."""
 
@@ -151,40 +128,31 @@ class OperatorShapes(Writer):
         self._file, self._shapes = output.csv(schema.OPERATORS, names.OPERATOR_KEYS), output.options.shapes
 
     def add(self, segment: Segment) -> None:
-        if self._shapes:
-            self._file.add([self._line(op) for op in segment.ops if op.info.name.startswith(LAUNCH)])
-
-    def _line(self, op: HostOp) -> str:
-        return f"{cell(op.info.name[len(LAUNCH) :])},{cell(op.info.shapes)}"
+        infos = [op.info for op in segment.ops if op.info.name.startswith(LAUNCH)] if self._shapes else []
+        self._file.add([f"{cell(info.name[len(LAUNCH) :])},{cell(info.shapes)}" for info in infos])
 
 
 _STREAM = "281459468288"
 _NONE = "N/A"
 
 
-class Allocations(memory_csv.Allocations):
+class Allocations(memory.Allocations):
     """operator_memory.csv, by allocation; a block that is still held has N/A in every column of its release. Not
     made without the host."""
 
     def add(self, segment: Segment) -> None:
         if self._output.options.cpu:
-            self._write(list(segment.memory))
+            self._add(list(segment.memory))
 
     def _cells(self, block: Allocation) -> Cells:
-        at, release = block.at, block.release
-        released, lasted = (_NONE, _NONE) if release is None else (decimals(release), decimals(release - at))
-        front = cell(block.name), str(block.size / 1024), decimals(at), released, _NONE, lasted, _NONE
-        return (*front, *self._totals(block.before), *self._totals(block.after), _STREAM, self._device)
-
-    @staticmethod
-    def _totals(totals: Totals | None) -> Cells:
-        if totals is None:
-            return (_NONE,) * 3
-        allocated = mb_text(totals.allocated)  # active memory is not recorded separately
-        return allocated, mb_text(totals.reserved), allocated
+        _, at, release, _, dur, _, *sizes = memory.values_of(block)
+        times = [_NONE if ns is None else decimals(ns) for ns in (at, release, None, dur, None)]
+        sizes[2::3] = sizes[::3]  # active memory is not recorded separately
+        totals = [_NONE if size is None else mb_text(size) for size in sizes]
+        return (cell(block.name), str(block.size / 1024), *times, *totals, _STREAM, self._device)
 
 
-class MemoryRecord(memory_csv.MemoryRecord):
+class MemoryRecord(memory.MemoryRecord):
     """memory_record.csv: MindSpore and GE by time, each followed by their sum; then the process."""
 
     SUM, PARTS = names.BOTH, ("", APP)
@@ -208,16 +176,16 @@ class HostWindows(Windows):
 
 @dataclass
 class _Sums:
-    """One step. first, last: (start, duration) of communication events; busy: first device task."""
+    """One step."""
 
     id: int
     start: int
     end: int
     sums: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
     bubble: int = 0
-    first: int = _EVER
-    last: tuple[int, int] = (-1, 0)
-    busy: int | None = None
+    first: int = _EVER  # start of communication
+    last: tuple[int, int] = (-1, 0)  # start and duration of the last communication event
+    busy: int | None = None  # start of the first device task
 
 
 class StepTrace(Writer):
@@ -233,11 +201,10 @@ class StepTrace(Writer):
             self._steps.append(_Sums(segment.step.id, segment.step.start, segment.step.end))
         if self._first_event is None and segment.ops:
             self._first_event = segment.ops[0].start
-        if self._output.dialect.communication == OLD_COMMUNICATION:  # the parser finds no other name
-            for op in segment.comm:
-                self._add_communication(op.start, op.dur, op.name)
-                for plane in op.planes if self._output.options.level >= 1 else ():
-                    self._add_communication(plane.start, plane.dur, plane.name)
+        for op in segment.comm:
+            self._add_communication(op.start, op.dur, op.name)
+            for task, start, dur in op.planes.timed() if self._output.options.level >= 1 else ():
+                self._add_communication(start, dur, task.name)
         self._take_overlap()
 
     def _add_communication(self, start: int, dur: int, name: str) -> None:
@@ -252,39 +219,30 @@ class StepTrace(Writer):
 
     def _take_overlap(self) -> None:
         for start, end, kind in self._output.overlap.rows.tolist():
-            if kind == FREE:
-                for step in reversed(self._steps):
-                    if step.end < start:
+            step = None if kind == FREE else self._step_at(start)
+            if step is not None:
+                step.sums[kind] += end - start
+            for other in reversed(self._steps):
+                if kind == FREE:
+                    if other.end < start:
                         break
-                    step.sums[FREE] += max(0, min(end, step.end) - max(start, step.start))
-                continue
-            step_ = self._step_at(start)
-            if step_ is not None:
-                step_.sums[kind] += end - start
-            if kind in (COMPUTING, COMMUNICATION):
-                for step in reversed(self._steps):
-                    if step.busy is not None:
+                    other.sums[FREE] += max(0, min(end, other.end) - max(start, other.start))
+                elif kind in (COMPUTING, COMMUNICATION):
+                    if other.busy is not None:
                         break
-                    if step.start <= start:
-                        step.busy = start
+                    other.busy = start if other.start <= start else None
 
     def close(self) -> None:
         self._take_overlap()
         file, keys = self._output.csv(schema.STEP_TRACE), self._output.columns(schema.STEP_TRACE)
         for step in self._steps:
-            texts = self._figures(step)
+            whole = step.last[0] + step.last[1] - step.first if step.last[0] >= 0 else step.bubble
+            host = step.start or self._first_event or 0
+            preparing = step.busy - host if step.busy is not None and self._output.options.cpu else 0
+            figures = figures_of(step.sums, whole, step.bubble, preparing)
+            figures["communication_not_overlapped_and_exclude_receive"] = step.sums[ALONE] - step.bubble
+            texts = {"step": str(step.id), **{key: decimals(ns) for key, ns in figures.items()}}
             file.add([",".join(texts[key] for key in keys)])
-
-    def _figures(self, step: _Sums) -> dict[str, str]:
-        whole = step.last[0] + step.last[1] - step.first if step.last[0] >= 0 else step.bubble
-        host = step.start or self._first_event or 0
-        known = step.busy is not None and self._output.options.cpu
-        preparing = (step.busy or 0) - host if known else 0
-        figures = {
-            **figures_of(step.sums, whole, step.bubble, preparing),
-            "communication_not_overlapped_and_exclude_receive": step.sums[ALONE] - step.bubble,
-        }
-        return {"step": str(step.id), **{key: decimals(ns) for key, ns in figures.items()}}
 
 
 #: p2p is recognised by case-sensitive words, so that hcom_send_ is a collective without a known type.
@@ -297,6 +255,7 @@ _COMMUNICATION = Rules(
     by_rank=False,
     all_lowest=True,
 )
+_MINDSPORE = "2.7.0"
 #: MindSpore 2.7 with CANN 8.2: its parser looks for communication under HCCL.
 DIALECT = Dialect(
     communication=OLD_COMMUNICATION,
@@ -305,7 +264,6 @@ DIALECT = Dialect(
     ids_at_level_0=True,
     spelling={"kernels.step": 1},
     torch_npu=None,
-    framework_version="2.7.0",
     cann="8.2.RC1",
 )
 
@@ -318,24 +276,20 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
     """Content of profiler_info_{rank}.json."""
     metrics, content = AIC_METRICS[options.metrics], json.loads(_INFO.read_bytes())
     parameters = content[names.PARAMETERS]
+    same = ("data_process", "l2_cache", "sys_io", "sys_interconnection")
+    parameters |= {name: getattr(options, name) for name in same}
+    parameters |= {"with_stack": options.stack, "profile_memory": options.memory, "record_shapes": options.shapes}
     parameters |= {
         "activities": [name for name, on in (("CPU", options.cpu), ("NPU", options.npu)) if on],
-        "with_stack": options.stack,
-        "profile_memory": options.memory,
-        "data_process": options.data_process,
-        "record_shapes": options.shapes,
         "profiler_level": f"Level{options.level}" if options.kernels else "LevelNone",
         "aic_metrics": "None" if metrics == "AiCoreNone" else metrics,
-        "l2_cache": options.l2_cache,
         "export_type": list(options.export),
-        "sys_io": options.sys_io,
-        "sys_interconnection": options.sys_interconnection,
         names.IS_SET_SCHEDULE: options.schedule is not None,
     }
     schedule = parameters[names.SCHEDULE]
     schedule |= {key: value for key, value in (options.schedule or {}).items() if key in schedule}
     content[names.MS_INFO] = {names.RANK_ID: str(process.rank), names.DEVICE_ID: str(process.device)}
-    content |= {names.MS_VERSION: dialect.framework_version, names.CANN_VERSION: dialect.cann}
+    content |= {names.MS_VERSION: _MINDSPORE, names.CANN_VERSION: dialect.cann}
     return json.dumps(content, indent=4)
 
 
@@ -360,9 +314,9 @@ MINDSPORE = Framework(
     suffix=SUFFIX,
     dialect=DIALECT,
     windows=HostWindows,
-    kernels=LaunchedKernels,
+    kernels=partial(Kernels, separator=names.LAUNCH_SEPARATOR),
     steps=StepTrace,
-    trace=LaunchedTrace,
+    trace=partial(Trace, host=FrameworkEvents, device=LaunchedEvents),
     operators=OperatorShapes,
     allocations=Allocations,
     memory_record=MemoryRecord,

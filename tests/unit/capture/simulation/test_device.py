@@ -44,7 +44,7 @@ def test_each_figure_of_a_chip_has_a_source_and_docs_capture_md_shows_both() -> 
 def test_an_all_reduce_has_the_tasks_of_a_real_910b(count: int, share: int, last: int) -> None:
     """Counts of operators of the public sample (FP32, 8 ranks) and the sizes of their tasks on rank 0."""
     exchange = Exchange("hcom_allReduce_", 4 * count, tuple(range(8)), "x")
-    _, tasks = schedule(exchange, (10**9,) * 8, Topology(CHIPS["910B2"]), 0)
+    tasks = schedule(exchange, (10**9,) * 8, Topology(CHIPS["910B2"]), 0)[1].pattern.tasks
     for name in ("Reduce_Inline", "Memcpy"):
         moves = {task.dst: task.size for task in tasks if task.name == name and task.link == "HCCS"}
         assert moves == {**dict.fromkeys(range(1, 7), share), 7: last}
@@ -63,8 +63,9 @@ def test_an_all_reduce_has_the_tasks_of_a_real_910b(count: int, share: int, last
 def test_a_collective_over_two_servers_works_in_levels(type_: str, factor: int) -> None:
     """Each member moves its share of the tensor between the servers, the rest inside; the slowest link bounds the time."""
     size, chip = 1 << 30, CHIPS["910B2"]
-    ends, tasks = schedule(Exchange(type_, size, tuple(range(16)), "x"), (0,) * 16, Topology(chip), 3)
+    ends, planes = schedule(Exchange(type_, size, tuple(range(16)), "x"), (0,) * 16, Topology(chip), 3)
     moved = Counter[str]()
+    tasks = planes.pattern.tasks
     for task in tasks:
         moved[task.link] += task.size if task.src != task.dst else 0
     assert moved["HCCS"] == pytest.approx(factor * size * 7 / 8, rel=1e-3)

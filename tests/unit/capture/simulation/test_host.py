@@ -7,7 +7,6 @@ import pytest
 from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.chips import CHIPS
-from tb_npu_plugin.capture.simulation.host import RankSetup
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Process
 
@@ -30,7 +29,7 @@ def test_a_recorded_rank_has_the_figures_that_were_worked_out_without_records(ta
 
 @pytest.fixture
 def host() -> RecordedHost:
-    host = RecordedHost(RankSetup(Process(7, 0, 0, 1, START, dequeue_tid=8), CHIP, "seed", 0))
+    host = RecordedHost(Process(7, 0, 0, 1, START, dequeue_tid=8, chip=CHIP), "seed")
     host.clock.begin(START)
     host.use(7, 0)
     return host
@@ -45,7 +44,7 @@ def test_tasks_of_a_stream_are_numbered_in_their_order_and_marks_with_them(host:
     host.launch_all(ADD)
     at, task, _ = host.mark("mark")
     host.launch_all(ADD)
-    tasks = [(one.start, one.task) for one in host.records.take().tasks]
+    tasks = [(one.start, one.task) for one in host.take().tasks]
     numbers = [number for _, number in sorted([*tasks, (at, task)])]
     assert numbers == [301, 302, 303] and task == 302
 

@@ -84,7 +84,7 @@ def test_each_kernel_of_a_model_has_a_meaning(model: str, fused: bool) -> None:
     recipe = Recipe(model, faults=("ai-cpu",))
     if model not in ("linear", "resnet50"):
         recipe = replace(recipe, faults=FAULTS, sizes=replace(recipe.sizes, layers=1, dropout=True, fused=fused))
-    launches = recipe.cluster().workload.program(0, 0).launches()
+    launches = recipe.cluster().workload.program(0, 0).launches
     assert {meaning(launch.kernel) for launch in launches} <= set(MEANINGS)
 
 

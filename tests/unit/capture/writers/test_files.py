@@ -8,6 +8,7 @@ import io
 import json
 import sqlite3
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe, write_run
-from tb_npu_plugin.capture.simulation import segment_builder
+from tb_npu_plugin.capture.simulation import host
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.device import COPIES
 from tb_npu_plugin.capture.simulation.records import HostOp, Kernel, OpInfo, Process, Segment, Step, Task
@@ -59,7 +60,7 @@ def test_rows_that_do_not_fit_the_header_are_refused(tmp_path: Path) -> None:
     file = CsvFile(tmp_path / "a.csv", ["x", "y"], "\n")
     file.add(['"1,""2,3""",4', '5,""'])
     file.add(['"' + 150_000 * "x" + '",1'])
-    for add in (file.add, file.part().add):
+    for add in (file.add, partial(file.add, part="")):
         with pytest.raises(ValueError, match="1 cells under 2 headers"):
             add(["1"])
 
@@ -185,7 +186,7 @@ def test_tasks_of_communication_have_times_but_no_kinds_at_level_0() -> None:
 def test_numbers_of_tasks_come_again_in_the_next_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They have 16 bits in CANN, in each stream."""
     last = (1 << 16) - 1
-    monkeypatch.setattr(segment_builder, "FIRST_TASK", last - 5)
+    monkeypatch.setattr(host, "FIRST_TASK", last - 5)
     write_run(Recipe("linear", steps=2), tmp_path, jobs=1)
     raw = Raw(next(tmp_path.glob("*_ascend_pt")))
     numbers = [int(row["Task ID"]) for row in raw.csv("kernel_details.csv") if row["Stream ID"] == "2"]
