@@ -29,14 +29,8 @@ _METRICS = {CPU_TIME: "host_self_ns", NPU_TIME: "device_self_ns"}
 DEFAULT_DEVICE = "npu:0"
 #: Categories of a memory timeline in their order, with the colours of the picture.
 CATEGORIES = {
-    "PARAMETER": "darkgreen",
-    "OPTIMIZER_STATE": "goldenrod",
-    "INPUT": "black",
-    "TEMPORARY": "mediumpurple",
-    "ACTIVATION": "red",
-    "GRADIENT": "mediumblue",
-    "AUTOGRAD_DETAIL": "royalblue",
-    "UNKNOWN": "grey",
+    **{"PARAMETER": "darkgreen", "OPTIMIZER_STATE": "goldenrod", "INPUT": "black", "TEMPORARY": "mediumpurple"},
+    **{"ACTIVATION": "red", "GRADIENT": "mediumblue", "AUTOGRAD_DETAIL": "royalblue", "UNKNOWN": "grey"},
 }
 
 
@@ -113,16 +107,13 @@ def _picture(times: list[int], sizes: list[list[int]]) -> str | None:
     figure = Figure(figsize=(20, 12), dpi=80)
     axes = figure.subplots()
     milliseconds = [(at - times[0]) / 1000 for at in times]
-    below = [0.0] * len(times)
-    for number, (name, color) in enumerate(CATEGORIES.items(), start=1):
-        above = [low + row[number] / 1024**3 for low, row in zip(below, sizes)]
-        label = "Unknown" if name == "UNKNOWN" else name
-        axes.fill_between(milliseconds, below, above, color=color, alpha=0.7, label=label)
-        below = above
+    gigabytes = [[size / 1024**3 for size in row[1:]] for row in sizes]
+    labels = ["Unknown" if name == "UNKNOWN" else name for name in CATEGORIES]
+    axes.stackplot(milliseconds, *zip(*gigabytes), labels=labels, colors=CATEGORIES.values(), alpha=0.7)
     figure.legend()
     axes.set_xlabel("Time (ms)")
     axes.set_ylabel("Memory (GB)")
-    axes.set_title(f"Max memory allocated: {max(below):.2f} GB")
+    axes.set_title(f"Max memory allocated: {max(map(sum, gigabytes)):.2f} GB")
     picture = io.BytesIO()
     FigureCanvasAgg(figure).print_png(picture)
     encoded = base64.b64encode(picture.getvalue()).decode()

@@ -1,22 +1,73 @@
-"""One capture after the other: settings, folder, recorder, side files. `profile.prof_if` of the API."""
+"""The captures of a profile, one after the other: settings, folder, recorder, side files, and what is done between two steps.
+`profile.prof_if` of the API. Source: docs/facts/torch_npu_api.md, Transitions between actions."""
 
 from __future__ import annotations
 
+import errno
 import gc
 import time
 import weakref
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 from tb_npu_plugin.capture import backend, side_files
 from tb_npu_plugin.capture.api import mstx, parsing, paths, ranks, settings
-from tb_npu_plugin.capture.api.messages import error, info, reason, warn
+from tb_npu_plugin.capture.api.messages import describe_error, error, info, reason, warn
 from tb_npu_plugin.capture.api.options import ProfilerAction, ProfilerActivity, _ExperimentalConfig
 from tb_npu_plugin.capture.api.termination import Termination
 from tb_npu_plugin.capture.backend import HostSwitches, Json, Recorder, Settings
 from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
 
+
+class Action(NamedTuple):
+    """A part of a transition. name: in error messages; method: of _ProfInterface, "" calls on_trace_ready; observed: the method of
+    execution_trace_observer that is called after it."""
+
+    name: str
+    method: str
+    observed: str = ""
+
+
+INIT = Action("beginning a capture", "init_trace")
+WARMUP = Action("the warmup", "warmup_trace")
+START = Action("starting", "start_trace", "start")
+STOP = Action("stopping", "stop_trace", "stop")
+FINALIZE = Action("writing the recorded data", "finalize_trace")
+READY = Action("on_trace_ready", "")
+DELETE = Action("deleting the result folder", "delete_prof_dir")
+
+_N, _W, _R, _S = ProfilerAction
+_BEGIN = {_N: (), _W: (INIT, WARMUP), _R: (INIT, START), _S: (INIT, START)}
+_SAVE = (STOP, FINALIZE, READY)
+#: (action of the step before, action of the next; None: the profiler is stopped). Those that are not listed do nothing.
+TRANSITIONS: dict[tuple[ProfilerAction, ProfilerAction | None], tuple[Action, ...]] = {
+    **{(_N, after): begin for after, begin in _BEGIN.items()},
+    (_W, _N): (START, STOP, FINALIZE),
+    (_W, _R): (START,),
+    (_W, _S): (START,),
+    (_R, _N): (STOP, FINALIZE),
+    (_R, _W): (STOP, FINALIZE),
+    **{(_S, after): (*_SAVE, *begin) for after, begin in _BEGIN.items()},
+    (_W, None): (FINALIZE, DELETE),
+    (_R, None): _SAVE,
+    (_S, None): _SAVE,
+}
+_STOPPED = "Stop profiler while current state is"
+_WARNINGS = {
+    (_W, _N): "Incorrect schedule: WARMUP followed by NONE",
+    (_R, _N): "Incorrect schedule: RECORD followed by NONE",
+    (_R, _W): "Incorrect schedule: RECORD followed by WARMUP",
+    (_W, None): f"Incorrect schedule: {_STOPPED} WARMUP which will result in empty parsed data.",
+    (_R, None): f"Incorrect schedule: {_STOPPED} RECORD which may result in incomplete parsed data.",
+    (_S, None): f"{_STOPPED} RECORD_AND_SAVE, perhaps the scheduling cycle has not yet completed.",
+}
+#: What to do about a failure of the disk.
+_HINTS = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Free some space or choose another dir_name."),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Choose a dir_name that can be written."),
+}
 #: Interfaces with a capture in progress: at most one in a process.
 _busy: weakref.WeakSet[_ProfInterface] = weakref.WeakSet()
 
@@ -47,7 +98,8 @@ def _watch_collections(threshold: float, report: Callable[[int, int], None]) -> 
 
 @dataclass(eq=False)
 class _ProfInterface:
-    """Records the captures of a profile. The *_trace methods may raise."""
+    """Records the captures of a profile. The *_trace methods may raise; a failure ends this capture with one ERROR line, and the
+    next INIT starts a new one."""
 
     activities: set[ProfilerActivity]
     host: HostSwitches
@@ -55,6 +107,7 @@ class _ProfInterface:
     metadata: dict[str, Any]
     trace_id_callback: Callable[[], Any] | None
     schedule: Any = None
+    observer: Any = None
 
     def __post_init__(self) -> None:
         #: The result folder, "" before the first capture and after a failure.
@@ -70,6 +123,9 @@ class _ProfInterface:
         self._start_info: dict[str, Any] = {}
         self._marks_failed = False
         self._began = False  # recording has begun
+        self._failed = self._ended = False
+        #: on_trace_ready runs.
+        self.in_handler = False
 
     @property
     def recording(self) -> bool:
@@ -80,6 +136,60 @@ class _ProfInterface:
         if self._recorder is None:
             return ProfilerAction.NONE
         return ProfilerAction.RECORD if self._began else ProfilerAction.WARMUP
+
+    # -- transitions ---------------------------------------------------------------------------------
+    def transit(self, before: ProfilerAction, after: ProfilerAction | None, ready: Callable[[], None]) -> None:
+        """Go from one action to the next. READY calls `ready`; if that stops the profile, the rest is skipped."""
+        if self.in_handler:
+            self._ended = True
+            return
+        if (before, after) in _WARNINGS:
+            warn(_WARNINGS[before, after])
+        self.run(TRANSITIONS.get((before, after), ()), ready)
+
+    def run(self, actions: Sequence[Action], ready: Callable[[], None] = lambda: None) -> None:
+        """Run the actions; after a failure skip all until the next INIT."""
+        self._ended = False
+        try:
+            for action in actions:
+                self._failed = self._failed and action is not INIT
+                self.in_handler = False
+                if not self._failed and not self._ended:
+                    self.in_handler = action is READY
+                    self._run_one(action, ready)
+        except BaseException:  # Ctrl-C: the training ends; in a notebook the next profile must be able to begin
+            self._failed = True
+            if not self.in_handler:
+                self._drop()
+            raise
+        finally:
+            self.in_handler = False
+
+    def _run_one(self, action: Action, ready: Callable[[], None]) -> None:
+        try:
+            (getattr(self, action.method) if action.method else ready)()
+        except Exception as problem:  # whatever it is, the training goes on
+            self._failed = True
+            if isinstance(problem, OSError) and problem.filename is None and action is not READY:
+                problem.filename = self.prof_path or None  # a failed write has no file name
+            hint = _HINTS.get(problem.errno or 0, "") if isinstance(problem, OSError) else ""
+            text = f"Profiling failed in {action.name}: {describe_error(problem)}"
+            text += "" if text.endswith((".", "?", "!")) else "."
+            error(" ".join(filter(None, (text, hint, "The training goes on."))))
+            if action is not READY:
+                self._drop()
+            return
+        if self.observer is not None and action.observed:
+            try:
+                getattr(self.observer, action.observed)()
+            except Exception as problem:  # the user's object
+                error(f"execution_trace_observer.{action.observed}() failed: {describe_error(problem)}")
+
+    def give_up(self) -> None:
+        """Ctrl-C came between two actions: drop the current capture."""
+        self._failed = True
+        if self.recording:
+            self._drop()
 
     # -- one capture ---------------------------------------------------------------------------------
     def init_trace(self) -> None:
@@ -116,7 +226,7 @@ class _ProfInterface:
             self._marks.start(self.host.with_flops and self.experimental_config._msprof_tx)  # as torch_npu
         recorder.start()
         self._began = True
-        mstx.session = mstx.Session(recorder, self._settings)
+        mstx.recorder = recorder
         if self._settings.gc_threshold is not None:
             self._gc = _watch_collections(self._settings.gc_threshold, recorder.collection)
 
@@ -168,7 +278,7 @@ class _ProfInterface:
         self._temporary = [other for other in self._temporary if other != folder]
         paths.remove(folder)
 
-    def give_up(self) -> None:
+    def _drop(self) -> None:
         """After a failure: discard the recorder. Recorded data stay on disk for analyse; a folder without data is deleted."""
         self._close()
         self._marks.stop()
@@ -194,7 +304,7 @@ class _ProfInterface:
         if self._gc in gc.callbacks:
             gc.callbacks.remove(self._gc)
         if self._recorder is not None:
-            mstx.session = None
+            mstx.recorder = None
 
     def _required_recorder(self) -> Recorder:
         if self._recorder is None:

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from tb_npu_plugin.capture.api import exports, mstx, parsing, settings
-from tb_npu_plugin.capture.api.actions import FINALIZE, INIT, START, STOP, ActionController
-from tb_npu_plugin.capture.api.interface import _ProfInterface
+from tb_npu_plugin.capture.api.interface import FINALIZE, INIT, START, STOP, _ProfInterface
 from tb_npu_plugin.capture.api.messages import never_raises, warn
 from tb_npu_plugin.capture.api.options import ProfilerActivity, _ExperimentalConfig
 from tb_npu_plugin.capture.api.paths import PLACE
@@ -60,7 +59,6 @@ class _KinetoProfile:
         config = settings.checked_config(experimental_config, chosen)
         callback = settings.checked_trace_id_callback(custom_trace_id_callback)
         self.prof_if = _ProfInterface(chosen, settings.checked_switches(switches), config, self.metadata, callback)
-        self.action_controller = ActionController(self.prof_if)
         self._process = os.getpid()
         _alive.add(self)
 
@@ -79,7 +77,7 @@ class _KinetoProfile:
         try:
             yield
         except BaseException:
-            self.action_controller.give_up()
+            self.prof_if.give_up()
             raise
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
@@ -117,7 +115,7 @@ class _KinetoProfile:
             warn("Profiler is already started, start takes no effect!")
             return
         PLACE.configure(export_only=True)
-        self.action_controller.run((INIT, START))
+        self.prof_if.run((INIT, START))
 
     @never_raises()
     def stop(self) -> None:
@@ -127,7 +125,7 @@ class _KinetoProfile:
         if not self.prof_if.recording:
             warn("Profiler is not started, stop takes no effect!")
             return
-        self.action_controller.run((STOP, FINALIZE))
+        self.prof_if.run((STOP, FINALIZE))
 
     @never_raises()
     def add_metadata(self, key: str, value: str) -> None:
@@ -144,13 +142,9 @@ class _KinetoProfile:
         """Write the trace of the last capture to a .json file."""
         if not str(output_path).endswith(".json"):
             raise ValueError("Invalid parameter output_path, which must be a json file.")
-        folder = self._folder_to_export()
-        if folder is not None:
-            exports.export_chrome_trace(folder, str(output_path))
-
-    def _folder_to_export(self) -> Path | None:
         folder = self.prof_if.finished_folder()
-        return None if folder is None or parsing.refuse_daemon() else folder
+        if folder is not None and not parsing.refuse_daemon():
+            exports.export_chrome_trace(folder, str(output_path))
 
     @never_raises()
     def export_stacks(self, output_path: str, metric: str = exports.CPU_TIME) -> None:
@@ -160,8 +154,7 @@ class _KinetoProfile:
             return
         if metric not in (exports.CPU_TIME, exports.NPU_TIME):
             warn(
-                "Metric should be self_cpu_time_total or self_npu_time_total. "
-                "Here it is presumed to be self_cpu_time_total."
+                f"Metric should be {exports.CPU_TIME} or {exports.NPU_TIME}. Here it is presumed to be {exports.CPU_TIME}."
             )
             metric = exports.CPU_TIME
         path = Path(output_path)
@@ -170,8 +163,8 @@ class _KinetoProfile:
         if path.suffix != ".log":
             path = path.with_suffix(".log")
             warn(f"The file of export_stacks must be a .log file, it is written to {path}.")
-        folder = self._folder_to_export()
-        if folder is not None:
+        folder = self.prof_if.finished_folder()
+        if folder is not None and not parsing.refuse_daemon():
             exports.export_stacks(folder, str(path), metric)
 
     @never_raises()
@@ -207,16 +200,16 @@ class _KinetoProfile:
         with_modules: bool = False,
     ) -> None:
         """Record the calling thread as well; the profiler must be recording. The capture's switches hold, not these."""
-        found = mstx.session
-        if found is None:
+        recorder = mstx.recorder
+        if recorder is None:
             warn("The profiler is not recording, enable_profiler_in_child_thread takes no effect.")
             return
-        found.recorder.enable_child_thread()
+        recorder.enable_child_thread()
 
     @classmethod
     @never_raises()
     def disable_profiler_in_child_thread(cls) -> None:
         """Stop recording the calling thread."""
-        found = mstx.session
-        if found is not None:
-            found.recorder.disable_child_thread()
+        recorder = mstx.recorder
+        if recorder is not None:
+            recorder.disable_child_thread()

@@ -29,9 +29,8 @@ def _print(kind: str, text: str) -> None:
         return
 
 
-def info(text: str) -> None:
-    """Print an INFO line."""
-    _print("INFO", text)
+#: Print an INFO line, an ERROR line.
+info, error = functools.partial(_print, "INFO"), functools.partial(_print, "ERROR")
 
 
 def warn(text: str) -> None:
@@ -39,11 +38,6 @@ def warn(text: str) -> None:
     switch = next((os.environ[name] for name in WARNING_SWITCHES if name in os.environ), "")
     if switch != "1":
         _print("WARNING", text)
-
-
-def error(text: str) -> None:
-    """Print an ERROR line."""
-    _print("ERROR", text)
 
 
 def reason(problem: BaseException) -> str:

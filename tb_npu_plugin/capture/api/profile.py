@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Callable
 
 from tb_npu_plugin.capture.api import mstx
-from tb_npu_plugin.capture.api.actions import ActionController
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
 from tb_npu_plugin.capture.api.messages import describe_error, error, info, never_raises, truth_of, warn
 from tb_npu_plugin.capture.api.options import ProfilerAction, ProfilerActivity, _ExperimentalConfig
@@ -103,7 +102,7 @@ class profile(_KinetoProfile):
             custom_trace_id_callback=custom_trace_id_callback,
         )
         self.prof_if.schedule = self.schedule  # profiler_info lists it
-        self.action_controller = ActionController(self.prof_if, execution_trace_observer)
+        self.prof_if.observer = execution_trace_observer
         if use_cuda is not None:
             warn("This is npu environment, use_cuda is invalid")
         self._schedule_failures = self._recorded_steps = 0
@@ -133,9 +132,9 @@ class profile(_KinetoProfile):
         return self._started and not self.stopped
 
     def _is_in_handler(self, function: str) -> bool:
-        if self.action_controller.in_handler:
+        if self.prof_if.in_handler:
             warn(f"on_trace_ready called {function}() of its profile, which takes no effect there!")
-        return self.action_controller.in_handler
+        return self.prof_if.in_handler
 
     @never_raises()
     def start(self) -> None:
@@ -150,7 +149,7 @@ class profile(_KinetoProfile):
             PLACE.configure()
         else:
             PLACE.keep()
-        self.action_controller.transit(ProfilerAction.NONE, self.current_action, self._call_handler)
+        self.prof_if.transit(ProfilerAction.NONE, self.current_action, self._call_handler)
         self._begin_step()
 
     @never_raises()
@@ -164,7 +163,7 @@ class profile(_KinetoProfile):
         self.stopped = True
         with self._given_up_if_interrupted():
             self._end_step()
-            self.action_controller.transit(self.current_action, None, self._call_handler)
+            self.prof_if.transit(self.current_action, None, self._call_handler)
             failures, self._schedule_failures = self._schedule_failures, 0
             if failures > 1:
                 warn(f"The schedule failed for {failures} steps, which were not recorded.")
@@ -187,7 +186,7 @@ class profile(_KinetoProfile):
         try:
             self.step_num += 1
             self.current_action = self._action()
-            self.action_controller.transit(before, self.current_action, self._call_handler)
+            self.prof_if.transit(before, self.current_action, self._call_handler)
         except BaseException:  # Ctrl-C between the two: stop() has to end the capture
             self.current_action = self.prof_if.state
             raise

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_npu_plugin.capture.mindspore.exchanges import TYPES, Exchanges, later_ranks
+from tb_npu_plugin.capture.mindspore.exchanges import TYPES, MindSporeExchanges, later_ranks
 from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, host_clock, read
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.chips import Chip, chosen_chip
@@ -109,7 +109,7 @@ class Replay:
         self._clock = host_clock(data, data.executions)
         start = int(self._clock(capture["start"]))
         tids = {one.tid for one in data.launches} | {one.tid for one in data.events}
-        self._exchanges = Exchanges(data, chip, later)
+        self._exchanges = MindSporeExchanges(data, chip, later)
         self.process = process = Process(
             capture["pid"],
             capture["rank"],

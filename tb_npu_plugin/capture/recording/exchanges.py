@@ -29,13 +29,57 @@ _SKEW = 120_000
 
 
 class Exchanges:
-    """The groups of this rank, by name, and its collectives."""
+    """The groups of this rank, by name, and its collectives, of any framework."""
 
-    def __init__(self, settings: Settings, chip: Chip, log: Recording) -> None:
+    def __init__(self, chip: Chip) -> None:
         self._topology = Topology(chip)
         self.groups: dict[str, Group] = {}
-        self._by_id: dict[str, str] = {}  # group of the log -> communicator
         self._counts: Counter[tuple[int, str]] = Counter()
+
+    def _add(self, name: str, role: str, ranks: tuple[int, ...], rank: int) -> None:
+        self.groups[name] = Group(len(self.groups), group_hash(name), ranks, rank, 0, name, role)
+
+    def _reserve(self, group: Group, type_: str) -> None:
+        """Give the group as many planes as collectives of this type take."""
+        count = BATCH_PLANES if type_ == BATCH else planes(type_, group.ranks, self._topology)
+        self.groups[group.name] = replace(group, planes=max(group.planes, count))
+
+    def _communicate(
+        self, host: RecordedHost, transfer: Transfer, later: dict[int, int], items: Sequence[_Item] = ()
+    ) -> int:
+        """Launch a collective; when it is done on this rank. later: as in `arrivals_of`; items: of a batch."""
+        group = self.groups[transfer.group]
+        host.communicate(transfer)
+        exchange, count = self._exchange(transfer, group)
+        member = exchange.members.index(group.ranks[group.rank])
+        arrivals = arrivals_of(exchange, member, host.arrival, later)
+        if items:
+            end, tasks = _batch(items, exchange, arrivals, self._topology, member)
+        else:
+            ends, tasks = schedule(exchange, arrivals, self._topology, member)
+            end = ends[member]
+        host.communicated(count, transfer, exchange, end, tasks)
+        return end
+
+    def _exchange(self, transfer: Transfer, group: Group) -> tuple[Exchange, int]:
+        """The operator as all members see it, and how many like it came before: equal on all of them. Of two ranks the
+        sender comes first."""
+        key = (group.index, transfer.type if transfer.type in P2P_TYPES else "")
+        number = self._counts[key]
+        self._counts[key] += 1
+        members, type_, seed = group.ranks, transfer.type, f"{group.id}/{number}"
+        if transfer.type in (SEND, RECEIVE):
+            first = group.rank if transfer.type == SEND else 1 - group.rank
+            members, type_, seed = (members[first], members[1 - first]), SEND, f"{group.id}/{first}/{number}"
+        return Exchange(type_, transfer.size, members, seed), number
+
+
+class TorchExchanges(Exchanges):
+    """Those of torch.distributed."""
+
+    def __init__(self, settings: Settings, chip: Chip, log: Recording) -> None:
+        super().__init__(chip)
+        self._by_id: dict[str, str] = {}  # group of the log -> communicator
         self._later: dict[int, dict[int, int]] = {}  # collective -> peer -> ns by which it came later
         arrivals = log.of(Kind.ARRIVAL)
         for number, peer, by in zip(*(arrivals[name].tolist() for name in ("id", "sequence", "bytes"))):
@@ -48,12 +92,7 @@ class Exchanges:
         for number in {int(row) for row in log.of(Kind.COLLECTIVE)["signature"] if row >= 0}:
             found = self._of(log.signatures[number])
             if found is not None:
-                type_, group = found
-                count = BATCH_PLANES if type_ == BATCH else planes(type_, group.ranks, self._topology)
-                self.groups[group.name] = replace(group, planes=max(group.planes, count))
-
-    def _add(self, name: str, role: str, ranks: tuple[int, ...], rank: int) -> None:
-        self.groups[name] = Group(len(self.groups), group_hash(name), ranks, rank, 0, name, role)
+                self._reserve(found[1], found[0])
 
     def pairs(self) -> dict[str, dict[str, Any]]:
         """Communicators of two ranks of a larger group, for the metadata of a result."""
@@ -88,30 +127,8 @@ class Exchanges:
             return
         type_, group = found
         transfer, items = _transfer(signature, type_, group)
-        host.communicate(transfer)
-        exchange, count = self._exchange(transfer, group)
-        member = exchange.members.index(group.ranks[group.rank])
         later = {group.ranks[peer]: by for peer, by in self._later.get(number, {}).items() if peer < len(group.ranks)}
-        arrivals = arrivals_of(exchange, member, host.arrival, later)
-        if items:
-            end, tasks = _batch(items, exchange, arrivals, self._topology, member)
-        else:
-            ends, tasks = schedule(exchange, arrivals, self._topology, member)
-            end = ends[member]
-        host.communicated(count, transfer, exchange, end, tasks)
-        host.done["collective", number] = end
-
-    def _exchange(self, transfer: Transfer, group: Group) -> tuple[Exchange, int]:
-        """The operator as all members see it, and how many like it came before: equal on all of them. Of two ranks the
-        sender comes first."""
-        key = (group.index, transfer.type if transfer.type in P2P_TYPES else "")
-        number = self._counts[key]
-        self._counts[key] += 1
-        members, type_, seed = group.ranks, transfer.type, f"{group.id}/{number}"
-        if transfer.type in (SEND, RECEIVE):
-            first = group.rank if transfer.type == SEND else 1 - group.rank
-            members, type_, seed = (members[first], members[1 - first]), SEND, f"{group.id}/{first}/{number}"
-        return Exchange(type_, transfer.size, members, seed), number
+        host.done["collective", number] = self._communicate(host, transfer, later, items)
 
 
 def _transfer(signature: Signature, type_: str, group: Group) -> tuple[Transfer, list[_Item]]:

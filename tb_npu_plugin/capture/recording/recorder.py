@@ -15,7 +15,7 @@ from typing import Any
 from tb_npu_plugin.capture.backend import RAW_FOLDER, Json, Settings
 from tb_npu_plugin.capture.device.records import NOTHING
 from tb_npu_plugin.capture.recording import torch_profiler
-from tb_npu_plugin.capture.recording.exchanges import Exchanges
+from tb_npu_plugin.capture.recording.exchanges import TorchExchanges
 from tb_npu_plugin.capture.recording.operations import describe
 from tb_npu_plugin.capture.recording.raw_data import DEVICE, TRACE, HostData
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
@@ -46,12 +46,12 @@ class MockRecorder:
     def prepare(self, folder: Path, settings: Settings) -> None:
         torch_profiler.refuse_second()  # imports PyTorch: say now that it is missing
         (folder / RAW_FOLDER).mkdir(mode=0o750)
-        self._folder, self._settings = folder, settings
+        self._folder, self.settings = folder, settings
         self._data = HostData(settings, os.getpid(), _device(settings.rank), time.time_ns())
         self._data.write(folder)
 
     def warmup(self) -> None:
-        self._profiler = torch_profiler.make(self._settings.host)
+        self._profiler = torch_profiler.make(self.settings.host)
         torch_profiler.prepare(self._profiler)
         self._warm = True
 
@@ -89,7 +89,7 @@ class MockRecorder:
 
     def _start_device(self) -> None:
         """Let the device record, if there is one."""
-        if not self._settings.npu and not self._settings.host.profile_memory:
+        if not self.settings.npu and not self.settings.host.profile_memory:
             return
         if "torch_npu" not in sys.modules:
             _say_no_device()
@@ -131,7 +131,7 @@ class MockRecorder:
         self._data.collections.append((start, end, threading.get_native_id()))
 
     def enable_child_thread(self) -> None:
-        if self._settings.host.profile_memory:
+        if self.settings.host.profile_memory:
             raise RuntimeError("PyTorch does not record child threads together with profile_memory=True")
         with self._lock:
             self._children.setdefault(threading.get_native_id(), time.time_ns())
@@ -147,8 +147,8 @@ class MockRecorder:
         if self._data.end is None:
             raise RuntimeError("nothing was recorded")
         torch_profiler.save(self._profiler, self._folder / RAW_FOLDER / TRACE)
-        settings = replace(self._settings, groups={**self._settings.groups, **groups})
-        groups = {**settings.groups, **Exchanges(settings, CHIPS[DEFAULT_CHIP], self._log).pairs()}
+        settings = replace(self.settings, groups={**self.settings.groups, **groups})
+        groups = {**settings.groups, **TorchExchanges(settings, CHIPS[DEFAULT_CHIP], self._log).pairs()}
         self._data.settings = replace(settings, groups=groups)
         self._data.write(self._folder)
         description, self._log = describe(self._log), NOTHING

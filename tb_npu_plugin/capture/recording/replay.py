@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tb_npu_plugin.capture.device.records import BACKWARD, Copy, Kind, Record, Recording, Signature
-from tb_npu_plugin.capture.recording.exchanges import Exchanges
+from tb_npu_plugin.capture.recording.exchanges import TorchExchanges
 from tb_npu_plugin.capture.recording.host_lane import Call, HostLane, stacks_of
 from tb_npu_plugin.capture.recording.marks import Marks, StreamMoment
 from tb_npu_plugin.capture.recording.operations import launches_of
@@ -50,7 +50,7 @@ class Replay:
         self._data, self._npu, self._log = data, settings.npu, log
         computed = log.of(*_COMPUTED)
         self._host_time = HostClock(np.column_stack([computed["begin"], computed["end"]]))
-        self._exchanges = Exchanges(settings, chip, log)
+        self._exchanges = TorchExchanges(settings, chip, log)
         recorded = {data.tid} | {tid for tid, _, _ in data.threads}
         self._rows = log.records
         autograd = {call.tid for call in lane.calls if call.forward} - recorded
