@@ -63,6 +63,7 @@ _WARNINGS = {
     (_R, None): f"Incorrect schedule: {_STOPPED} RECORD which may result in incomplete parsed data.",
     (_S, None): f"{_STOPPED} RECORD_AND_SAVE, perhaps the scheduling cycle has not yet completed.",
 }
+_KEPT = "The process was told to end. What it recorded is kept; parse it: analyse({!r})"
 #: What to do about a failure of the disk.
 _HINTS = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Free some space or choose another dir_name."),
@@ -214,10 +215,10 @@ class _ProfInterface:
         _busy.add(self)
 
     def warmup_trace(self) -> None:
-        self._required_recorder().warmup()
+        self._current.warmup()
 
     def start_trace(self) -> None:
-        recorder = self._required_recorder()
+        recorder = self._current
         self._start_info = {"syscnt_enable": False, "freq": 100, "start_cnt": 0, "start_monotonic": time.monotonic_ns()}
         self._write_info(None)  # so that analyse can parse the folder of a killed run
         # Before recorder.start(): with_stack would record hundreds of these functions in front of the first step.
@@ -233,12 +234,12 @@ class _ProfInterface:
     def stop_trace(self) -> None:
         self._termination.hold()
         self._close()
-        self._required_recorder().stop()
+        self._current.stop()
         self._marks.stop()
 
     def finalize_trace(self) -> None:
         """Write what was recorded, profiler_info and profiler_metadata."""
-        recorder, folder = self._required_recorder(), Path(self.prof_path)
+        recorder, folder = self._current, Path(self.prof_path)
         if not self._start_info:  # stopped before it recorded: the folder of a warmup is deleted next
             self._recorder = None
             recorder.discard()
@@ -248,32 +249,25 @@ class _ProfInterface:
         self._write_info({"collectionTimeEnd": time.time_ns(), "MonotonicTimeEnd": time.monotonic_ns()})
         variables = self._settings.environment if "text" in self._settings.export_types else None
         groups = self._settings.groups or ranks.groups()
-        content = side_files.metadata(self.metadata, variables, groups, self.trace_id, added)
-        if content:
+        if content := side_files.metadata(self.metadata, variables, groups, self.trace_id, added):
             side_files.write(folder / PROFILER_METADATA.name, content)
         self.metadata.clear()
         self._recorder = None
         # It is large, and only the memory timeline needs it.
         self._recorded = recorder if not self.missing_for_memory_timeline() else None
         if self._termination.pending and folder not in self._temporary:
-            self._report_kept()
+            info(_KEPT.format(self.prof_path))
         self._termination.stop()
 
     def _keep(self) -> None:
         """The process is about to end: write the recorded data, to be parsed later."""
-        if not self._began:
-            return
-        self.stop_trace()
-        self.finalize_trace()
-        self._report_kept()
-
-    def _report_kept(self) -> None:
-        info(f"The process was told to end. What it recorded is kept; parse it: analyse({self.prof_path!r})")
+        if self._began:
+            self.stop_trace()
+            self.finalize_trace()
+            info(_KEPT.format(self.prof_path))
 
     def delete_prof_dir(self) -> None:
-        """Delete the result folder of this capture, if there is one."""
-        if not self.prof_path:
-            return
+        """Delete the result folder of this capture."""
         folder, self.prof_path = Path(self.prof_path), ""
         self._temporary = [other for other in self._temporary if other != folder]
         paths.remove(folder)
@@ -295,9 +289,8 @@ class _ProfInterface:
 
     def delete_temporary(self) -> None:
         """Delete the folders of export-only mode."""
-        folders, self._temporary = self._temporary, []
-        for folder in folders:
-            paths.remove(folder)
+        while self._temporary:
+            paths.remove(self._temporary.pop())
 
     def _close(self) -> None:
         """Detach the recorder from marks and the garbage collector."""
@@ -306,7 +299,8 @@ class _ProfInterface:
         if self._recorder is not None:
             mstx.recorder = None
 
-    def _required_recorder(self) -> Recorder:
+    @property
+    def _current(self) -> Recorder:
         if self._recorder is None:
             raise RuntimeError("no capture has begun since the last one ended")
         return self._recorder
@@ -326,8 +320,7 @@ class _ProfInterface:
 
     # -- results -------------------------------------------------------------------------------------
     def analyse(self, async_mode: bool = False) -> None:
-        folder = self.finished_folder()
-        if folder is not None:
+        if folder := self.finished_folder():
             parsing.parse_capture(folder, async_mode)
 
     def finished_folder(self) -> Path | None:

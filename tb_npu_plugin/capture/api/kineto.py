@@ -142,8 +142,7 @@ class _KinetoProfile:
         """Write the trace of the last capture to a .json file."""
         if not str(output_path).endswith(".json"):
             raise ValueError("Invalid parameter output_path, which must be a json file.")
-        folder = self.prof_if.finished_folder()
-        if folder is not None and not parsing.refuse_daemon():
+        if (folder := self.prof_if.finished_folder()) and not parsing.refuse_daemon():
             exports.export_chrome_trace(folder, str(output_path))
 
     @never_raises()
@@ -163,15 +162,13 @@ class _KinetoProfile:
         if path.suffix != ".log":
             path = path.with_suffix(".log")
             warn(f"The file of export_stacks must be a .log file, it is written to {path}.")
-        folder = self.prof_if.finished_folder()
-        if folder is not None and not parsing.refuse_daemon():
+        if (folder := self.prof_if.finished_folder()) and not parsing.refuse_daemon():
             exports.export_stacks(folder, str(path), metric)
 
     @never_raises()
     def export_memory_timeline(self, output_path: str, device: str | None = None) -> None:
         """Write the memory of a device over time, by category."""
-        missing = self.prof_if.missing_for_memory_timeline()
-        if missing:
+        if missing := self.prof_if.missing_for_memory_timeline():
             warn(f"{', '.join(missing)} required for memory profiling.")
             return
         has_npu = ProfilerActivity.NPU in self.prof_if.activities
@@ -200,16 +197,14 @@ class _KinetoProfile:
         with_modules: bool = False,
     ) -> None:
         """Record the calling thread as well; the profiler must be recording. The capture's switches hold, not these."""
-        recorder = mstx.recorder
-        if recorder is None:
+        if recorder := mstx.recorder:
+            recorder.enable_child_thread()
+        else:
             warn("The profiler is not recording, enable_profiler_in_child_thread takes no effect.")
-            return
-        recorder.enable_child_thread()
 
     @classmethod
     @never_raises()
     def disable_profiler_in_child_thread(cls) -> None:
         """Stop recording the calling thread."""
-        recorder = mstx.recorder
-        if recorder is not None:
+        if recorder := mstx.recorder:
             recorder.disable_child_thread()

@@ -45,20 +45,33 @@ class schedule:
         """The action of a step; ValueError for a negative one."""
         if step < 0:
             raise ValueError("Invalid parameter step, which must be not less than 0.")
-        if step < self.skip_first:
-            return ProfilerAction.NONE
-        step -= self.skip_first
-        if self.skip_first_wait != 0:
-            step += self.wait
-        cycle = self.wait + self.warmup + self.active
-        if self.repeat > 0 and step >= self.repeat * cycle:
-            return ProfilerAction.NONE
-        at = step % cycle
-        if at < self.wait:
+        number, at = divmod(step - self._first, self._cycle)
+        if step < self.skip_first or 0 < self.repeat <= number or at < self.wait:
             return ProfilerAction.NONE
         if at < self.wait + self.warmup:
             return ProfilerAction.WARMUP
-        return ProfilerAction.RECORD if at < cycle - 1 else ProfilerAction.RECORD_AND_SAVE
+        return ProfilerAction.RECORD if at < self._cycle - 1 else ProfilerAction.RECORD_AND_SAVE
+
+    @property
+    def _cycle(self) -> int:
+        return self.wait + self.warmup + self.active
+
+    @property
+    def _first(self) -> int:
+        """The step that the first cycle begins with; earlier than skip_first where that cycle does not wait."""
+        return self.skip_first - (self.wait if self.skip_first_wait != 0 else 0)
+
+    def _warn_of_shortfall(self, steps: int, recorded: int) -> None:
+        """Warn if a run of `steps` steps, `recorded` of them recorded, was shorter than the plan: without a repeat the cycles that
+        were begun."""
+        begun = max(0, steps - self._first) // self._cycle + (self(steps) is not ProfilerAction.NONE)
+        cycles = self.repeat or max(1, begun)
+        needed = self._first + cycles * self._cycle
+        if steps < needed:
+            warn(
+                f"Recorded steps: {recorded} of {cycles * self.active} that the schedule plans (active={self.active}, "
+                f"repeat={self.repeat}). step() was called {steps} times, the schedule needs {needed}."
+            )
 
 
 class profile(_KinetoProfile):
@@ -81,7 +94,7 @@ class profile(_KinetoProfile):
         use_cuda: bool | None = None,
     ) -> None:
         chosen = _callable("schedule", schedule)
-        self.schedule = _record_always if chosen is None else chosen
+        self.schedule = chosen if chosen is not None else (lambda step: ProfilerAction.RECORD)
         self.record_steps = chosen is not None
         self.on_trace_ready = _callable("on_trace_ready", on_trace_ready)
         self.execution_trace_observer = execution_trace_observer
@@ -111,10 +124,9 @@ class profile(_KinetoProfile):
     def _call_handler(self) -> None:
         if self.on_trace_ready is not None:
             self.on_trace_ready(self)
-        else:
-            info(
-                f"on_trace_ready is not set: the raw data are not parsed. Parse them: analyse({self.prof_if.prof_path!r})"
-            )
+            return
+        parse = f"analyse({self.prof_if.prof_path!r})"
+        info(f"on_trace_ready is not set: the raw data are not parsed. Parse them: {parse}")
 
     @never_raises(lambda: ProfilerAction.NONE)
     def _action(self) -> ProfilerAction:
@@ -168,9 +180,7 @@ class profile(_KinetoProfile):
             if failures > 1:
                 warn(f"The schedule failed for {failures} steps, which were not recorded.")
             if isinstance(self.schedule, schedule):
-                lacks = _shortfall(self.schedule, self.step_num, self._recorded_steps)
-                if lacks:
-                    warn(lacks)
+                self.schedule._warn_of_shortfall(self.step_num, self._recorded_steps)
 
     @never_raises()
     def step(self) -> None:
@@ -214,29 +224,6 @@ class profile(_KinetoProfile):
             mstx.mstx.range_end(self._step_range)
             self._step_range = 0
         self.prof_if.mark_step("step_end", self.step_num + self._step_offset)
-
-
-def _shortfall(plan: schedule, steps: int, recorded: int) -> str:
-    """What a run of `steps` steps, `recorded` of them recorded, lacks of the plan; "" if it was long enough.
-
-    Without a repeat the plan is the cycles that were begun.
-    """
-    cycle = plan.wait + plan.warmup + plan.active
-    before = plan.skip_first - (plan.wait if plan.skip_first_wait != 0 else 0)
-    begun = max(0, steps - before) // cycle + (plan(steps) is not ProfilerAction.NONE)
-    cycles = plan.repeat or max(1, begun)
-    needed = before + cycles * cycle
-    if steps >= needed:
-        return ""
-    return (
-        f"Recorded steps: {recorded} of {cycles * plan.active} that the schedule plans (active={plan.active}, "
-        f"repeat={plan.repeat}). step() was called {steps} times, the schedule needs {needed}."
-    )
-
-
-def _record_always(_: int) -> ProfilerAction:
-    """Without a schedule: record always."""
-    return ProfilerAction.RECORD
 
 
 def _as_action(found: Any) -> ProfilerAction:

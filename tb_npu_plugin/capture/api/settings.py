@@ -103,10 +103,9 @@ _LONGEST_TRACE_ID = 1024
 
 def checked_trace_id_callback(callback: Any) -> Callable[[], Any] | None:
     """The function that returns ids of captures; None (and a warning) if it is not callable."""
-    if callback is None or callable(callback):
-        return callback  # type: ignore[no-any-return]
-    warn("Parameter custom_trace_id_callback is not callable, reset it to default.")
-    return None
+    if callback is not None and not callable(callback):
+        warn("Parameter custom_trace_id_callback is not callable, reset it to default.")
+    return callback if callable(callback) else None
 
 
 def new_trace_id(callback: Callable[[], Any] | None) -> str:
