@@ -163,7 +163,7 @@ setup(
         "tb_npu_plugin.capture.mindspore": ["operators.csv"],
         # What tb-npu run builds and puts on the path.
         "tb_npu_plugin.capture.device": [
-            "unsupported.csv",
+            "*.csv",
             "native/*",
             "site/*.py",
             "site/*/*.py",

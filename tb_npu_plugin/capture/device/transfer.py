@@ -149,9 +149,7 @@ def _patch_classes() -> None:
 
 def _patch_amp() -> None:
     make = torch.amp.GradScaler.__init__
-    torch.amp.GradScaler.__init__ = lambda own, device="npu", *rest, **options: make(
-        own, _swap(device), *rest, **options
-    )
+    torch.amp.GradScaler.__init__ = lambda own, device="npu", *rest, **more: make(own, _swap(device), *rest, **more)
     _wrap(torch.amp.autocast_mode.autocast, "__init__")
     _wrap(torch.amp, "custom_fwd", "custom_bwd")
     for name in ("autocast", "GradScaler", "custom_fwd", "custom_bwd"):
@@ -196,6 +194,4 @@ def _patch_distributed() -> None:
 
 
 def _hccl(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.replace("nccl", "hccl").replace("cuda:", "npu:")
-    return value
+    return value.replace("nccl", "hccl").replace("cuda:", "npu:") if isinstance(value, str) else value

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
 from typing import Any, Callable
 
-#: Beginning of a name -> what such names stand for; the first that fits is taken.
-_MEANINGS = dict(csv.reader(Path(__file__).with_suffix(".csv").read_text(encoding="utf-8").splitlines()[1:]))
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
+
+#: Beginning of a name -> "meaning": what such names stand for; the first that fits is taken.
+_MEANINGS = read_table(__file__, "unsupported.csv", dict[str, str])
 
 
 class NotSimulated(AttributeError):
@@ -20,8 +20,9 @@ def raise_for(module: str) -> Callable[[str], Any]:
     def find(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        meaning = next((text for start, text in _MEANINGS.items() if name.startswith(start)), "")
-        described = f"{module}.{name} ({meaning})" if meaning else f"{module}.{name}"
-        raise NotSimulated(f"{described} does not exist on the simulated NPU: see docs/capture.md for what it has")
+        meaning = next((f" ({row['meaning']})" for start, row in _MEANINGS.items() if name.startswith(start)), "")
+        raise NotSimulated(
+            f"{module}.{name}{meaning} does not exist on the simulated NPU: see docs/capture.md for what it has"
+        )
 
     return find
