@@ -57,15 +57,13 @@ def info(
     rank: int | str | None,
 ) -> dict[str, Any]:
     """Content of profiler_info. `end` None: the capture has not ended."""
-    out: dict[str, Any] = {
+    return {
         "config": {"common_config": dict(common), "experimental_config": dict(experimental)},
         "start_info": dict(start),
         **({} if end is None else {"end_info": dict(end)}),
         **versions,
+        **({} if rank is None else {"rank_id": rank}),
     }
-    if rank is not None:
-        out["rank_id"] = rank
-    return out
 
 
 def write_info(folder: Path, content: Mapping[str, Any]) -> None:
@@ -86,15 +84,13 @@ def metadata(
     added: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Content of profiler_metadata. variables None: they go to the database."""
-    content = _as_json_values(user)
-    if variables is not None:
-        content[ENVIRONMENT] = dict(variables)
-    if groups:
-        content[GROUPS] = dict(groups)
-    if trace_id:
-        content[TRACE_ID] = trace_id
-    content.update(added or {})
-    return content
+    return {
+        **_as_json_values(user),
+        **({} if variables is None else {ENVIRONMENT: dict(variables)}),
+        **({GROUPS: dict(groups)} if groups else {}),
+        **({TRACE_ID: trace_id} if trace_id else {}),
+        **(added or {}),
+    }
 
 
 def read_info(folder: Path) -> dict[str, Any]:

@@ -92,13 +92,8 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         self._runtime.stop()
         nodes, calls = compiled_nodes(), self._shapes.calls
         groups = self._groups({node["group"] for node in nodes.values()} | {group for *_, group in calls})
-        host = {
-            "dispatched": calls,
-            "marks": self._marks.marks,
-            "stacks": self._stacks.calls,
-            "nodes": nodes,
-            "groups": groups,
-        }
+        host = {"dispatched": calls, "marks": self._marks.marks, "stacks": self._stacks.calls}
+        host |= {"nodes": nodes, "groups": groups}
         (self._framework / HOST).write_text(json.dumps(host), encoding="utf-8")
         self._write(self._capture(stopped))  # last: the other ranks wait for its end
         info = ProfilerInfo()
@@ -133,9 +128,8 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
     def analyse(self, **kwargs: Any) -> None:
         """Parse the capture, once the other ranks have ended theirs."""
         if not wait_for_other_ranks(self._folder):
-            log.warning(
-                "Another rank still records; its arrivals at collectives are not known. Parse again: analyse()."
-            )
+            missing = "its arrivals at collectives are not known"
+            log.warning(f"Another rank still records; {missing}. Parse again: analyse().")
         analyse_folder(str(self._folder))
 
     @property
@@ -152,13 +146,8 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
 
     def _capture(self, stopped: int | None) -> dict[str, Any]:
         return {
-            "version": SETTINGS_VERSION,
-            "framework": "mindspore",
-            "pid": os.getpid(),
-            "rank": self._rank,
-            "world": self._world,
-            "start": self._started,
-            "end": stopped,
+            **{"version": SETTINGS_VERSION, "framework": "mindspore", "pid": os.getpid()},
+            **{"rank": self._rank, "world": self._world, "start": self._started, "end": stopped},
         }
 
     def _write(self, capture: dict[str, Any]) -> None:

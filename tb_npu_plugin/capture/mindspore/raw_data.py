@@ -32,13 +32,12 @@ _DETAIL = re.compile(
     r"(?:module:(?P<module>\w*)|stage:(?P<stage>\w*)), event:(?P<event>\w*), op:(?P<op>.*?), start_time:(?P<start>\d+), "
     r"end_time:(?P<end>\d+),.*?tid:(?P<tid>\d+)"
 )
+_NUMBERS = re.compile(r"-?\d+")
 _END = 1 << 62
 _LAUNCHES = ("KernelLaunch", "LaunchTask")
 STEP_MARK = "ProfilerStep#"
 #: Operators that are dispatched under another name than they are launched with.
 _ALIASES = {"Divs": "Div", "MeanExt": "ReduceMean", "PowTensorScalar": "Pow", "Muls": "Mul", "SumExt": "ReduceSum"}
-
-
 Shape = tuple[int, ...]
 
 
@@ -156,17 +155,12 @@ def _lines(framework: Path, name: str, header: int = 0) -> Iterator[str]:
 
 
 def _events(framework: Path) -> list[Event]:
-    found = map(_DETAIL.match, _lines(framework, "RuntimeProfilerDetail*.csv"))
-    return [
-        Event(
-            int(one["start"]),
-            int(one["end"]),
-            int(one["tid"]),
-            "::".join(filter(None, (one["module"], one["event"], one["op"]))) if one["module"] else one["stage"],
-        )
-        for one in found
-        if one is not None and one["module"] != "Default"
-    ]
+    out = []
+    for one in map(_DETAIL.match, _lines(framework, "RuntimeProfilerDetail*.csv")):
+        if one is not None and one["module"] != "Default":
+            name = "::".join(filter(None, one.group("module", "event", "op"))) if one["module"] else one["stage"]
+            out.append(Event(int(one["start"]), int(one["end"]), int(one["tid"]), name))
+    return out
 
 
 def _executions(framework: Path) -> list[Event]:
@@ -175,9 +169,8 @@ def _executions(framework: Path) -> list[Event]:
     for line in _lines(framework, "cpu_op_execute_timestamp_*.txt"):
         node, _, rest = line.partition(cpu.FIELD)
         for text in rest.partition(cpu.FIELD)[2].split():
-            figures = text.split(cpu.FIGURE)
-            start = scale_decimal(figures[0], 1)
-            dur = scale_decimal(figures[1], TIME_UNITS["ms"]) if len(figures) > 1 else None
+            first, *figures = text.split(cpu.FIGURE)
+            start, dur = scale_decimal(first, 1), scale_decimal("".join(figures[:1]), TIME_UNITS["ms"])
             if start is not None and dur is not None:
                 out.append(Event(start, start + dur, 0, node))
     return out
@@ -188,12 +181,9 @@ def _rows(framework: Path) -> list[_Inputs]:
     out = []
     for line in _lines(framework, "cpu_framework_*.txt"):
         found = [cpu.INPUT.fullmatch(text.strip()) for text in line.split(cpu.FIELD)[3:] if text.strip()]
-        out.append(tuple(None if one is None else _dims(one["shape"]) for one in found))
+        texts = [None if one is None else one["shape"] for one in found]
+        out.append(tuple(None if text is None else tuple(map(int, _NUMBERS.findall(text))) for text in texts))
     return out
-
-
-def _dims(text: str | None) -> Shape | None:
-    return None if text is None else tuple(int(part) for part in text.replace(" ", "").split(",") if part)
 
 
 def _joined(

@@ -105,10 +105,10 @@ class HostLane:
         starts, durs = _ns([event.ts for event in events], base), _ns([event.dur for event in events])
         for event, start, dur in zip(events, starts, durs):
             category, args = event.cat, event.args
-            if category in ("cpu_op", "user_annotation"):
-                if event.ph == "X" and not event.name.startswith(_WORK):
-                    info = self._info(event.name, args)
-                    self.calls.append(Call(start, start + dur, event.tid, info, args.sequence, args.forward))
+            is_call = category in ("cpu_op", "user_annotation") and event.ph == "X"
+            if is_call and not event.name.startswith(_WORK):
+                info = self._info(event.name, args)
+                self.calls.append(Call(start, start + dur, event.tid, info, args.sequence, args.forward))
             elif category == "python_function":
                 name, parent = sys.intern(event.name), args.parent or 0
                 self.functions.append(PyCall(name, event.tid, start, start + dur, args.id, parent, args.module))

@@ -39,19 +39,16 @@ class Marks:
         self._kernels: dict[str, Kernel] = {}
         self._taken = 0
         last = data.end or data.start
-        for start, to, tid, message, domain, stream in sorted(data.marks, key=lambda mark: mark[1] or last):
+        kept = (mark for mark in data.marks if not mark[3].startswith(skipped))
+        for start, to, tid, message, domain, stream in sorted(kept, key=lambda mark: mark[1] or last):
             end = last if to is None else to
-            if message.startswith(skipped):
-                continue
             number = len(self._marks)
             self._marks.append((start, end, tid, message, domain))
             self.calls.append(Call(start, end, tid, OpInfo(message)))
-            if stream is None or to is None or not simulates:
-                continue
             operators = [("mstx_range_start_op", start, True, False), ("mstx_range_end_op", end, False, True)]
             if start == end:
                 operators = [("mstx_mark_op", start, True, True)]
-            for name, at, begins, ends in operators:
+            for name, at, begins, ends in operators if stream is not None and to is not None and simulates else ():
                 info = OpInfo(name)
                 self.launches[info] = StreamMark(number, begins, ends)
                 until = at + _OPERATOR if ends else min(end, at + _OPERATOR)

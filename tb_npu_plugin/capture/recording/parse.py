@@ -43,11 +43,8 @@ from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, PROFILER_ME
 _ROOM = 8_000
 _END = 1 << 62
 _COMPUTED = (Kind.OPERATOR, Kind.COPY, Kind.COLLECTIVE, Kind.COLLECTIVE_WAIT)
-
 #: Name of a block that no recorded operator allocated (the buckets of DistributedDataParallel, say).
 _NO_OPERATOR = "unknown"
-
-
 #: What happens on the host.
 CALL_BEGINS, CALL_ENDS, FUNCTION_BEGINS, FUNCTION_ENDS, RECORD = range(5)
 
@@ -77,27 +74,11 @@ class Replay:
         #: Threads of the host; what others did counts for the main one.
         self._tids = {*tids, dequeue, *sorted(autograd)[:1]}
         launching = [dequeue] if settings.npu and settings.task_queue else []
-        self.process = records.Process(
-            data.pid,
-            data.device,
-            settings.rank or 0,
-            settings.world,
-            data.start,
-            data.end or data.start,
-            settings.npu,
-            marks=any(call.info.name.startswith(STEP_MARK) for call in self._calls),
-            threads=[*tids, *launching],
-            dequeue_tid=dequeue,
-            chip=chip,
-        )
-        setup = RankSetup(
-            self.process,
-            chip,
-            f"{data.pid}/{data.start}",
-            0,
-            runtime=settings.level == "Level2",
-            task_queue=settings.task_queue,
-        )
+        has_marks = any(call.info.name.startswith(STEP_MARK) for call in self._calls)
+        whose = (data.pid, data.device, settings.rank or 0, settings.world, data.start, data.end or data.start)
+        self.process = records.Process(*whose, settings.npu, has_marks, [*tids, *launching], dequeue, chip=chip)
+        seed, has_runtime = f"{data.pid}/{data.start}", settings.level == "Level2"
+        setup = RankSetup(self.process, chip, seed, 0, runtime=has_runtime, task_queue=settings.task_queue)
         self._host = RecordedHost(setup)
         kernels = KernelFactory(chip)
         #: Of the operator with this number among the signatures.
@@ -141,8 +122,8 @@ class Replay:
 
         entries = self._rows["entry"]
         found = [rows(entries, entries, 2, np.arange(len(entries)), RECORD)]
-        both: tuple[tuple[int, Sequence[Any]], ...] = (CALL_BEGINS, self._calls), (FUNCTION_BEGINS, self._functions)
-        for kind, spans in both:
+        both: dict[int, Sequence[Any]] = {CALL_BEGINS: self._calls, FUNCTION_BEGINS: self._functions}
+        for kind, spans in both.items():
             starts, ends = records.arrays(spans, "start", "end")
             ends = np.maximum(ends, starts + 1)
             # what ends makes room for what begins; the outer of two begins first and ends last
@@ -325,13 +306,10 @@ _SAME = ("l2_cache", "cpu", "npu", "gc_threshold", "sys_io", "sys_interconnectio
 
 
 def _options(settings: Settings, export: tuple[str, ...], metadata: Mapping[str, Any]) -> Options:
-    host = settings.host
+    host, level = settings.host, LEVELS.get(settings.level, 0)
+    has_stacks = host.with_stack or host.with_modules
     return Options(
-        level=LEVELS.get(settings.level, 0),
-        metrics=settings.aic_metrics,
-        shapes=host.record_shapes,
-        memory=host.profile_memory,
-        stack=host.with_stack or host.with_modules,
+        *(level, settings.aic_metrics, host.record_shapes, host.profile_memory, has_stacks),
         export=export,
         **{name: getattr(settings, name) for name in _SAME},
         built_in_marks=(COMMUNICATION,) if settings.records_domain(COMMUNICATION) else (),

@@ -62,7 +62,8 @@ class MockRecorder:
         self._data.start, self._data.tid = time.time_ns(), threading.get_native_id()
         self._running = True  # before it does: discard() stops what Ctrl-C finds half begun
         self._profiler.start_trace()
-        self._start_device()
+        if self.settings.npu or self.settings.host.profile_memory:
+            self._start_device()
         self._warm = False
 
     def stop(self) -> None:
@@ -89,8 +90,6 @@ class MockRecorder:
 
     def _start_device(self) -> None:
         """Let the device record, if there is one."""
-        if not self.settings.npu and not self.settings.host.profile_memory:
-            return
         if "torch_npu" not in sys.modules:
             _say_no_device()
             return
