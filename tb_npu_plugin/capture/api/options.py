@@ -93,11 +93,9 @@ def _are_all_of(found: Any, allowed: set[str]) -> bool:
 
 def _as_list(value: Any) -> list[str]:
     """The texts of a list without duplicates; a single text becomes a list. Empty if it is neither."""
-    if isinstance(value, str) and value:
-        return [value]
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return list(dict.fromkeys(value))
-    return []
+    found = [value] if isinstance(value, str) and value else value
+    is_list = isinstance(found, list) and all(isinstance(item, str) for item in found)
+    return list(dict.fromkeys(found)) if is_list else []
 
 
 class _ExperimentalConfig:

@@ -193,8 +193,9 @@ def lock(folder: Path) -> Iterator[None]:
 def recorded_types(recorded: dict[str, Any]) -> list[str]:
     """The recorded export types; text if profiler_info has none."""
     found = _setting(recorded, "experimental_config", "_export_type")
-    found = found if isinstance(found, list) else [found]
-    return [item for item in found if _is_export_type(item)] or [ExportType.Text]
+    return [item for item in (found if isinstance(found, list) else [found]) if _is_export_type(item)] or [
+        ExportType.Text
+    ]
 
 
 def _is_export_type(item: Any) -> bool:
@@ -216,8 +217,7 @@ def _checked_processes(number: Any) -> int:
         return DEFAULT_PROCESSES
     if number > cores:
         warn("max_process_number exceeds the number of cpu cores, reset it to the number of cpu cores!")
-        return cores
-    return number
+    return min(number, cores)
 
 
 def _checked_types(types: Any) -> list[str] | None:

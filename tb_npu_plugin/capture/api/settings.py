@@ -36,7 +36,7 @@ def checked_activities(activities: Any) -> set[ProfilerActivity]:
         found = [None]
     if any(not isinstance(item, ProfilerActivity) for item in found):
         warn("Invalid activities, only CPU and NPU are supported, reset it to default.")
-        return supported_activities()
+        found = []
     return set(found) or supported_activities()
 
 
@@ -115,14 +115,13 @@ def new_trace_id(callback: Callable[[], Any] | None) -> str:
         return default
     try:
         found = callback()
+        wrong = f"must return a str of at most {_LONGEST_TRACE_ID} characters"
     except Exception as problem:  # the user's function
-        warn(f"custom_trace_id_callback failed: {reason(problem)}. Use the default trace id.")
-        return default
-    if not isinstance(found, str) or len(found) > _LONGEST_TRACE_ID:
-        limit = f"a str of at most {_LONGEST_TRACE_ID} characters"
-        warn(f"custom_trace_id_callback must return {limit}. Use the default trace id.")
-        return default
-    return found
+        found, wrong = None, f"failed: {reason(problem)}"
+    if isinstance(found, str) and len(found) <= _LONGEST_TRACE_ID:
+        return found
+    warn(f"custom_trace_id_callback {wrong}. Use the default trace id.")
+    return default
 
 
 # -- metadata --------------------------------------------------------------------------------------------
@@ -137,21 +136,18 @@ def add_metadata(metadata: dict[str, Any], key: Any, value: Any, is_json: bool) 
     if isinstance(value, (list, dict)):
         value, is_json = json.dumps(value, default=str), True
     if not isinstance(key, str) or not isinstance(value, str):
-        warn("The key and value of metadata must be string. Skip this metadata.")
-        return
+        return warn("The key and value of metadata must be string. Skip this metadata.")
     if max(len(key), len(value)) > LONGEST_TEXT:
-        warn("Invalid input key or value. Skip this metadata.")
-        return
+        return warn("Invalid input key or value. Skip this metadata.")
     if getsizeof(metadata) + getsizeof(key) + getsizeof(value) >= LARGEST_METADATA:
-        warn("Too many metadata added. Skip this metadata")
-        return
+        return warn("Too many metadata added. Skip this metadata")
     if is_json:
         try:
             value = json.loads(value)
             json.dumps(value, allow_nan=False)  # Python reads NaN and numbers without end, which JSON does not have
         except (ValueError, RecursionError):
-            warn("The metadata value must be json format string. Skip this metadata")
-            return
+            return warn("The metadata value must be json format string. Skip this metadata")
     if key in metadata:
         warn(f"{key} is already saved as metadata, override it.")
     metadata[key] = value
+    return None

@@ -122,10 +122,7 @@ def _autograd_of_the_host() -> Iterator[None]:
     excluded = torch._C._dispatch_tls_local_exclude_set()
     for key in ("AutogradFunctionality", "ADInplaceOrView", "AutogradOther"):
         excluded = excluded.remove(getattr(torch._C.DispatchKey, key))
-    with (
-        torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded),
-        torch.enable_grad(),
-    ):
+    with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded), torch.enable_grad():
         yield
 
 

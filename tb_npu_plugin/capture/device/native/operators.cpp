@@ -183,22 +183,17 @@ Tensor with_bias(const Tensor& gates, const OptionalTensor& bias) { return bias 
 
 std::tuple<Tensor, Tensor, Tensor> lstm_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cx,
                                              const OptionalTensor& input_bias, const OptionalTensor& hidden_bias) {
-  auto gates = (with_bias(input_gates, input_bias) + with_bias(hidden_gates, hidden_bias)).chunk(4, 1);
-  auto in = gates[0].sigmoid(), forget = gates[1].sigmoid(), cell = gates[2].tanh(), out = gates[3].sigmoid();
-  auto cy = forget * cx + in * cell;
-  return {out * cy.tanh(), cy, at::cat({in, forget, cell, out}, 1)};
+  auto gates = with_bias(input_gates, input_bias) + with_bias(hidden_gates, hidden_bias);
+  auto parts = gates.chunk(4, 1);
+  auto cy = parts[1].sigmoid() * cx + parts[0].sigmoid() * parts[2].tanh();
+  return {parts[3].sigmoid() * cy.tanh(), cy, gates};
 }
 
 std::tuple<Tensor, Tensor, Tensor> lstm_cell_backward(const OptionalTensor& grad_hy, const OptionalTensor& grad_cy,
-                                                      const Tensor& cx, const Tensor& cy, const Tensor& workspace, bool has_bias) {
-  auto gates = workspace.chunk(4, 1);
-  auto in = gates[0], forget = gates[1], cell = gates[2], out = gates[3], tanh = cy.tanh();
-  auto hidden = grad_hy && grad_hy->defined() ? *grad_hy : at::zeros_like(cy);
-  auto state = hidden * out * (1 - tanh * tanh);
-  if (grad_cy && grad_cy->defined()) state = state + *grad_cy;
-  auto grad = at::cat({state * cell * in * (1 - in), state * cx * forget * (1 - forget), state * in * (1 - cell * cell),
-                       hidden * tanh * out * (1 - out)}, 1);
-  return {grad, state * forget, has_bias ? grad.sum(0) : Tensor()};
+                                                      const Tensor& cx, const Tensor& cy, const Tensor& gates, bool has_bias) {
+  const auto found = at::_thnn_differentiable_lstm_cell_backward(grad_hy, grad_cy, gates, at::zeros_like(gates), {}, {}, cx, cy);
+  const auto& grad = std::get<0>(found);
+  return {grad, std::get<2>(found), has_bias ? grad.sum(0) : Tensor()};
 }
 
 std::tuple<Tensor, Tensor> gru_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& hx,
