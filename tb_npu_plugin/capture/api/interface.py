@@ -18,50 +18,27 @@ from tb_npu_plugin.capture.api.messages import describe_error, error, info, reas
 from tb_npu_plugin.capture.api.options import ProfilerAction, ProfilerActivity, _ExperimentalConfig
 from tb_npu_plugin.capture.api.termination import Termination
 from tb_npu_plugin.capture.backend import HostSwitches, Json, Recorder, Settings
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
 
-
-class Action(NamedTuple):
-    """A part of a transition. name: in error messages; method: of _ProfInterface, "" calls on_trace_ready; observed: the method of
-    execution_trace_observer that is called after it."""
-
-    name: str
-    method: str
-    observed: str = ""
-
-
-INIT = Action("beginning a capture", "init_trace")
-WARMUP = Action("the warmup", "warmup_trace")
-START = Action("starting", "start_trace", "start")
-STOP = Action("stopping", "stop_trace", "stop")
-FINALIZE = Action("writing the recorded data", "finalize_trace")
-READY = Action("on_trace_ready", "")
-DELETE = Action("deleting the result folder", "delete_prof_dir")
-
-_N, _W, _R, _S = ProfilerAction
-_BEGIN = {_N: (), _W: (INIT, WARMUP), _R: (INIT, START), _S: (INIT, START)}
-_SAVE = (STOP, FINALIZE, READY)
-#: (action of the step before, action of the next; None: the profiler is stopped). Those that are not listed do nothing.
-TRANSITIONS: dict[tuple[ProfilerAction, ProfilerAction | None], tuple[Action, ...]] = {
-    **{(_N, after): begin for after, begin in _BEGIN.items()},
-    (_W, _N): (START, STOP, FINALIZE),
-    (_W, _R): (START,),
-    (_W, _S): (START,),
-    (_R, _N): (STOP, FINALIZE),
-    (_R, _W): (STOP, FINALIZE),
-    **{(_S, after): (*_SAVE, *begin) for after, begin in _BEGIN.items()},
-    (_W, None): (FINALIZE, DELETE),
-    (_R, None): _SAVE,
-    (_S, None): _SAVE,
+#: Part of a transition -> what error messages call it. "ready" calls on_trace_ready, each other <name>_trace of _ProfInterface.
+_ACTIONS = {
+    **{"init": "beginning a capture", "warmup": "the warmup", "start": "starting", "stop": "stopping"},
+    **{"finalize": "writing the recorded data", "ready": "on_trace_ready", "delete": "deleting the result folder"},
 }
-_STOPPED = "Stop profiler while current state is"
-_WARNINGS = {
-    (_W, _N): "Incorrect schedule: WARMUP followed by NONE",
-    (_R, _N): "Incorrect schedule: RECORD followed by NONE",
-    (_R, _W): "Incorrect schedule: RECORD followed by WARMUP",
-    (_W, None): f"Incorrect schedule: {_STOPPED} WARMUP which will result in empty parsed data.",
-    (_R, None): f"Incorrect schedule: {_STOPPED} RECORD which may result in incomplete parsed data.",
-    (_S, None): f"{_STOPPED} RECORD_AND_SAVE, perhaps the scheduling cycle has not yet completed.",
+
+
+class _Transition(NamedTuple):
+    """What happens between two steps, by their actions; END: the profiler is stopped. actions: keys of _ACTIONS."""
+
+    actions: tuple[str, ...] = ()
+    warning: str = ""
+
+
+#: Those that are not listed do nothing.
+_TRANSITIONS = {
+    name: _Transition(tuple(row["actions"].split()), row.get("warning", ""))
+    for name, row in read_table(__file__, "transitions.csv", dict[str, str]).items()
 }
 _KEPT = "The process was told to end. What it recorded is kept; parse it: analyse({!r})"
 #: What to do about a failure of the disk.
@@ -100,7 +77,7 @@ def _watch_collections(threshold: float, report: Callable[[int, int], None]) -> 
 @dataclass(eq=False)
 class _ProfInterface:
     """Records the captures of a profile. The *_trace methods may raise; a failure ends this capture with one ERROR line, and the
-    next INIT starts a new one."""
+    next "init" starts a new one."""
 
     activities: set[ProfilerActivity]
     host: HostSwitches
@@ -140,23 +117,24 @@ class _ProfInterface:
 
     # -- transitions ---------------------------------------------------------------------------------
     def transit(self, before: ProfilerAction, after: ProfilerAction | None, ready: Callable[[], None]) -> None:
-        """Go from one action to the next. READY calls `ready`; if that stops the profile, the rest is skipped."""
+        """Go from one action to the next. "ready" calls `ready`; if that stops the profile, the rest is skipped."""
         if self.in_handler:
             self._ended = True
             return
-        if (before, after) in _WARNINGS:
-            warn(_WARNINGS[before, after])
-        self.run(TRANSITIONS.get((before, after), ()), ready)
+        found = _TRANSITIONS.get(f"{before.name} to {after.name if after else 'END'}", _Transition())
+        if found.warning:
+            warn(found.warning)
+        self.run(found.actions, ready)
 
-    def run(self, actions: Sequence[Action], ready: Callable[[], None] = lambda: None) -> None:
-        """Run the actions; after a failure skip all until the next INIT."""
+    def run(self, actions: Sequence[str], ready: Callable[[], None] = lambda: None) -> None:
+        """Run the actions; after a failure skip all until the next "init"."""
         self._ended = False
         try:
             for action in actions:
-                self._failed = self._failed and action is not INIT
+                self._failed = self._failed and action != "init"
                 self.in_handler = False
                 if not self._failed and not self._ended:
-                    self.in_handler = action is READY
+                    self.in_handler = action == "ready"
                     self._run_one(action, ready)
         except BaseException:  # Ctrl-C: the training ends; in a notebook the next profile must be able to begin
             self._failed = True
@@ -166,25 +144,25 @@ class _ProfInterface:
         finally:
             self.in_handler = False
 
-    def _run_one(self, action: Action, ready: Callable[[], None]) -> None:
+    def _run_one(self, action: str, ready: Callable[[], None]) -> None:
         try:
-            (getattr(self, action.method) if action.method else ready)()
+            (ready if action == "ready" else getattr(self, f"{action}_trace"))()
         except Exception as problem:  # whatever it is, the training goes on
             self._failed = True
-            if isinstance(problem, OSError) and problem.filename is None and action is not READY:
+            if isinstance(problem, OSError) and problem.filename is None and action != "ready":
                 problem.filename = self.prof_path or None  # a failed write has no file name
             hint = _HINTS.get(problem.errno or 0, "") if isinstance(problem, OSError) else ""
-            text = f"Profiling failed in {action.name}: {describe_error(problem)}"
+            text = f"Profiling failed in {_ACTIONS[action]}: {describe_error(problem)}"
             text += "" if text.endswith((".", "?", "!")) else "."
             error(" ".join(filter(None, (text, hint, "The training goes on."))))
-            if action is not READY:
+            if action != "ready":
                 self._drop()
             return
-        if self.observer is not None and action.observed:
+        if self.observer is not None and action in ("start", "stop"):  # it has these two methods
             try:
-                getattr(self.observer, action.observed)()
+                getattr(self.observer, action)()
             except Exception as problem:  # the user's object
-                error(f"execution_trace_observer.{action.observed}() failed: {describe_error(problem)}")
+                error(f"execution_trace_observer.{action}() failed: {describe_error(problem)}")
 
     def give_up(self) -> None:
         """Ctrl-C came between two actions: drop the current capture."""
@@ -266,7 +244,7 @@ class _ProfInterface:
             self.finalize_trace()
             info(_KEPT.format(self.prof_path))
 
-    def delete_prof_dir(self) -> None:
+    def delete_trace(self) -> None:
         """Delete the result folder of this capture."""
         folder, self.prof_path = Path(self.prof_path), ""
         self._temporary = [other for other in self._temporary if other != folder]

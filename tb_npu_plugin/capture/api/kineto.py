@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from tb_npu_plugin.capture.api import exports, mstx, parsing, settings
-from tb_npu_plugin.capture.api.interface import FINALIZE, INIT, START, STOP, _ProfInterface
+from tb_npu_plugin.capture.api.interface import _ProfInterface
 from tb_npu_plugin.capture.api.messages import never_raises, warn
 from tb_npu_plugin.capture.api.options import ProfilerActivity, _ExperimentalConfig
 from tb_npu_plugin.capture.api.paths import PLACE
@@ -115,7 +115,7 @@ class _KinetoProfile:
             warn("Profiler is already started, start takes no effect!")
             return
         PLACE.configure(export_only=True)
-        self.prof_if.run((INIT, START))
+        self.prof_if.run(("init", "start"))
 
     @never_raises()
     def stop(self) -> None:
@@ -125,7 +125,7 @@ class _KinetoProfile:
         if not self.prof_if.recording:
             warn("Profiler is not started, stop takes no effect!")
             return
-        self.prof_if.run((STOP, FINALIZE))
+        self.prof_if.run(("stop", "finalize"))
 
     @never_raises()
     def add_metadata(self, key: str, value: str) -> None:

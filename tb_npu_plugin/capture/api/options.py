@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any
 
 from tb_npu_plugin.capture.api.messages import info, truth_of, warn
+from tb_npu_plugin.schema.settings import AIC_METRICS
 
 
 class ProfilerActivity(Enum):
@@ -41,18 +42,8 @@ class ProfilerLevel:
     Level_none = "Level_none"
 
 
-class AiCMetrics:
-    """The set of counters that AI cores record."""
-
-    PipeUtilization = "ACL_AICORE_PIPE_UTILIZATION"
-    ArithmeticUtilization = "ACL_AICORE_ARITHMETIC_UTILIZATION"
-    Memory = "ACL_AICORE_MEMORY_BANDWIDTH"
-    MemoryL0 = "ACL_AICORE_L0B_AND_WIDTH"
-    MemoryUB = "ACL_AICORE_MEMORY_UB"
-    ResourceConflictRatio = "ACL_AICORE_RESOURCE_CONFLICT_RATIO"
-    L2Cache = "ACL_AICORE_L2_CACHE"
-    MemoryAccess = "ACL_AICORE_MEMORY_ACCESS"
-    AiCoreNone = "ACL_AICORE_NONE"
+#: The set of counters that AI cores record.
+AiCMetrics: Any = type("AiCMetrics", (), {name: stored for stored, name in AIC_METRICS.items()})
 
 
 class ExportType:
