@@ -159,7 +159,7 @@ setup(
         "tb_npu_plugin.capture.models": ["*.csv"],
         "tb_npu_plugin.capture.simulation": ["*.csv"],
         "tb_npu_plugin.capture.writers": ["metrics.csv", "mindspore/profiler_info.json"],
-        "tb_npu_plugin.capture.api": ["profiler_config.json", "transitions.csv"],
+        "tb_npu_plugin.capture.api": ["profiler_config.json", "*.csv"],
         "tb_npu_plugin.capture.mindspore": ["operators.csv"],
         # What tb-npu run builds and puts on the path.
         "tb_npu_plugin.capture.device": [

@@ -34,7 +34,10 @@ _OPTIONS = (
 _HOMES = {
     **dict.fromkeys(("profile", "schedule", "tensorboard_trace_handler"), "profile"),
     **dict.fromkeys(_OPTIONS, "options"),
-    **{"_KinetoProfile": "kineto", "_NonIntrusiveProfile": "dynamic_profile", "analyse": "parsing", "mstx": "mstx"},
+    "_KinetoProfile": "kineto",
+    "_NonIntrusiveProfile": "dynamic_profile",
+    "analyse": "parsing",
+    "mstx": "mstx",
 }
 _found: Any = ascend.load()
 #: "ascend" or "mock".

@@ -20,6 +20,7 @@ from tb_npu_plugin.capture.api.messages import error, warn
 from tb_npu_plugin.capture.api.options import ExportType
 from tb_npu_plugin.capture.api.parser_process import ParseFailed, progress_bars, run_parser
 from tb_npu_plugin.capture.backend import RAW_FOLDER, Json
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.schema.torch_npu_csv import OPERATORS
 from tb_npu_plugin.schema.torch_npu_json import TRACE_VIEW
 
@@ -27,11 +28,8 @@ CPU_TIME, NPU_TIME = "self_cpu_time_total", "self_npu_time_total"
 #: Metric → column of operator_details.csv.
 _METRICS = {CPU_TIME: "host_self_ns", NPU_TIME: "device_self_ns"}
 DEFAULT_DEVICE = "npu:0"
-#: Categories of a memory timeline in their order, with the colours of the picture.
-CATEGORIES = {
-    **{"PARAMETER": "darkgreen", "OPTIMIZER_STATE": "goldenrod", "INPUT": "black", "TEMPORARY": "mediumpurple"},
-    **{"ACTIVATION": "red", "GRADIENT": "mediumblue", "AUTOGRAD_DETAIL": "royalblue", "UNKNOWN": "grey"},
-}
+#: Categories of a memory timeline in their order -> "color" in the picture.
+CATEGORIES = read_table(__file__, "memory_categories.csv", dict[str, str])
 
 
 def export_chrome_trace(folder: Path, output_path: str) -> None:
@@ -109,7 +107,8 @@ def _picture(times: list[int], sizes: list[list[int]]) -> str | None:
     milliseconds = [(at - times[0]) / 1000 for at in times]
     gigabytes = [[size / 1024**3 for size in row[1:]] for row in sizes]
     labels = ["Unknown" if name == "UNKNOWN" else name for name in CATEGORIES]
-    axes.stackplot(milliseconds, *zip(*gigabytes), labels=labels, colors=CATEGORIES.values(), alpha=0.7)
+    colors = [row["color"] for row in CATEGORIES.values()]
+    axes.stackplot(milliseconds, *zip(*gigabytes), labels=labels, colors=colors, alpha=0.7)
     figure.legend()
     axes.set_xlabel("Time (ms)")
     axes.set_ylabel("Memory (GB)")

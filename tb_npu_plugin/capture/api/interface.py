@@ -23,8 +23,13 @@ from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
 
 #: Part of a transition -> what error messages call it. "ready" calls on_trace_ready, each other <name>_trace of _ProfInterface.
 _ACTIONS = {
-    **{"init": "beginning a capture", "warmup": "the warmup", "start": "starting", "stop": "stopping"},
-    **{"finalize": "writing the recorded data", "ready": "on_trace_ready", "delete": "deleting the result folder"},
+    "init": "beginning a capture",
+    "warmup": "the warmup",
+    "start": "starting",
+    "stop": "stopping",
+    "finalize": "writing the recorded data",
+    "ready": "on_trace_ready",
+    "delete": "deleting the result folder",
 }
 
 

@@ -10,8 +10,8 @@ from typing import Any, Callable, Union
 import torch
 
 from tb_npu_plugin.capture.api.mstx import mstx as mstx
+from tb_npu_plugin.capture.device import raise_for
 from tb_npu_plugin.capture.device.build import extension
-from tb_npu_plugin.capture.device.unsupported import raise_for
 from tb_npu_plugin.capture.simulation.chips import chosen_chip
 
 __getattr__ = raise_for("torch.npu")

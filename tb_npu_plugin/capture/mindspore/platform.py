@@ -146,8 +146,13 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
 
     def _capture(self, stopped: int | None) -> dict[str, Any]:
         return {
-            **{"version": SETTINGS_VERSION, "framework": "mindspore", "pid": os.getpid()},
-            **{"rank": self._rank, "world": self._world, "start": self._started, "end": stopped},
+            "version": SETTINGS_VERSION,
+            "framework": "mindspore",
+            "pid": os.getpid(),
+            "rank": self._rank,
+            "world": self._world,
+            "start": self._started,
+            "end": stopped,
         }
 
     def _write(self, capture: dict[str, Any]) -> None:

@@ -129,9 +129,7 @@ def _plain_path(target: Path) -> Iterator[str]:
 
 def _is_whole(trace: Path) -> bool:
     """The file ends as PyTorch ends it: a disk that is full cuts it."""
-    if not trace.is_file():
-        return False
-    end = tail(trace).rstrip()
+    end = tail(trace).rstrip() if trace.is_file() else b""
     return _LAST_KEY in end and end.endswith(b"}")
 
 
