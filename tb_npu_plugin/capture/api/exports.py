@@ -22,7 +22,7 @@ from tb_npu_plugin.capture.api.parser_process import ParseFailed, progress_bars,
 from tb_npu_plugin.capture.backend import RAW_FOLDER, Json
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.schema.torch_npu_csv import OPERATORS
-from tb_npu_plugin.schema.torch_npu_json import TRACE_VIEW
+from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER, TRACE_VIEW
 
 CPU_TIME, NPU_TIME = "self_cpu_time_total", "self_npu_time_total"
 #: Metric → column of operator_details.csv.
@@ -55,9 +55,9 @@ def _parsed(folder: Path, name: str, output_path: str) -> Iterator[tuple[Path, P
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".tb_npu_export_", dir=target.parent) as temporary:
         with parsing.lock(folder):
-            result = parsing.result_file(folder, name)
-            if result is not None:
-                shutil.copyfile(result, Path(temporary, name))
+            result = folder / OUTPUT_FOLDER
+            if (result / parsing.DONE_FILE).is_file() and (result / name).is_file():
+                shutil.copyfile(result / name, Path(temporary, name))
             elif not (folder / RAW_FOLDER).is_dir():
                 raise ParseFailed(f"The result has no {name}, and its raw data are deleted. {parsing.KEEP_RAW}")
             else:

@@ -55,13 +55,6 @@ _HINTS = {
 _busy: weakref.WeakSet[_ProfInterface] = weakref.WeakSet()
 
 
-def _another_records() -> bool:
-    """Another profile records. A profile without references stops when it is collected, which a reference cycle can delay."""
-    if any(other.recording for other in _busy):
-        gc.collect()
-    return any(other.recording for other in _busy)
-
-
 def _watch_collections(threshold: float, report: Callable[[int, int], None]) -> Callable[..., None]:
     """Call report(start, end) for each garbage collection of at least `threshold` ms. Returns what to take from gc.callbacks.
 
@@ -179,7 +172,9 @@ class _ProfInterface:
     def init_trace(self) -> None:
         """Make the result folder and get a recorder for it."""
         self.prof_path = ""
-        if _another_records():
+        if any(other.recording for other in _busy):
+            gc.collect()  # a profile without references stops when it is collected, which a reference cycle can delay
+        if any(other.recording for other in _busy):
             raise RuntimeError("another profile of this process is recording; stop it first")
         self._recorded, self._start_info, self._marks_failed, self._began = None, {}, False, False
         self.trace_id = settings.new_trace_id(self.trace_id_callback)

@@ -59,12 +59,6 @@ def is_result(folder: Path) -> bool:
     return any(name == RAW_FOLDER or _CANN_FOLDER.match(name) for name in children)
 
 
-def result_file(folder: Path, name: str) -> Path | None:
-    """The file of that name in the complete result of a folder."""
-    out = folder / OUTPUT_FOLDER
-    return out / name if (out / DONE_FILE).is_file() and (out / name).is_file() else None
-
-
 def find_results(path: Path) -> list[Path]:
     """The folder itself if it is a result, else the results directly below it."""
     return [path] if is_result(path) else sorted(child for child in path.iterdir() if is_result(child))

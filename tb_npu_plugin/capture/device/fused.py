@@ -289,7 +289,8 @@ def _fusion_attention(
     if layout == "TND":
         out = torch.cat([piece.squeeze(0).transpose(0, 1) for piece in outs])
     else:
-        out = _from_heads(outs[0], layout)
+        out = outs[0].permute(["BNSD".index(axis) for axis in layout.replace("H", "ND")]).contiguous()
+        out = out.flatten(2) if "H" in layout else out
     dropped = 0 if keep == 1 else sum(q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2] for q, k, _ in inputs)
     return out, torch.cat(maxima, 2), torch.cat(sums, 2), query.new_empty(0), seed, 0, dropped
 
@@ -304,21 +305,15 @@ def _to_heads(tensor: Any, layout: str, heads: int, query: Any) -> Any:
     return tensor.permute([layout.replace("H", "ND").index(axis) for axis in "BNSD"])
 
 
-def _from_heads(tensor: Any, layout: str) -> Any:
-    """The reverse of _to_heads."""
-    out = tensor.permute(["BNSD".index(axis) for axis in layout.replace("H", "ND")]).contiguous()
-    return out.flatten(2) if "H" in layout else out
-
-
 def _hidden(mask: Any, sparse_mode: int, rows: int, columns: int, before: int, after: int) -> Any:
     """What each position may not see, True or 1; None: all may be seen."""
     row, column = torch.arange(rows)[:, None], torch.arange(columns)[None]
+    offset = column - (columns - rows) - row
     if sparse_mode == 2:  # causal, from the first position on
         return column > row
     if sparse_mode == 3:  # causal, up to the last position
-        return column - (columns - rows) > row
+        return offset > 0
     if sparse_mode == 4:  # a band that ends at the last position
-        offset = column - (columns - rows) - row
         return (offset > after) | (offset < -before)
     if sparse_mode > 1:
         raise NotImplementedError(f"npu_fusion_attention of the simulated NPU has no sparse_mode={sparse_mode}")

@@ -86,13 +86,12 @@ def _options(folder: Path) -> Options:
     )
 
 
-def _without_types(launch: KernelLaunch) -> KernelLaunch:
-    return replace(launch, kernel=replace(launch.kernel, input_types="", output_types=""))
+#: Columns of a kernel that show types, and those that show shapes.
+_TYPES, _SHAPES = ("input_types", "output_types"), ("inputs", "outputs", "input_formats", "output_formats")
 
 
-def _without_shapes(launch: KernelLaunch) -> KernelLaunch:
-    kernel = replace(launch.kernel, inputs="", outputs="", input_formats="", output_formats="")
-    return _without_types(replace(launch, kernel=kernel))
+def _without(columns: tuple[str, ...], launch: KernelLaunch) -> KernelLaunch:
+    return replace(launch, kernel=replace(launch.kernel, **dict.fromkeys(columns, "")))  # type: ignore[arg-type]
 
 
 class Replay:
@@ -103,7 +102,7 @@ class Replay:
     ) -> None:
         capture = data.capture
         self._data, self._options, self._kernels = data, options, KernelFactory(chip)
-        self._without_shapes, self._without_types = cache(_without_shapes), cache(_without_types)
+        self._without = cache(_without)
         self._clock = host_clock(data, data.executions)
         start = int(self._clock(capture["start"]))
         tids = {one.tid for one in data.launches} | {one.tid for one in data.events}
@@ -169,9 +168,8 @@ class Replay:
         has_types = bool(launch.types) and TYPES.keys() >= set(launch.types)
         types = tuple(TYPES[one] for one in launch.types) if has_types else ("float",) * len(shapes)
         made = self._launches(launch, shapes, types)
-        if not launch.shapes:
-            return tuple(map(self._without_shapes, made))
-        return made if has_types else tuple(map(self._without_types, made))
+        unknown = () if has_types and launch.shapes else _TYPES if launch.shapes else (*_TYPES, *_SHAPES)
+        return tuple(self._without(unknown, one) for one in made) if unknown else made
 
     def _launches(self, launch: Launch, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> tuple[KernelLaunch, ...]:
         known = [launch.output] if launch.output is not None else []

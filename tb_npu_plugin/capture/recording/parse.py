@@ -311,7 +311,7 @@ class Replay:
         elif kind == Kind.SYNC:
             host.synchronize()
         elif kind == Kind.EVENT_RECORD:
-            host.record_event(record.id)
+            host.done["event", record.id] = host.device.busy[host.stream]
         elif kind == Kind.STREAM_WAIT:
             host.wait_for("event", record.id)
         elif kind == Kind.COLLECTIVE_WAIT:
@@ -342,7 +342,9 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
         lane = HostLane(trace, lambda done: progress(Progress(done, total, "reading")))
         log = _device_log(folder)
         replay = Replay(data, lane, log, chip)
-        metadata = {**_user_metadata(folder), SIMULATED: describe(log)}
+        # what the script added, for the database; nothing where the process ended before it could be written
+        metadata = {**side_files.read_object(folder / PROFILER_METADATA.name), SIMULATED: describe(log)}
+        metadata.pop(GROUPS, None)
         options = _options(data.settings, tuple(export_types), metadata)
         files = Files(Output(out, replay.process, options, NEW, data.settings.rank is not None), TORCH)
         whole = (data.end or 0) - data.start
@@ -363,12 +365,6 @@ def _device_log(folder: Path) -> Recording:
         return NOTHING
     except (OSError, ValueError, KeyError) as problem:
         raise BadFile(f"{path} cannot be used: {problem}", "Record it again.") from problem
-
-
-def _user_metadata(folder: Path) -> dict[str, Any]:
-    """What the script added, for the database; {} where the process ended before it could be written."""
-    found = side_files.read_object(folder / PROFILER_METADATA.name)
-    return {key: value for key, value in found.items() if key != GROUPS}
 
 
 #: Settings that Options have under the same names.

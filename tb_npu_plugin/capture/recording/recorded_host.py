@@ -125,10 +125,6 @@ class RecordedHost(Host):
         self._resume(start)
         return (at, *self.records.mark(name, self.stream, start, self.now, begin))
 
-    def record_event(self, event: int) -> None:
-        """Record an event on the stream."""
-        self.done["event", event] = self.device.busy[self.stream]
-
     def wait_for(self, kind: str, number: int) -> None:
         """Let the stream wait for an "event" or a "collective"."""
         start = self.now
