@@ -74,21 +74,19 @@ def parse(data: Mapping[str, Any], warn: Callable[[str], None]) -> Config:
         if not isinstance(values[name], int) or isinstance(values[name], bool) or values[name] < least:
             warn(f"Invalid parameter {name}, reset it to {fallback}.")
             values[name] = fallback
-    async_mode = _bool("async_mode", values["async_mode"], warn)
-    analyse = _bool("analyse", values["analyse"], warn)
-    if async_mode and not analyse:
+    for name in ("async_mode", "analyse"):
+        values[name] = _bool(name, values[name], warn)
+    if values["async_mode"] and not values["analyse"]:
         warn("When analyse is False, async_mode will not take effect!")
     metadata = values.get("metadata")
+    arguments = {
+        "activities": _activities(values["activities"], warn),
+        **{name: values[name] for name in _SWITCHES},
+        "experimental_config": _experimental(values["experimental_config"]),
+    }
     return Config(
-        **{name: values[name] for name in _NUMBERS},
-        prof_dir=values["prof_dir"],
-        analyse=analyse,
-        async_mode=async_mode,
-        arguments={
-            "activities": _activities(values["activities"], warn),
-            **{name: values[name] for name in _SWITCHES},
-            "experimental_config": _experimental(values["experimental_config"]),
-        },
+        **{name: values[name] for name in (*_NUMBERS, "prof_dir", "analyse", "async_mode")},
+        arguments=arguments,
         metadata=metadata if isinstance(metadata, dict) else {},
         rank_list=_rank_list(values, warn),
     )

@@ -9,10 +9,10 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
+import msgspec
 import numpy as np
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER
@@ -32,6 +32,7 @@ _DETAIL = re.compile(
     r"(?:module:(?P<module>\w*)|stage:(?P<stage>\w*)), event:(?P<event>\w*), op:(?P<op>.*?), start_time:(?P<start>\d+), "
     r"end_time:(?P<end>\d+),.*?tid:(?P<tid>\d+)"
 )
+_MEMORY = re.compile(r"(\d+),(\d+),(\d+)(,|$)", re.ASCII)
 _NUMBERS = re.compile(r"-?\d+")
 _END = 1 << 62
 _LAUNCHES = ("KernelLaunch", "LaunchTask")
@@ -88,11 +89,12 @@ class RawData:
 _Inputs = tuple[Optional[Shape], ...]
 
 
-class Node(NamedTuple):
+@dataclass(frozen=True)
+class Node:
     """An operator of a compiled graph. inputs: the type of each, None if it is unknown or not a tensor."""
 
-    inputs: tuple[str | None, ...] = ()
-    output: tuple[Shape, str] | None = None
+    inputs: tuple[Optional[str], ...] = ()
+    output: Optional[tuple[Shape, str]] = None
     group: str = ""
 
 
@@ -118,23 +120,19 @@ def read(folder: Path) -> RawData:
     # with Model.train in PyNative mode MindSpore adds what comes after the capture
     events = [event for event in _events(framework) if since <= event.start < until]
     launched = sorted(event for event in events if _is_launch(event.name))
-    data.steps = sorted(event for event in events if _mark_of(event.name))
-    data.events = sorted(event for event in events if not _is_launch(event.name) and not _mark_of(event.name))
+    data.steps = sorted(event for event in events if _is_mark(event.name))
+    data.events = sorted(event for event in events if not _is_launch(event.name) and not _is_mark(event.name))
     executions = sorted(_executions(framework))
     data.executions = [(one.start, one.end) for one in executions]
     host = read_object(framework / HOST)  # without it the process ended before
     data.marks, data.stacks, data.groups = host.get("marks", []), host.get("stacks", []), host.get("groups", {})
     calls: dict[str, deque[_Call]] = defaultdict(deque)
-    for name, shapes, types, group in host.get("dispatched", []):
-        calls[_ALIASES.get(name, name)].append(_Call(tuple(map(tuple, shapes)), tuple(types), group))
-    nodes = {}
-    for name, node in host.get("nodes", {}).items():  # from graphs.compiled_nodes
-        output = (tuple(node["output"][0]), node["output"][1]) if node["output"] is not None else None
-        nodes[name] = Node(tuple(node["inputs"]), output, node["group"])
+    for name, *call in host.get("dispatched", []):
+        calls[_ALIASES.get(name, name)].append(msgspec.convert(call, _Call))
+    nodes = msgspec.convert(host.get("nodes", {}), dict[str, Node])  # from graphs.compiled_nodes
     data.launches = _joined(executions, launched, _rows(framework), calls, nodes)
-    memory = [line.split(",") for line in _lines(framework, "cpu_ms_memory_record_*.txt", header=1)]
-    is_whole = [len(cells) >= 3 and all(cell.isdecimal() for cell in cells[:3]) for cells in memory]
-    data.memory = sorted((int(cells[0]), int(cells[1]), int(cells[2])) for cells in compress(memory, is_whole))
+    memory = map(_MEMORY.match, _lines(framework, "cpu_ms_memory_record_*.txt", header=1))
+    data.memory = sorted((int(found[1]), int(found[2]), int(found[3])) for found in memory if found)
     return data
 
 
@@ -142,9 +140,8 @@ def _is_launch(name: str) -> bool:
     return name.split("::")[1:2] in ([one] for one in _LAUNCHES)
 
 
-def _mark_of(name: str) -> str:
-    mark = name.rpartition("::")[2]
-    return mark if mark.startswith(STEP_MARK) else ""
+def _is_mark(name: str) -> bool:
+    return name.rpartition("::")[2].startswith(STEP_MARK)
 
 
 def _lines(framework: Path, name: str, header: int = 0) -> Iterator[str]:

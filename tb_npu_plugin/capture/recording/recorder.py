@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,7 @@ class MockRecorder:
     def _start_device(self) -> None:
         """Let the device record, if there is one."""
         if "torch_npu" not in sys.modules:
-            _say_no_device()
+            _say_once(f"{_NO_DEVICE} (docs/capture.md)")
             return
         from tb_npu_plugin.capture.device import records
 
@@ -172,10 +172,8 @@ class MockRecorder:
         return torch_profiler.memory_timeline(self._profiler, device, raw) if self._profiler is not None else []
 
 
-@cache
-def _say_no_device() -> None:
-    """Once a process."""
-    print(f"{_NO_DEVICE} (docs/capture.md)", file=sys.stderr)
+#: Print a line for the user, once a process.
+_say_once = cache(partial(print, file=sys.stderr))
 
 
 def _device(rank: int | None) -> int:
