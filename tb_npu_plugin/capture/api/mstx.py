@@ -18,14 +18,12 @@ from tb_npu_plugin.capture.backend import Recorder
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_DOMAIN = "default"
 
-
 #: Of the capture that records now, if one does: what marks, ranges and threads of the process are for. Read it once: another
 #: thread may end it.
 recorder: Recorder | None = None
 _range_ids = itertools.count(1)
 #: The stream that operators run on.
 CURRENT_STREAM = SimpleNamespace(npu_stream=0)
-
 
 #: Its attributes: domain -> open ranges, of each thread.
 _open_ranges = threading.local()
@@ -164,7 +162,6 @@ _PLACES = (
     ("torch.serialization", "", "save", "save_checkpoint"),
     ("torch", "", "save", "save_checkpoint"),
 )
-
 
 FLOPS_DOMAIN = "mfu_flops"
 

@@ -140,7 +140,6 @@ for _name, _expression in _EXPRESSIONS.items():
     _fused(_name)(_expression)
 FUNCTIONS["npu_fast_gelu"] = FUNCTIONS["fast_gelu"]
 
-
 # ---- normalisation
 
 

@@ -45,7 +45,6 @@ def _always(value: Any) -> Callable[..., Any]:
 
 # ---- devices
 
-
 init = _lazy_init = _always(None)
 is_initialized = is_available = _always(True)
 _initialized = True  # torch.utils.checkpoint keeps the state of the generators only then
@@ -183,9 +182,7 @@ class StreamContext:
 stream = StreamContext
 is_current_stream_capturing = _always(False)  # there are no graphs
 
-
 # ---- memory, in bytes
-
 
 _memory = _of_device(_native.memory_counters)
 
@@ -205,7 +202,6 @@ reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 reset_accumulated_memory_stats = _always(None)  # totals go on
 #: Reserved memory shrinks to what is allocated.
 empty_cache = _native.empty_cache
-
 
 #: Free bytes and all bytes.
 mem_get_info = _of_device(lambda index: (_chip.memory - memory_reserved(index), _chip.memory))
@@ -255,7 +251,6 @@ def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:
 
 get_allocator_backend = _always("native")
 
-
 # ---- types of tensors, as old scripts name them
 
 
@@ -278,7 +273,6 @@ for _name in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Ch
 
 
 # ---- random numbers
-
 
 default_generators = tuple(_native.default_generator(number) for number in range(_native.device_count()))
 
@@ -338,7 +332,6 @@ is_autocast_enabled = partial(torch.is_autocast_enabled, "npu")
 set_autocast_enabled = partial(torch.set_autocast_enabled, "npu")
 get_autocast_dtype = partial(torch.get_autocast_dtype, "npu")
 set_autocast_dtype = partial(torch.set_autocast_dtype, "npu")
-
 
 # ---- switches of the vendor's compiler and queue, which change nothing here
 

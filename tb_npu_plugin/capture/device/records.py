@@ -28,7 +28,6 @@ assert RECORD.itemsize == 80
 #: One record as a tuple, of `RECORD`.tolist().
 Record: Any = namedtuple("Record", RECORD.names or ())  # type: ignore[misc]
 
-
 #: Of a record.
 Kind = IntEnum(
     "Kind", "OPERATOR VIEW COPY SYNC EVENT_RECORD STREAM_WAIT ALLOCATE FREE COLLECTIVE COLLECTIVE_WAIT ARRIVAL", start=0

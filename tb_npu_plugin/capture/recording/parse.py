@@ -48,7 +48,6 @@ _NO_OPERATOR = "unknown"
 #: What happens on the host.
 CALL_BEGINS, CALL_ENDS, FUNCTION_BEGINS, FUNCTION_ENDS, RECORD = range(5)
 
-
 #: ns of the operators that put a mark on the stream: less than Python takes until it calls the next one.
 _OPERATOR = 500
 
