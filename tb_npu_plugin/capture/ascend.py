@@ -33,10 +33,8 @@ def load() -> ModuleType | None:
     missing = "torch_npu is not installed"
     try:
         spec = importlib.util.find_spec("torch_npu")
-        is_stand_in = spec is not None and str(spec.origin).startswith(
-            str(Path(__file__).parent)
-        )  # of the simulated device
-        if spec is not None and not is_stand_in:
+        # not the package of that name that belongs to the simulated device
+        if spec is not None and not str(spec.origin).startswith(str(Path(__file__).parent)):
             torch_npu = importlib.import_module("torch_npu")
             if torch_npu.npu.is_available():
                 return torch_npu

@@ -23,7 +23,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.capture.api import ranks
+from tb_npu_plugin.capture.api import settings
 from tb_npu_plugin.capture.api.dynamic_config import CONFIG_FILE, FOLDER_VARIABLE, Config, read, write_template
 from tb_npu_plugin.capture.api.messages import error, info, never_raises, warn
 from tb_npu_plugin.capture.api.profile import profile, schedule, tensorboard_trace_handler
@@ -42,7 +42,7 @@ _LOG_FORMAT = "[%(asctime)s] [%(levelname)s] [%(process)d] %(filename)s: %(messa
 def _open_log(folder: Path, prefix: str) -> logging.Logger:
     """A logger into a file of 200 KB, with one older file kept. OSError if it cannot be made."""
     (folder / LOG_FOLDER).mkdir(parents=True, exist_ok=True)
-    name = f"{prefix}_{socket.gethostname()}_{os.getpid()}_rank_{ranks.rank_or_minus_one()}"
+    name = f"{prefix}_{socket.gethostname()}_{os.getpid()}_rank_{settings.rank_or_minus_one()}"
     path = folder / LOG_FOLDER / f"{name}.log"
     handler = RotatingFileHandler(path, maxBytes=_LARGEST_LOG, backupCount=1, encoding="utf-8")
     handler.handleError = lambda record: None  # type: ignore[method-assign]  # a full disk, say: the line is dropped
@@ -152,7 +152,7 @@ class _Control:
             self._file_log.warning("%s", text)
         if config is None:
             return
-        rank = ranks.rank_or_minus_one()  # torch.distributed may have been initialized since the last time
+        rank = settings.rank_or_minus_one()  # torch.distributed may have been initialized since the last time
         if config.rank_list is not None and rank not in config.rank_list:
             self._file_log.warning("Rank %s is not in rank_list, the config is not for it.", rank)
             return

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
 from tb_npu_plugin.capture import backend, side_files
-from tb_npu_plugin.capture.api import mstx, parsing, paths, ranks, settings
+from tb_npu_plugin.capture.api import mstx, parsing, paths, settings
 from tb_npu_plugin.capture.api.messages import describe_error, error, info, reason, warn
 from tb_npu_plugin.capture.api.options import ProfilerAction, ProfilerActivity, _ExperimentalConfig
 from tb_npu_plugin.capture.api.termination import Termination
@@ -223,10 +223,10 @@ class _ProfInterface:
             recorder.discard()
             self._termination.stop()
             return
-        added = recorder.finalize(ranks.groups())
+        added = recorder.finalize(settings.groups())
         self._write_info({"collectionTimeEnd": time.time_ns(), "MonotonicTimeEnd": time.monotonic_ns()})
         variables = self._settings.environment if "text" in self._settings.export_types else None
-        groups = self._settings.groups or ranks.groups()
+        groups = self._settings.groups or settings.groups()
         if content := side_files.metadata(self.metadata, variables, groups, self.trace_id, added):
             side_files.write(folder / PROFILER_METADATA.name, content)
         self.metadata.clear()
@@ -331,5 +331,5 @@ class _ProfInterface:
             **asdict(self.host),
         }
         experimental = side_files.attributes(self.experimental_config)
-        content = side_files.info(common, experimental, self._start_info, end, backend.VERSIONS, ranks.rank_id())
+        content = side_files.info(common, experimental, self._start_info, end, backend.VERSIONS, settings.rank_id())
         side_files.write_info(Path(self.prof_path), content)

@@ -152,10 +152,8 @@ class _KinetoProfile:
             warn("Function export_stacks() requires with_stack=True.")
             return
         if metric not in (exports.CPU_TIME, exports.NPU_TIME):
-            warn(
-                f"Metric should be {exports.CPU_TIME} or {exports.NPU_TIME}. Here it is presumed to be {exports.CPU_TIME}."
-            )
             metric = exports.CPU_TIME
+            warn(f"Metric should be {metric} or {exports.NPU_TIME}. Here it is presumed to be {metric}.")
         path = Path(output_path)
         if not path.name:
             raise ValueError("Invalid parameter output_path, which must be a log file.")

@@ -48,9 +48,8 @@ def run_parser(folder: Path, out: Path, types: Sequence[str], report: Report, st
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
     failure = ""
     # In a separate session: Ctrl-C reaches only this process, which kills the parser or (in the background) waits for it.
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, env=environment, encoding="utf-8", start_new_session=True
-    ) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, env=environment, encoding="utf-8", start_new_session=True) as process:
         if started is not None:
             started.append(process)
         try:

@@ -1,17 +1,17 @@
 """The arguments and the metadata of a profile, checked (docs/facts/torch_npu_api.md, profile), and the Settings of its
-captures."""
+captures, with the rank of this process and its communicators (docs/facts/ascend_pt.md, profiler_info.json, profiler_metadata.json)."""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 import uuid
 from dataclasses import replace
 from sys import getsizeof
 from typing import Any, Callable
 
 from tb_npu_plugin.capture import side_files
-from tb_npu_plugin.capture.api import ranks
 from tb_npu_plugin.capture.api.messages import reason, truth_of, warn
 from tb_npu_plugin.capture.api.options import ProfilerActivity, _ExperimentalConfig, supported_activities
 from tb_npu_plugin.capture.backend import HostSwitches, Settings
@@ -58,7 +58,7 @@ def checked_config(config: Any, activities: set[ProfilerActivity]) -> _Experimen
 
 def make(config: _ExperimentalConfig, activities: set[ProfilerActivity], host: HostSwitches) -> Settings:
     """The settings of a capture that begins now, with the current ranks, groups and environment."""
-    cpu, rank = ProfilerActivity.CPU in activities, ranks.rank_id()
+    cpu, rank = ProfilerActivity.CPU in activities, rank_id()
     return Settings(
         cpu=cpu,
         npu=ProfilerActivity.NPU in activities,
@@ -72,8 +72,8 @@ def make(config: _ExperimentalConfig, activities: set[ProfilerActivity], host: H
         sys_io=config._sys_io,
         sys_interconnection=config._sys_interconnection,
         rank=None if rank is None else int(rank),
-        world=ranks.world_size(),
-        groups=ranks.groups(),
+        world=world_size(),
+        groups=groups(),
         environment=side_files.environment(),
         task_queue=task_queue_level(),
         mstx_include=tuple(config._mstx_domain_include),
@@ -151,3 +151,73 @@ def add_metadata(metadata: dict[str, Any], key: Any, value: Any, is_json: bool) 
         warn(f"{key} is already saved as metadata, override it.")
     metadata[key] = value
     return None
+
+
+# -- ranks -----------------------------------------------------------------------------------------------
+#: Of a rank, at most.
+_DIGITS = 9
+
+
+def _initialized_distributed() -> Any:
+    """torch.distributed where it is initialized, else None. Imports nothing."""
+    module = sys.modules.get("torch.distributed")
+    return module if module is not None and module.is_available() and module.is_initialized() else None
+
+
+def rank_id() -> int | str | None:
+    """$RANK as it is written (a text, as in profiler_info), else the rank of torch.distributed, else None."""
+    written = os.environ.get("RANK", "")
+    if _is_count(written):
+        return written
+    distributed = _initialized_distributed()
+    return None if distributed is None else int(distributed.get_rank())
+
+
+def rank_or_minus_one() -> int:
+    """The rank; -1 where it is not known, as in torch_npu."""
+    found = rank_id()
+    return -1 if found is None else int(found)
+
+
+def world_size() -> int:
+    """Ranks of the whole run; 1 where that is not known."""
+    distributed = _initialized_distributed()
+    if distributed is not None:
+        return int(distributed.get_world_size())
+    written = os.environ.get("WORLD_SIZE", "")
+    return max(1, int(written)) if _is_count(written) else 1
+
+
+def _is_count(text: str) -> bool:
+    """A number of ranks, and not so long that it fits in no file name."""
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS
+
+
+def groups() -> dict[str, Any]:
+    """Communicator → group_name, group_rank, global_ranks, for each HCCL group of torch.distributed that holds this rank.
+
+    The name of a communicator is equal on all of its ranks. Groups of other backends (gloo) are left out, as in torch_npu.
+    """
+    distributed = _initialized_distributed()
+    if distributed is None:
+        return {}
+    world, rank = distributed.distributed_c10d._world, distributed.get_rank()
+    out: dict[str, Any] = {}
+    for group, members in world.pg_group_ranks.items():
+        name = world.pg_names.get(group)
+        if rank in members and name is not None and "hccl" in distributed.get_backend_config(group):
+            out[communicator_of(group)] = {
+                "group_name": "default_group" if group is distributed.group.WORLD else str(name),
+                "group_rank": int(members[rank]),
+                "global_ranks": sorted(int(member) for member in members),
+            }
+    return out
+
+
+def communicator_of(group: Any) -> str:
+    """Name of the communicator of a group of torch.distributed, as its recorded files have it."""
+    import torch.distributed as distributed
+
+    server = f"{os.environ.get('MASTER_ADDR', '127.0.0.1')}_{os.environ.get('MASTER_PORT', '0')}"
+    name = distributed.distributed_c10d._world.pg_names[group]
+    return f"{server}_{distributed.get_backend(group)}_{name}"

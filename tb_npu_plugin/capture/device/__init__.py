@@ -21,8 +21,7 @@ def raise_for(module: str) -> Callable[[str], Any]:
         if name.startswith("__"):
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         meaning = next((f" ({row['meaning']})" for start, row in _MEANINGS.items() if name.startswith(start)), "")
-        raise NotSimulated(
-            f"{module}.{name}{meaning} does not exist on the simulated NPU: see docs/capture.md for what it has"
-        )
+        wrong = f"{module}.{name}{meaning} does not exist on the simulated NPU"
+        raise NotSimulated(f"{wrong}: see docs/capture.md for what it has")
 
     return find

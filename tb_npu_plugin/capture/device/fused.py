@@ -211,9 +211,8 @@ def _grouped_matmul(x: Any, weight: Any, bias: Any, group_list: Any, split_item:
     weights = list(weight[0].unbind(0)) if len(weight) == 1 and weight[0].dim() == 3 else list(weight)
     inputs = _split(x[0], group_list, 0) if len(x) == 1 and group_list else list(x)
     biases = [None] * len(weights) if not bias else list(bias[0].unbind(0)) if len(bias) == 1 else list(bias)
-    outs = [
-        left @ right if extra is None else left @ right + extra for left, right, extra in zip(inputs, weights, biases)
-    ]
+    products = [left @ right for left, right in zip(inputs, weights)]
+    outs = [product if extra is None else product + extra for product, extra in zip(products, biases)]
     return [torch.cat(outs)] if split_item in (2, 3) else outs
 
 

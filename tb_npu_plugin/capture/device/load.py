@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tb_npu_plugin.capture.api.ranks import communicator_of
+from tb_npu_plugin.capture.api.settings import communicator_of
 from tb_npu_plugin.capture.device.build import NotBuilt, extension, say_to_user
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 

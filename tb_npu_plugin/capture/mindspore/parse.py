@@ -71,8 +71,8 @@ def _options(folder: Path) -> Options:
         level = {"LevelNone": -1, "Level0": 0, "Level1": 1, "Level2": 2}[found["profiler_level"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadFile(f"{folder} has no settings: {error}", "Record it again.") from error
-    metrics = {shown: stored for stored, shown in AIC_METRICS.items()}.get(
-        found.get("aic_metrics", ""), "ACL_AICORE_NONE"
+    metrics = next(
+        (stored for stored, shown in AIC_METRICS.items() if shown == found.get("aic_metrics")), "ACL_AICORE_NONE"
     )
     activities = found.get("activities", ())
     switches = ("record_shapes", "profile_memory", "with_stack", "l2_cache")

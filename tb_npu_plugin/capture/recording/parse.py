@@ -112,9 +112,8 @@ class Marks:
         """Hand over the marks that end before a time (recorded time)."""
         while self._taken < len(self._marks) and self._marks[self._taken][1] < until:
             start, end, tid, message, domain = self._marks[self._taken]
-            segment.marks.append(
-                records.UserMark(message, domain, tid, clock(start), clock(end), self._tasks.get(self._taken))
-            )
+            row = self._tasks.get(self._taken)
+            segment.marks.append(records.UserMark(message, domain, tid, clock(start), clock(end), row))
             self._taken += 1
 
 
@@ -133,9 +132,8 @@ class Replay:
         autograd |= set(np.unique(self._rows["thread"][(self._rows["flags"] & BACKWARD) > 0]).tolist()) - recorded
         self._autograd = autograd
         self._marks = Marks(data, self._npu, STEP_MARK)
-        self._calls = records.outer_first(
-            call for call in (*lane.calls, *self._marks.calls) if self._is_shown(call.tid, call.start)
-        )
+        calls = (*lane.calls, *self._marks.calls)
+        self._calls = records.outer_first(call for call in calls if self._is_shown(call.tid, call.start))
         self._functions = records.outer_first(item for item in lane.functions if self._is_shown(item.tid, item.start))
         self._stacks = stacks_of(self._calls, self._functions) if settings.host.with_stack else []
         tids = sorted({data.tid, *(call.tid for call in self._calls)})
@@ -171,9 +169,8 @@ class Replay:
 
     def segments(self) -> Iterator[records.Segment]:
         """One per step, each to the end of its mark and the last one to the end; one for all without steps."""
-        steps: list[Any] = sorted(
-            (call for call in self._calls if call.info.name.startswith(STEP_MARK)), key=lambda call: call.start
-        )
+        marks = [call for call in self._calls if call.info.name.startswith(STEP_MARK)]
+        steps: list[Any] = sorted(marks, key=lambda call: call.start)
         bounds = [*(step.end for step in steps[:-1]), _END]
         for step, until, events in zip(steps or [None], bounds, self._events(bounds)):
             yield self._segment(step, until, events)
