@@ -111,8 +111,7 @@ class _Control:
             error("There is no config file: call dynamic_profile.init first, or pass a config_path.")
             return
         info(f"The start interface profiler enable config path is set to {path}")
-        config = read(path, error)
-        if config is not None:
+        if (config := read(path, error)) is not None:
             self._begin(config, config.analyse)  # of this process, whichever ranks the file names
 
     @never_raises()
@@ -220,8 +219,7 @@ class _NonIntrusiveProfile:
         """Watch the folder of PROF_CONFIG_PATH, if it is set."""
         folder = os.environ.get(FOLDER_VARIABLE, "")
         if not folder:
-            name = next((name for name in DAEMON_VARIABLES if os.environ.get(name) == "1"), "")
-            if name:
+            if name := next((name for name in DAEMON_VARIABLES if os.environ.get(name) == "1"), ""):
                 warn(f"{name}=1 has no effect: the dynolog daemon is not supported. Set {FOLDER_VARIABLE}=<folder>.")
             return
         init(folder)

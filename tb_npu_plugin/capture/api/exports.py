@@ -87,8 +87,7 @@ def export_memory_timeline(timeline: Callable[[str, bool], Json], output_path: s
     if not any(content):
         error(f"No memory timeline data of {device}.")
         return
-    text = _picture(*content) if output_path.endswith(".html") else json.dumps(content)
-    if text is not None:
+    if (text := _picture(*content) if output_path.endswith(".html") else json.dumps(content)) is not None:
         target = Path(output_path).absolute()
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(gzip.compress(text.encode()) if output_path.endswith(".gz") else text.encode())

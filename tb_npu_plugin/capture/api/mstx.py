@@ -216,8 +216,7 @@ class AutomaticMarks:
             self._replace(sys.modules.get(module), name, functools.partial(_counted, name=name, flops=count))
 
     def _replace(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
-        original = getattr(owner, name, None)
-        if original is not None:
+        if (original := getattr(owner, name, None)) is not None:
             wrapped = wrap(original)
             self._replaced.append((owner, name, original, wrapped))
             setattr(owner, name, wrapped)

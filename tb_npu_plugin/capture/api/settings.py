@@ -50,8 +50,7 @@ def checked_config(config: Any, activities: set[ProfilerActivity]) -> _Experimen
         warn("Experimental config will not be used while ProfilerActivity.NPU is not set.")
     if ProfilerActivity.CPU not in activities and checked._gc_detect_threshold is not None:
         warn("GC detect will not take effect while ProfilerActivity.CPU is not set.")
-    idle = ", ".join(name.lstrip("_") for name in _NOT_SIMULATED if getattr(checked, name))
-    if idle:
+    if idle := ", ".join(name.lstrip("_") for name in _NOT_SIMULATED if getattr(checked, name)):
         warn(f"The simulated device records nothing for {idle}: no file comes of it.")
     return checked
 

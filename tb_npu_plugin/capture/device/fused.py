@@ -235,8 +235,7 @@ def npu_grouped_matmul(
 ) -> Any:
     """torch_npu.npu_grouped_matmul for floating-point weights. group_list: ends of the groups (group_list_type 0) or
     their sizes (1), as numbers or as a tensor, which the host reads."""
-    unknown = [name for name, value in others.items() if value not in (None, [], 0)]
-    if unknown:
+    if unknown := [name for name, value in others.items() if value not in (None, [], 0)]:
         raise NotImplementedError(f"npu_grouped_matmul of the simulated NPU has no {', '.join(unknown)}")
     ends = group_list.tolist() if isinstance(group_list, torch.Tensor) else group_list
     if ends and group_list_type == 1:

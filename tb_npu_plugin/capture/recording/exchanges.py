@@ -90,8 +90,7 @@ class TorchExchanges(Exchanges):
             self._add(name, str(group["group_name"]), tuple(group["global_ranks"]), int(group["group_rank"]))
         self._default = next((g.name for g in self.groups.values() if len(g.ranks) == settings.world), "")
         for number in {int(row) for row in log.of(Kind.COLLECTIVE)["signature"] if row >= 0}:
-            found = self._of(log.signatures[number])
-            if found is not None:
+            if (found := self._of(log.signatures[number])) is not None:
                 self._reserve(found[1], found[0])
 
     def pairs(self) -> dict[str, dict[str, Any]]:

@@ -238,8 +238,7 @@ class Replay:
         host, call = self._host, self._calls[number]
         host.use(call.tid, 0)
         op = self._open[number] = host.begin_operator(self._info(number), call.tid, call.sequence, call.forward)
-        mark = self._marks.launches.get(call.info)
-        if mark is not None:
+        if (mark := self._marks.launches.get(call.info)) is not None:
             self._moments.append((mark, *host.mark(call.info.name)))
         if call is step:
             self._step = op

@@ -106,8 +106,7 @@ class MockRecorder:
             mark.__enter__()
 
     def step_end(self, number: int) -> None:
-        mark = self._steps.pop(number, None)
-        if mark is not None:
+        if (mark := self._steps.pop(number, None)) is not None:
             mark.__exit__(None, None, None)
 
     def mark(self, message: str, domain: str, stream: int | None) -> None:
@@ -122,8 +121,7 @@ class MockRecorder:
     def range_end(self, range_id: int) -> None:
         now = time.time_ns()
         with self._lock:
-            found = self._ranges.pop(range_id, None)
-            if found is not None:
+            if (found := self._ranges.pop(range_id, None)) is not None:
                 self._data.marks.append((found[0], max(found[0], now), *found[1:]))  # the clock may be set back
 
     def collection(self, start: int, end: int) -> None:
@@ -138,8 +136,7 @@ class MockRecorder:
     def disable_child_thread(self) -> None:
         tid, now = threading.get_native_id(), time.time_ns()
         with self._lock:
-            since = self._children.pop(tid, None)
-            if since is not None:
+            if (since := self._children.pop(tid, None)) is not None:
                 self._data.threads.append((tid, since, now))
 
     def finalize(self, groups: Mapping[str, Any]) -> Mapping[str, Any]:
