@@ -90,7 +90,7 @@ class Recorder(Protocol):
                    Returns what profiler_metadata.json says in addition (the mock: {schema.SIMULATED: ...}).
     discard        instead of finalize: give up; the API deletes the folder
     memory_timeline         After finalize: the memory of `device` ("npu:0", "cpu") as torch.profiler exports it: [times, sizes],
-                   us, and at each time a 0 and then the bytes of each category, in the order of exports.CATEGORIES.
+                   us, and at each time a 0 and then the bytes of each category, in the order of kineto.CATEGORIES.
                    raw: a list of [ns, number of the action, bytes, number of the category].
                    Both empty where nothing was recorded.
     """

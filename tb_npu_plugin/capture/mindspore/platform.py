@@ -67,7 +67,7 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         if self._context.profile_memory:
             self._cpu.enable_profile_memory()
         self._started = time.time_ns()
-        self._write(self._capture(None))
+        self._write_capture(None)
         if self._pipeline is not None:
             self._pipeline.start()
         if self._has_marks:
@@ -95,7 +95,7 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         host = {"dispatched": calls, "marks": self._marks.marks, "stacks": self._stacks.calls}
         host |= {"nodes": nodes, "groups": groups}
         (self._framework / HOST).write_text(json.dumps(host), encoding="utf-8")
-        self._write(self._capture(stopped))  # last: the other ranks wait for its end
+        self._write_capture(stopped)  # last: the other ranks wait for its end
         info = ProfilerInfo()
         info.profiler_parameters = self._context.original_params
         info.ms_profiler_info = {"rank_id": self._context.rank_id, "device_id": self._context.device_id}
@@ -144,8 +144,8 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         """Group -> its ranks, the group of all processes first; {} for one process."""
         return {WORLD: list(range(self._world)), **ranks_of(names.difference(WORLDS))} if self._world > 1 else {}
 
-    def _capture(self, stopped: int | None) -> dict[str, Any]:
-        return {
+    def _write_capture(self, stopped: int | None) -> None:
+        capture = {
             "version": SETTINGS_VERSION,
             "framework": "mindspore",
             "pid": os.getpid(),
@@ -154,8 +154,6 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
             "start": self._started,
             "end": stopped,
         }
-
-    def _write(self, capture: dict[str, Any]) -> None:
         path = self._framework / CAPTURE
         new = path.with_suffix(".new")
         new.write_text(json.dumps(capture), encoding="utf-8")
