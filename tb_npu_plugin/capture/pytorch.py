@@ -19,16 +19,9 @@ from tb_npu_plugin.capture import ascend
 from tb_npu_plugin.capture.api.messages import describe_error, warn
 
 _OPTIONS = (
-    *(
-        "ProfilerActivity",
-        "ProfilerAction",
-        "_ExperimentalConfig",
-        "ProfilerLevel",
-        "AiCMetrics",
-        "ExportType",
-        "HostSystem",
-    ),
-    *("supported_activities", "supported_profiler_level", "supported_ai_core_metrics", "supported_export_type"),
+    *("ProfilerActivity", "ProfilerAction", "_ExperimentalConfig", "ProfilerLevel", "AiCMetrics", "ExportType"),
+    *("HostSystem", "supported_activities", "supported_profiler_level", "supported_ai_core_metrics"),
+    "supported_export_type",
 )
 #: Name -> module of capture/api that has it.
 _HOMES = {

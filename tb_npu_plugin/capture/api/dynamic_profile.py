@@ -137,10 +137,8 @@ class _Control:
 
     def _read_if_changed(self) -> None:
         """Read the file, if there is one, when it has changed."""
-        if self._path is None:
-            return
-        state = self._state(self._path)
-        if state is None or state == self._seen:
+        state = self._state(self._path) if self._path is not None else None
+        if self._path is None or state is None or state == self._seen:
             return
         warnings: list[str] = []
         config = read(self._path, warnings.append)

@@ -86,19 +86,16 @@ def _differentiate(name: str, schema: Schema, function: Function, operator: Any)
         @staticmethod
         def forward(ctx: Any, spec: Any, *leaves: Any) -> Any:
             ctx.set_materialize_grads(False)
-            ctx.spec, ctx.leaves = spec, [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
-            ctx.places = [number for number, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
-            ctx.save_for_backward(*(leaves[number] for number in ctx.places))
+            ctx.spec, ctx.others = spec, [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+            ctx.save_for_backward(*(leaf if isinstance(leaf, torch.Tensor) else None for leaf in leaves))
             with torch._C._AutoDispatchBelowAutograd():
                 out = operator(**dict(zip(names, tree_unflatten(leaves, spec))))
             return tuple(out) if isinstance(out, list) else out
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            leaves = list(ctx.leaves)
-            for number, tensor in zip(ctx.places, ctx.saved_tensors):
-                leaves[number] = tensor
-            wanted = [number for number in ctx.places if ctx.needs_input_grad[number + 1]]
+            leaves = [other if leaf is None else leaf for leaf, other in zip(ctx.saved_tensors, ctx.others)]
+            wanted = [number for number, is_needed in enumerate(ctx.needs_input_grad[1:]) if is_needed]
             given = [grad if isinstance(grad, torch.Tensor) else None for grad in grads]
             with torch._C._AutoDispatchBelowAutograd():
                 found = backward_operator(given, *tree_unflatten(leaves, ctx.spec), wanted)

@@ -224,11 +224,8 @@ def memory_stats(device: DeviceLike = None) -> dict[str, int]:
     out = {"num_alloc_retries": 0, "num_ooms": 0}
     for kind, key in (("allocated", "allocated"), ("active", "allocated"), ("reserved", "reserved")):
         out |= {f"{kind}_bytes.all.current": found[key], f"{kind}_bytes.all.peak": found[f"{key}_peak"]}
-    counts = {
-        "current": found["allocations"] - found["frees"],
-        "allocated": found["allocations"],
-        "freed": found["frees"],
-    }
+    made, freed = found["allocations"], found["frees"]
+    counts = {"current": made - freed, "allocated": made, "freed": freed}
     return {**out, **{f"{kind}.all.{name}": n for kind in ("allocation", "active") for name, n in counts.items()}}
 
 

@@ -106,6 +106,10 @@ class _Call(NamedTuple):
     group: str
 
 
+#: By the type of the operator, in order.
+_Calls = dict[str, deque[_Call]]
+
+
 def read(folder: Path) -> RawData:
     """Read a result folder. Raises BadFile without a capture of the simulated NPU in it."""
     framework = folder / RAW_FOLDER
@@ -126,7 +130,7 @@ def read(folder: Path) -> RawData:
     data.executions = [(one.start, one.end) for one in executions]
     host = read_object(framework / HOST)  # without it the process ended before
     data.marks, data.stacks, data.groups = host.get("marks", []), host.get("stacks", []), host.get("groups", {})
-    calls: dict[str, deque[_Call]] = defaultdict(deque)
+    calls: _Calls = defaultdict(deque)
     for name, *call in host.get("dispatched", []):
         calls[_ALIASES.get(name, name)].append(msgspec.convert(call, _Call))
     nodes = msgspec.convert(host.get("nodes", {}), dict[str, Node])  # from graphs.compiled_nodes
@@ -184,11 +188,7 @@ def _rows(framework: Path) -> list[_Inputs]:
 
 
 def _joined(
-    executions: list[Event],
-    launched: list[Event],
-    rows: list[_Inputs],
-    dispatched: dict[str, deque[_Call]],
-    nodes: dict[str, Node],
+    executions: list[Event], launched: list[Event], rows: list[_Inputs], calls: _Calls, nodes: dict[str, Node]
 ) -> list[Launch]:
     """Launches with nodes from the executions, times and threads from the runtime profiler, and shapes: joined by order,
     where the lists are equally long; otherwise by the executions alone. Types, outputs and groups by name of the node, or
@@ -202,8 +202,8 @@ def _joined(
         shapes = tuple(one for one in inputs if one is not None) if inputs else None
         node = nodes.get(execution.name, Node())
         types, group = _types_of(inputs, node), node.group
-        if dispatched.get(type_):
-            call = dispatched[type_].popleft()
+        if calls.get(type_):
+            call = calls[type_].popleft()
             if shapes is None or (shapes == call.shapes and not types):
                 shapes, types, group = call.shapes, call.types, call.group
         out.append(Launch(where.start, where.end, where.tid, execution.name, type_, shapes, types, node.output, group))

@@ -8,6 +8,7 @@
 #endif
 
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
@@ -135,12 +136,9 @@ std::unordered_map<const void*, size_t>& pinned_blocks() {
 
 struct PinnedAllocator final : c10::Allocator {
   static void free(void* context) {
-    auto* host = static_cast<c10::DataPtr*>(context);
-    {
-      std::unique_lock<std::shared_mutex> lock(pinned_mutex);
-      pinned_blocks().erase(host->get());
-    }
-    delete host;
+    const std::unique_ptr<c10::DataPtr> host(static_cast<c10::DataPtr*>(context));
+    std::unique_lock<std::shared_mutex> lock(pinned_mutex);
+    pinned_blocks().erase(host->get());
   }
   c10::DataPtr allocate(size_t bytes) override {
     auto* host = new c10::DataPtr(c10::GetCPUAllocator()->allocate(std::max<size_t>(bytes, 1)));

@@ -96,9 +96,7 @@ void move(const Tensor& from, const Tensor& to, bool non_blocking) {
   Signature signature("aten::copy_", {to, from}, {to});
   const bool pinned = is_pinned((from_device ? to : from).storage().data());
   const auto direction = from_device ? (to_device ? Copy::kDeviceToDevice : Copy::kDeviceToHost) : Copy::kHostToDevice;
-  record.bytes = static_cast<int64_t>(to.nbytes());
-  record.detail = static_cast<uint8_t>(direction);
-  record.write_for((to_device ? to : from).device().index(), signature);
+  record.write_copy(direction, to.nbytes(), (to_device ? to : from).device().index(), signature);
   // Memory that is not pinned moves through a buffer of the driver, which the host waits for.
   if (direction != Copy::kDeviceToDevice && !(pinned && non_blocking)) record.write_sync(Sync::kCopy);
 }
@@ -143,9 +141,7 @@ at::Scalar local_scalar_dense(const Tensor& self) {
   record.compute([&] { value = at::_local_scalar_dense(host_tensor); });
   if (!record.is_recording) return value;
   Signature signature("aten::_local_scalar_dense", {self}, {});
-  record.bytes = static_cast<int64_t>(self.element_size());
-  record.detail = static_cast<uint8_t>(Copy::kDeviceToHost);
-  record.write_for(self.device().index(), signature);
+  record.write_copy(Copy::kDeviceToHost, self.element_size(), self.device().index(), signature);
   record.write_sync(Sync::kScalar);
   return value;
 }

@@ -236,6 +236,12 @@ struct CallRecord : Record {
     write(*this, &call);
   }
 
+  void write_copy(Copy direction, size_t size, DeviceIndex index, Signature& call) {
+    bytes = static_cast<int64_t>(size);
+    detail = static_cast<uint8_t>(direction);
+    write_for(index, call);
+  }
+
   // The host waits behind it.
   void write_sync(Sync what) const { write_moment(Kind::kSync, static_cast<uint8_t>(what), device, stream); }
 
