@@ -27,7 +27,7 @@ from tb_npu_plugin.capture.api.messages import error, never_raises, warn
 from tb_npu_plugin.capture.api.options import ExportType, ProfilerActivity, _ExperimentalConfig
 from tb_npu_plugin.capture.api.parser_process import ParseFailed, progress_bars, run_parser
 from tb_npu_plugin.capture.api.paths import PLACE
-from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, Json
+from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.schema.torch_npu_csv import OPERATORS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER, TRACE_VIEW
@@ -156,7 +156,8 @@ class _KinetoProfile:
         if not str(output_path).endswith(".json"):
             raise ValueError("Invalid parameter output_path, which must be a json file.")
         if (folder := self.prof_if.finished_folder()) and not parsing.refuse_daemon():
-            _export_chrome_trace(folder, str(output_path))
+            with _parsed(folder, TRACE_VIEW.name, output_path) as (trace, target):
+                trace.replace(target)
 
     @never_raises()
     def export_stacks(self, output_path: str, metric: str = CPU_TIME) -> None:
@@ -174,18 +175,28 @@ class _KinetoProfile:
             path = path.with_suffix(".log")
             warn(f"The file of export_stacks must be a .log file, it is written to {path}.")
         if (folder := self.prof_if.finished_folder()) and not parsing.refuse_daemon():
-            _export_stacks(folder, str(path), metric)
+            with _parsed(folder, OPERATORS.name, path) as (operators, target):
+                lines = list(_stack_lines(operators, _METRICS[metric])) if operators.exists() else []
+                target.write_text("\n".join(lines), encoding="utf-8")
 
     @never_raises()
     def export_memory_timeline(self, output_path: str, device: str | None = None) -> None:
-        """Write the memory of a device over time, by category."""
+        """Write the memory of a device over time, by category; the form by the suffix: .html, raw.json.gz, .json.gz, else JSON."""
         if missing := self.prof_if.missing_for_memory_timeline():
             warn(f"{', '.join(missing)} required for memory profiling.")
             return
-        has_npu = ProfilerActivity.NPU in self.prof_if.activities
-        device = device or (DEFAULT_DEVICE if has_npu else "cpu")
-        if self.prof_if.finished_folder() is not None:
-            _export_memory_timeline(self.prof_if.memory_timeline, str(output_path), device)
+        if self.prof_if.finished_folder() is None:
+            return
+        device = device or (DEFAULT_DEVICE if ProfilerActivity.NPU in self.prof_if.activities else "cpu")
+        target = Path(output_path).absolute()
+        content = self.prof_if.memory_timeline(device, target.name.endswith("raw.json.gz"))
+        if not any(content):
+            error(f"No memory timeline data of {device}.")
+            return
+        text = _picture(*content) if target.suffix == ".html" else json.dumps(content)
+        if text is not None:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(gzip.compress(text.encode()) if target.suffix == ".gz" else text.encode())
 
     @never_raises()
     def set_custom_trace_id_callback(self, callback: Callable[[], str] | None) -> None:
@@ -222,21 +233,8 @@ class _KinetoProfile:
 
 
 # -- exports
-def _export_chrome_trace(folder: Path, output_path: str) -> None:
-    """Write the trace of a capture."""
-    with _parsed(folder, TRACE_VIEW.name, output_path) as (trace, target):
-        trace.replace(target)
-
-
-def _export_stacks(folder: Path, output_path: str, metric: str) -> None:
-    """Write the call stacks of a capture."""
-    with _parsed(folder, OPERATORS.name, output_path) as (operators, target):
-        lines = list(_stack_lines(operators, _METRICS[metric])) if operators.exists() else []
-        target.write_text("\n".join(lines), encoding="utf-8")
-
-
 @contextmanager
-def _parsed(folder: Path, name: str, output_path: str) -> Iterator[tuple[Path, Path]]:
+def _parsed(folder: Path, name: str, output_path: str | Path) -> Iterator[tuple[Path, Path]]:
     """Yields a result file of a capture in a temporary folder, and the file to write. It is that of the capture's result if
     there is one: the raw data may have been deleted."""
     if ExportType.Db in parsing.recorded_types(side_files.read_info(folder)):
@@ -266,21 +264,6 @@ def _stack_lines(operators: Path, key: str) -> Iterator[str]:
             value = int(Decimal(row[headers[key]].strip() or 0))  # us
             if value > 0 and any(frames):
                 yield f"{';'.join(frame for frame in reversed(frames) if frame)} {value}"
-
-
-def _export_memory_timeline(timeline: Callable[[str, bool], Json], output_path: str, device: str) -> None:
-    """Write the memory of a device by category; the form by the suffix: .html, raw.json.gz, .json.gz, else JSON.
-
-    timeline: Recorder.memory_timeline.
-    """
-    content = timeline(device, output_path.endswith("raw.json.gz"))
-    if not any(content):
-        error(f"No memory timeline data of {device}.")
-        return
-    if (text := _picture(*content) if output_path.endswith(".html") else json.dumps(content)) is not None:
-        target = Path(output_path).absolute()
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(gzip.compress(text.encode()) if output_path.endswith(".gz") else text.encode())
 
 
 def _picture(times: list[int], sizes: list[list[int]]) -> str | None:
