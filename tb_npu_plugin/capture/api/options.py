@@ -24,44 +24,22 @@ class ProfilerActivity(Enum):
         return f"ProfilerActivity.{self.name}"
 
 
-class ProfilerAction(Enum):
-    """What the profiler does in a step."""
-
-    NONE = 0
-    WARMUP = 1
-    RECORD = 2
-    RECORD_AND_SAVE = 3
+#: What the profiler does in a step.
+ProfilerAction = Enum("ProfilerAction", "NONE WARMUP RECORD RECORD_AND_SAVE", start=0)
 
 
-class ProfilerLevel:
-    """How much of the device's side is recorded."""
-
-    Level0 = "Level0"
-    Level1 = "Level1"
-    Level2 = "Level2"
-    Level_none = "Level_none"
+def _strings(name: str, **values: str) -> Any:
+    return type(name, (), values)
 
 
+#: How much of the device's side is recorded.
+ProfilerLevel = _strings("ProfilerLevel", Level0="Level0", Level1="Level1", Level2="Level2", Level_none="Level_none")
 #: The set of counters that AI cores record.
-AiCMetrics: Any = type("AiCMetrics", (), {name: stored for stored, name in AIC_METRICS.items()})
-
-
-class ExportType:
-    """Form of the result."""
-
-    Db = "db"
-    Text = "text"
-
-
-class HostSystem:
-    """Counters of the host."""
-
-    CPU = "cpu"
-    MEM = "mem"
-    DISK = "disk"
-    NETWORK = "network"
-    OSRT = "osrt"
-    NUMA = "numa"
+AiCMetrics = _strings("AiCMetrics", **{name: stored for stored, name in AIC_METRICS.items()})
+#: Form of the result.
+ExportType = _strings("ExportType", Db="db", Text="text")
+#: Counters of the host.
+HostSystem = _strings("HostSystem", CPU="cpu", MEM="mem", DISK="disk", NETWORK="network", OSRT="osrt", NUMA="numa")
 
 
 def values_of(cls: type) -> Callable[[], set[str]]:
