@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
 import torch
@@ -24,27 +23,18 @@ _library = torch.library.Library("npu", "FRAGMENT")
 FUNCTIONS: dict[str, Function] = {}
 
 
-@dataclass(frozen=True)
-class Schema:
-    """A row of fused.csv. backward: the backward's name in torch_npu, where that is not `<operator>_backward`."""
-
-    arguments: str
-    returns: str
-    backward: str = ""
-
-
-SCHEMAS = read_table(__file__, "fused.csv", Schema)
+#: Operator -> "arguments" and "returns" of its schema; "backward": in torch_npu, where that is not `<operator>_backward`.
+SCHEMAS = read_table(__file__, "fused.csv", dict[str, str])
 
 
 def _fused(name: str) -> Callable[[Function], Function]:
     """Register what the function computes as the operator of this name."""
 
     def register(function: Function) -> Function:
-        schema = SCHEMAS[name]
-        _library.define(f"{name}({schema.arguments}) -> {schema.returns}")
+        _library.define(f"{name}({SCHEMAS[name]['arguments']}) -> {SCHEMAS[name]['returns']}")
         operator = FUNCTIONS[name] = getattr(torch.ops.npu, name).default
         _library.impl(name, lambda *values, **options: function(*_complete(operator, values, options)), "CPU")
-        _differentiate(name, schema, function, operator)
+        _differentiate(name, function, operator)
         return function
 
     return register
@@ -57,13 +47,16 @@ def _complete(operator: Any, values: Sequence[Any], options: dict[str, Any]) -> 
     return [given.get(argument.name, argument.default_value) for argument in arguments]
 
 
-def _differentiate(name: str, schema: Schema, function: Function, operator: Any) -> None:
+def _differentiate(name: str, function: Function, operator: Any) -> None:
     """Define the backward operator (grads, the arguments, wanted) and link it with the operator.
 
     wanted: numbers of the leaves (pytree) of the arguments whose gradients it returns.
     """
-    backward = schema.backward or f"{name}_backward"
-    _library.define(f"{backward}(Tensor?[] grads, {schema.arguments.replace('*, ', '')}, int[] wanted) -> Tensor[]")
+    backward, arguments = (
+        SCHEMAS[name].get("backward", f"{name}_backward"),
+        SCHEMAS[name]["arguments"].replace("*, ", ""),
+    )
+    _library.define(f"{backward}(Tensor?[] grads, {arguments}, int[] wanted) -> Tensor[]")
     names = [argument.name for argument in operator._schema.arguments]
 
     def compute(grads: Sequence[Any], *arguments: Any) -> list[Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 from tb_npu_plugin.capture.backend import Settings
 from tb_npu_plugin.capture.device.records import Kind, Recording, Signature
@@ -24,6 +24,8 @@ from tb_npu_plugin.schema.communicators import group_hash
 DATA_TYPES = {"FLOAT16": "FP16", "DT_BF16": "BFP16", "FLOAT": "FP32", "DOUBLE": "FP64", "BOOL": "UINT8"}
 #: group_name of the communicators of two ranks.
 _BETWEEN_TWO = "p2p"
+#: One send (True) or receive of a batch, its peer, counted in the group, and its bytes.
+_Item = tuple[bool, int, int]
 #: Largest difference in ns between the arrivals of ranks, where they were not recorded.
 _SKEW = 120_000
 
@@ -144,7 +146,7 @@ def _transfer(signature: Signature, type_: str, group: Group) -> tuple[Transfer,
     }.get(signature.name, max(sent, received))
     peers: Any = signature.arguments[2]  # of a batch: of what it sends, then of what it receives
     is_batch = type_ == BATCH
-    items = [_Item(at < inputs, peer, moved) for at, (peer, moved) in enumerate(zip(peers, sizes))] if is_batch else []
+    items = [(at < inputs, peer, moved) for at, (peer, moved) in enumerate(zip(peers, sizes))] if is_batch else []
     return Transfer(group.name, type_, max(item, size), item, DATA_TYPES.get(data_type, data_type)), items
 
 
@@ -158,14 +160,6 @@ def arrivals_of(exchange: Exchange, member: int, own: int, later: dict[int, int]
     )
 
 
-class _Item(NamedTuple):
-    """One send or receive. peer: counted in the group; size: bytes."""
-
-    sends: bool
-    peer: int
-    size: int
-
-
 def _batch(
     items: Sequence[_Item], exchange: Exchange, arrivals: tuple[int, ...], topology: Topology, member: int
 ) -> tuple[int, Planes]:
@@ -173,13 +167,13 @@ def _batch(
     after the other."""
     now = [arrivals[member]] * BATCH_PLANES
     tasks: list[Planes] = []
-    for number, item in enumerate(items):
-        plane = 0 if item.sends else RECEIVED
-        two = (member, item.peer) if item.sends else (item.peer, member)
+    for number, (sends, peer, size) in enumerate(items):
+        plane = 0 if sends else RECEIVED
+        two = (member, peer) if sends else (peer, member)
         own = two.index(member)
         times = tuple(now[plane] if one == member else arrivals[one] for one in two)
         members = tuple(exchange.members[one] for one in two)
-        ends, found = schedule(Exchange(SEND, item.size, members, f"{exchange.seed}/{number}"), times, topology, own)
+        ends, found = schedule(Exchange(SEND, size, members, f"{exchange.seed}/{number}"), times, topology, own)
         tasks.append(found.renamed(two, plane))
         now[plane] = ends[own]
     return max(now), Planes.joined(tasks)

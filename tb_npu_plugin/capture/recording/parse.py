@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable
 
 import numpy as np
 
@@ -52,14 +52,8 @@ CALL_BEGINS, CALL_ENDS, FUNCTION_BEGINS, FUNCTION_ENDS, RECORD = range(5)
 _OPERATOR = 500
 
 
-class StreamMark(NamedTuple):
-    """What an operator does: it begins or ends the row of a mark on the device, or both."""
-
-    number: int
-    begins: bool
-    ends: bool
-
-
+#: What an operator does: the number of a mark, and whether its row on the device begins and ends with it.
+StreamMark = tuple[int, bool, bool]
 #: A stream has passed a mark: when, as which task of the stream, launched by which call.
 StreamMoment = tuple[StreamMark, int, int, int]
 
@@ -90,7 +84,7 @@ class Marks:
                 operators = [("mstx_mark_op", start, True, True)]
             for name, at, begins, ends in operators if stream is not None and to is not None and simulates else ():
                 info = records.OpInfo(name)
-                self.launches[info] = StreamMark(number, begins, ends)
+                self.launches[info] = (number, begins, ends)
                 until = at + _OPERATOR if ends else min(end, at + _OPERATOR)
                 self.calls.append(Call(at, until, tid, info))
 
