@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable
 
 from tb_npu_plugin.capture import backend, side_files
 from tb_npu_plugin.capture.api import mstx, parsing, paths, settings
@@ -33,18 +33,9 @@ _ACTIONS = {
 }
 
 
-class _Transition(NamedTuple):
-    """What happens between two steps, by their actions; END: the profiler is stopped. actions: keys of _ACTIONS."""
-
-    actions: tuple[str, ...] = ()
-    warning: str = ""
-
-
-#: Those that are not listed do nothing.
-_TRANSITIONS = {
-    name: _Transition(tuple(row["actions"].split()), row.get("warning", ""))
-    for name, row in read_table(__file__, "transitions.csv", dict[str, str]).items()
-}
+#: The actions of two steps (END: the profiler is stopped) -> "actions" between them, keys of _ACTIONS, and "warning". Those that
+#: are not listed do nothing.
+_TRANSITIONS = read_table(__file__, "transitions.csv", dict[str, str])
 _KEPT = "The process was told to end. What it recorded is kept; parse it: analyse({!r})"
 #: What to do about a failure of the disk.
 _HINTS = {
@@ -119,10 +110,10 @@ class _ProfInterface:
         if self.in_handler:
             self._ended = True
             return
-        found = _TRANSITIONS.get(f"{before.name} to {after.name if after else 'END'}", _Transition())
-        if found.warning:
-            warn(found.warning)
-        self.run(found.actions, ready)
+        found = _TRANSITIONS.get(f"{before.name} to {after.name if after else 'END'}", {})
+        if "warning" in found:
+            warn(found["warning"])
+        self.run(found.get("actions", "").split(), ready)
 
     def run(self, actions: Sequence[str], ready: Callable[[], None] = lambda: None) -> None:
         """Run the actions; after a failure skip all until the next "init"."""

@@ -98,14 +98,8 @@ class Node:
     group: str = ""
 
 
-class _Call(NamedTuple):
-    """A dispatched operator of PyNative mode, with its inputs that are tensors."""
-
-    shapes: tuple[Shape, ...]
-    types: tuple[str, ...]
-    group: str
-
-
+#: A dispatched operator of PyNative mode: shapes and types of its inputs that are tensors, and its group.
+_Call = tuple[tuple[Shape, ...], tuple[str, ...], str]
 #: By the type of the operator, in order.
 _Calls = dict[str, deque[_Call]]
 
@@ -204,8 +198,8 @@ def _joined(
         types, group = _types_of(inputs, node), node.group
         if calls.get(type_):
             call = calls[type_].popleft()
-            if shapes is None or (shapes == call.shapes and not types):
-                shapes, types, group = call.shapes, call.types, call.group
+            if shapes is None or (shapes == call[0] and not types):
+                shapes, types, group = call
         out.append(Launch(where.start, where.end, where.tid, execution.name, type_, shapes, types, node.output, group))
     return out
 
