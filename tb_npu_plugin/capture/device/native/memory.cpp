@@ -28,8 +28,7 @@ int64_t block_of(int64_t bytes) { return (bytes + 32 + 511) / 512 * 512; }
 
 void raise_to(std::atomic<int64_t>& peak, int64_t value) {
   auto seen = peak.load();
-  while (value > seen && !peak.compare_exchange_weak(seen, value)) {
-  }
+  while (value > seen && !peak.compare_exchange_weak(seen, value)) continue;
 }
 
 int64_t segments_of(int64_t bytes) { return (bytes + kSegment - 1) / kSegment * kSegment; }

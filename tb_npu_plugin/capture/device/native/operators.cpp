@@ -66,15 +66,6 @@ Tensor& set_storage_strided(Tensor& self, at::Storage storage, c10::SymInt offse
   return self;
 }
 
-Tensor& set_nothing(Tensor& self) { return self.set_(at::empty({0}, self.options())); }
-
-// So that Module.to() and `p.data = ...` keep the parameter: weights that two modules share stay shared.
-bool has_compatible_shallow_copy_type(const Tensor& self, const Tensor& from) { return self.layout() == from.layout(); }
-
-void record_stream(Tensor&, at::Stream) {}  // memory is never reused while work is on its way
-
-bool is_pinned_tensor(const Tensor& self, std::optional<Device>) { return self.device().is_cpu() && is_pinned(self.storage().data()); }
-
 Tensor pin_memory(const Tensor& self, std::optional<Device>) {
   Tensor out = at::detail::empty_strided_cpu(self.sizes(), self.strides(), self.scalar_type(), /*pin_memory=*/true);
   return out.copy_(self);
@@ -297,10 +288,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("set_.source_Storage_storage_offset", set_storage_strided);
   m.impl("set_.source_Storage", static_cast<Tensor& (*)(Tensor&, at::Storage)>(at::native::set_));
   m.impl("set_.source_Tensor", at::native::set_tensor_);
-  m.impl("set_", set_nothing);
-  m.impl("_has_compatible_shallow_copy_type", has_compatible_shallow_copy_type);
-  m.impl("record_stream", record_stream);
-  m.impl("is_pinned", is_pinned_tensor);
+  m.impl("set_", [](Tensor& self) -> Tensor& { return self.set_(at::empty({0}, self.options())); });
+  // So that Module.to() and `p.data = ...` keep the parameter: weights that two modules share stay shared.
+  m.impl("_has_compatible_shallow_copy_type", [](const Tensor& self, const Tensor& from) { return self.layout() == from.layout(); });
+  m.impl("record_stream", [](Tensor&, at::Stream) {});  // memory is never reused while work is on its way
+  m.impl("is_pinned", [](const Tensor& self, std::optional<Device>) {
+    return self.device().is_cpu() && is_pinned(self.storage().data());
+  });
   m.impl("_pin_memory", pin_memory);
   m.impl("copy_", copy_);
   m.impl("_copy_from", copy_from);
