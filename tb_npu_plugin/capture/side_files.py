@@ -4,7 +4,6 @@ Source: docs/facts/ascend_pt.md, profiler_info.json, profiler_metadata.json."""
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,6 @@ ENVIRONMENT_VARIABLES = (
     *("ASCEND_ENHANCE_ENABLE", "PYTORCH_NPU_ALLOC_CONF", "ASCEND_LAUNCH_BLOCKING", "HCCL_ALGO"),
 )
 TRACE_ID = "trace_id"
-
-
-def environment() -> dict[str, str]:
-    """The variables that a result keeps."""
-    return {name: os.environ.get(name, "") for name in ENVIRONMENT_VARIABLES}
 
 
 def attributes(thing: object) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from dataclasses import replace
 from sys import getsizeof
 from typing import Any, Callable
 
-from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.api.messages import reason, truth_of, warn
 from tb_npu_plugin.capture.api.options import ProfilerActivity, _ExperimentalConfig, supported_activities
 from tb_npu_plugin.capture.backend import HostSwitches, Settings
+from tb_npu_plugin.capture.side_files import ENVIRONMENT_VARIABLES
 
 #: Settings of the experimental config that the simulated device does not record.
 _NOT_SIMULATED = ("record_op_args", "_op_attr", "_host_sys")
@@ -73,7 +73,7 @@ def make(config: _ExperimentalConfig, activities: set[ProfilerActivity], host: H
         rank=None if rank is None else int(rank),
         world=world_size(),
         groups=groups(),
-        environment=side_files.environment(),
+        environment={name: os.environ.get(name, "") for name in ENVIRONMENT_VARIABLES},
         task_queue=task_queue_level(),
         mstx_include=tuple(config._mstx_domain_include),
         mstx_exclude=tuple(config._mstx_domain_exclude),
