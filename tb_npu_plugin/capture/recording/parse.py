@@ -62,9 +62,9 @@ class Marks:
     """Marks and ranges of mstx: operators of their message on the host, and with a stream rows on the device (1.8).
 
     `calls` are the operators; `launches` those that put something on the stream, which is always the compute stream.
-    Marks whose message begins with `skipped` are left out: steps have another mark."""
+    Marks of steps are left out: steps have another one."""
 
-    def __init__(self, data: HostData, simulates: bool, skipped: str) -> None:
+    def __init__(self, data: HostData) -> None:
         self.calls: list[Call] = []
         self.launches: dict[records.OpInfo, StreamMark] = {}
         self._marks: list[tuple[int, int, int, str, str]] = []
@@ -73,7 +73,7 @@ class Marks:
         self._kernels: dict[str, records.Kernel] = {}
         self._taken = 0
         last = data.end or data.start
-        kept = (mark for mark in data.marks if not mark[3].startswith(skipped))
+        kept = (mark for mark in data.marks if not mark[3].startswith(STEP_MARK))
         for start, to, tid, message, domain, stream in sorted(kept, key=lambda mark: mark[1] or last):
             end = last if to is None else to
             number = len(self._marks)
@@ -82,7 +82,8 @@ class Marks:
             operators = [("mstx_range_start_op", start, True, False), ("mstx_range_end_op", end, False, True)]
             if start == end:
                 operators = [("mstx_mark_op", start, True, True)]
-            for name, at, begins, ends in operators if stream is not None and to is not None and simulates else ():
+            is_on_device = stream is not None and to is not None and data.settings.npu
+            for name, at, begins, ends in operators if is_on_device else ():
                 info = records.OpInfo(name)
                 self.launches[info] = (number, begins, ends)
                 until = at + _OPERATOR if ends else min(end, at + _OPERATOR)
@@ -125,7 +126,7 @@ class Replay:
         autograd = {call.tid for call in lane.calls if call.forward} - recorded
         autograd |= set(np.unique(self._rows["thread"][(self._rows["flags"] & BACKWARD) > 0]).tolist()) - recorded
         self._autograd = autograd
-        self._marks = Marks(data, self._npu, STEP_MARK)
+        self._marks = Marks(data)
         calls = (*lane.calls, *self._marks.calls)
         self._calls = records.outer_first(call for call in calls if self._is_shown(call.tid, call.start))
         self._functions = records.outer_first(item for item in lane.functions if self._is_shown(item.tid, item.start))
