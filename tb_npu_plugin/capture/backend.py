@@ -2,8 +2,8 @@
 
 One capture, which is one result folder, uses one Recorder:
 
-    prepare → [warmup] → start → (step_begin/step_end, mark, range_*, collection)*
-                        └→ discard: the profile ended before it recorded                       → stop → finalize
+    made → [warmup] → start → (step_begin/step_end, mark, range_*, collection)*
+                     └→ discard: the profile ended before it recorded                       → stop → finalize
 
 All calls come from the thread that drives the profile, except mark, range_*, collection and the
 child-thread pair, which come from any thread. Times are ns since the epoch (time.time_ns), sizes
@@ -75,7 +75,6 @@ class Settings:
 class Recorder(Protocol):
     """Records one capture into <folder>/FRAMEWORK.
 
-    prepare        `folder` exists, FRAMEWORK in it does not; raises OSError where it cannot be written
     warmup         prepare, so that start is quick
     start, stop    record from now; stop recording
     step_begin     open the mark "ProfilerStep#<number>", which step_end closes; also called while nothing records
@@ -95,9 +94,8 @@ class Recorder(Protocol):
                    Both empty where nothing was recorded.
     """
 
-    settings: Settings  # those of prepare
+    settings: Settings
 
-    def prepare(self, folder: Path, settings: Settings) -> None: ...
     def warmup(self) -> None: ...
     def start(self) -> None: ...
     def stop(self) -> None: ...
@@ -133,7 +131,8 @@ VERSIONS = {"torch_npu_version": "2.7.1.post4", "cann_version": "9.0.0"}
 PARSER = "tb_npu_plugin.capture.recording.parse:parse"
 
 
-def new_recorder() -> Recorder:
-    """A recorder of the mock device, imported only now: recording is built upon the API."""
-    recorder: Recorder = import_module("tb_npu_plugin.capture.recording.recorder").MockRecorder()
+def new_recorder(folder: Path, settings: Settings) -> Recorder:
+    """A recorder of the mock device, imported only now: recording is built upon the API. `folder` exists, FRAMEWORK in it does not;
+    raises OSError where it cannot be written."""
+    recorder: Recorder = import_module("tb_npu_plugin.capture.recording.recorder").MockRecorder(folder, settings)
     return recorder

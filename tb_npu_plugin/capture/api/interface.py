@@ -175,8 +175,7 @@ class _ProfInterface:
         self.prof_path = str(folder)
         try:
             self._settings = settings.make(self.experimental_config, self.activities, self.host)
-            recorder = backend.new_recorder()
-            recorder.prepare(folder, self._settings)
+            recorder = backend.new_recorder(folder, self._settings)
         except BaseException:  # Ctrl-C, too
             paths.remove(folder)
             raise

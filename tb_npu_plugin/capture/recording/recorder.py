@@ -33,7 +33,12 @@ _NO_DEVICE = (
 class MockRecorder:
     """A Recorder (capture/backend.py): PyTorch's profiler records the host, the simulated device itself what it does."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        torch_profiler.refuse_second()  # imports PyTorch: say now that it is missing
+        (folder / RAW_FOLDER).mkdir(mode=0o750)
+        self._folder, self.settings = folder, settings
+        self._data = HostData(settings, os.getpid(), _device(settings.rank), time.time_ns())
+        self._data.write(folder)
         self._profiler: Any = None
         self._device: Any = None  #: device.records, while the device records
         self._log = NOTHING
@@ -42,13 +47,6 @@ class MockRecorder:
         self._ranges: dict[int, tuple[int, int, str, str, int | None]] = {}
         self._children: dict[int, int] = {}
         self._lock = threading.RLock()  # a signal may stop the recorder on a thread that holds it
-
-    def prepare(self, folder: Path, settings: Settings) -> None:
-        torch_profiler.refuse_second()  # imports PyTorch: say now that it is missing
-        (folder / RAW_FOLDER).mkdir(mode=0o750)
-        self._folder, self.settings = folder, settings
-        self._data = HostData(settings, os.getpid(), _device(settings.rank), time.time_ns())
-        self._data.write(folder)
 
     def warmup(self) -> None:
         self._profiler = torch_profiler.make(self.settings.host)

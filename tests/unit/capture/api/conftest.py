@@ -105,8 +105,8 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Recorded:
     """The fake backend is in use."""
     state = Recorded()
 
-    def recorder() -> fake.FakeRecorder:
-        return fake.FakeRecorder(state.log, state.fail, state.recorders)
+    def recorder(folder: Path, settings: backend.Settings) -> fake.FakeRecorder:
+        return fake.FakeRecorder(state.log, state.fail, state.recorders, folder, settings)
 
     monkeypatch.setattr(backend, "new_recorder", recorder)
     monkeypatch.setattr(backend, "PARSER", fake.PARSER)
