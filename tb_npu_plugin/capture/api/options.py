@@ -13,17 +13,8 @@ from typing import Any
 from tb_npu_plugin.capture.api.messages import info, truth_of, warn
 from tb_npu_plugin.schema.settings import AIC_METRICS
 
-
-class ProfilerActivity(Enum):
-    """What is recorded: the framework's side, the device's side."""
-
-    CPU = 0
-    NPU = 1
-
-    def __str__(self) -> str:
-        return f"ProfilerActivity.{self.name}"
-
-
+#: What is recorded: the framework's side, the device's side.
+ProfilerActivity = Enum("ProfilerActivity", "CPU NPU", start=0)
 #: What the profiler does in a step.
 ProfilerAction = Enum("ProfilerAction", "NONE WARMUP RECORD RECORD_AND_SAVE", start=0)
 
