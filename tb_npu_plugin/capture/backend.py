@@ -88,8 +88,8 @@ class Recorder(Protocol):
                    groups: as Settings.groups, now: some may be newer than the capture.
                    Returns what profiler_metadata.json says in addition (the mock: {schema.SIMULATED: ...}).
     discard        instead of finalize: give up; the API deletes the folder
-    memory_timeline         After finalize: the memory of `device` ("npu:0", "cpu") as torch.profiler exports it: [times, sizes],
-                   us, and at each time a 0 and then the bytes of each category, in the order of kineto.CATEGORIES.
+    memory_timeline         After finalize: the memory of `device` ("npu:0", "cpu") as torch.profiler exports it:
+                   [times, sizes], us, and at each time a 0 and the bytes of each category, ordered as kineto.CATEGORIES.
                    raw: a list of [ns, number of the action, bytes, number of the category].
                    Both empty where nothing was recorded.
     """
@@ -132,7 +132,7 @@ PARSER = "tb_npu_plugin.capture.recording.parse:parse"
 
 
 def new_recorder(folder: Path, settings: Settings) -> Recorder:
-    """A recorder of the mock device, imported only now: recording is built upon the API. `folder` exists, FRAMEWORK in it does not;
-    raises OSError where it cannot be written."""
+    """A recorder of the mock device, imported only now: recording is built upon the API. `folder` exists, FRAMEWORK in it
+    does not. Raises OSError where it cannot be written."""
     recorder: Recorder = import_module("tb_npu_plugin.capture.recording.recorder").MockRecorder(folder, settings)
     return recorder

@@ -174,7 +174,7 @@ def _mock(out: Path, events: int | None, jobs: int, **given: Any) -> None:
         raise NpuPluginError(f"cannot write {out}: {error or 'out of memory'}", _describe_rest(recipe, out)) from error
     except _Stopped as stopped:
         click.echo(f"tb-npu: stopped. {_describe_rest(recipe, out)}", err=True)
-        sys.exit(128 + stopped.number)
+        sys.exit(128 + stopped.args[0])
     held, memory = max(max(rank["reserved"]) for rank in truth["ranks"].values()), CHIPS[recipe.chip].memory
     if held > memory:
         takes = f"{recipe.model} takes {held / GIB:.0f} GiB of a device with {memory / GIB:.0f} GiB"
@@ -189,11 +189,7 @@ mock = _Grouped("mock", callback=_mock, params=_ALL_OPTIONS, help=_mock.__doc__,
 
 
 class _Stopped(BaseException):
-    """A signal ended the work."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
+    """A signal ended the work; its number is the argument."""
 
 
 @contextmanager

@@ -1,5 +1,5 @@
-"""The captures of a profile, one after the other: settings, folder, recorder, side files, and what is done between two steps.
-`profile.prof_if` of the API. Source: docs/facts/torch_npu_api.md, Transitions between actions."""
+"""The captures of a profile, one after the other: settings, folder, recorder, side files, what is done between two
+steps. `profile.prof_if` of the API. Source: docs/facts/torch_npu_api.md, Transitions between actions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tb_npu_plugin.capture.backend import HostSwitches, Json, Recorder, Settings
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
 
-#: Part of a transition -> what error messages call it. "ready" calls on_trace_ready, each other <name>_trace of _ProfInterface.
+#: Part of a transition -> what error messages call it. "ready" calls on_trace_ready, others <name>_trace of _ProfInterface.
 _ACTIONS = {
     "init": "beginning a capture",
     "warmup": "the warmup",
@@ -33,8 +33,8 @@ _ACTIONS = {
 }
 
 
-#: The actions of two steps (END: the profiler is stopped) -> "actions" between them, keys of _ACTIONS, and "warning". Those that
-#: are not listed do nothing.
+#: The actions of two steps (END: the profiler is stopped) -> "actions" between them, keys of _ACTIONS, and "warning".
+#: Those that are not listed do nothing.
 _TRANSITIONS = read_table(__file__, "transitions.csv", dict[str, str])
 _KEPT = "The process was told to end. What it recorded is kept; parse it: analyse({!r})"
 #: What to do about a failure of the disk.
@@ -65,8 +65,8 @@ def _watch_collections(threshold: float, report: Callable[[int, int], None]) -> 
 
 @dataclass(eq=False)
 class _ProfInterface:
-    """Records the captures of a profile. The *_trace methods may raise; a failure ends this capture with one ERROR line, and the
-    next "init" starts a new one."""
+    """Records the captures of a profile. The *_trace methods may raise; a failure ends this capture with one ERROR line,
+    and the next "init" starts a new one."""
 
     activities: set[ProfilerActivity]
     host: HostSwitches

@@ -181,7 +181,7 @@ class _KinetoProfile:
 
     @never_raises()
     def export_memory_timeline(self, output_path: str, device: str | None = None) -> None:
-        """Write the memory of a device over time, by category; the form by the suffix: .html, raw.json.gz, .json.gz, else JSON."""
+        """Write the memory of a device over time, by category. Suffixes .html, raw.json.gz, .json.gz; others: JSON."""
         if missing := self.prof_if.missing_for_memory_timeline():
             warn(f"{', '.join(missing)} required for memory profiling.")
             return
@@ -235,8 +235,8 @@ class _KinetoProfile:
 # -- exports
 @contextmanager
 def _parsed(folder: Path, name: str, output_path: str | Path) -> Iterator[tuple[Path, Path]]:
-    """Yields a result file of a capture in a temporary folder, and the file to write. It is that of the capture's result if
-    there is one: the raw data may have been deleted."""
+    """Yields a result file of a capture in a temporary folder, and the file to write. It is that of the capture's result
+    if there is one: the raw data may have been deleted."""
     if ExportType.Db in parsing.recorded_types(side_files.read_info(folder)):
         warn("The export_type db in experimental_config is ignored by export_chrome_trace and export_stacks.")
     target = Path(output_path).absolute()

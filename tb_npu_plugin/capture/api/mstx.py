@@ -18,8 +18,8 @@ from tb_npu_plugin.capture.backend import Recorder
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_DOMAIN = "default"
 
-#: Of the capture that records now, if one does: what marks, ranges and threads of the process are for. Read it once: another
-#: thread may end it.
+#: Of the capture that records now, if one does: what marks, ranges and threads of the process are for. Read it once:
+#: another thread may end it.
 recorder: Recorder | None = None
 _range_ids = itertools.count(1)
 #: The stream that operators run on.

@@ -62,8 +62,8 @@ class schedule:
         return self.skip_first - (self.wait if self.skip_first_wait != 0 else 0)
 
     def _warn_of_shortfall(self, steps: int, recorded: int) -> None:
-        """Warn if a run of `steps` steps, `recorded` of them recorded, was shorter than the plan: without a repeat the cycles that
-        were begun."""
+        """Warn if a run of `steps` steps, `recorded` of them recorded, was shorter than the plan: without a repeat the
+        cycles that were begun."""
         begun = max(0, steps - self._first) // self._cycle + (self(steps) is not ProfilerAction.NONE)
         cycles = self.repeat or max(1, begun)
         needed = self._first + cycles * self._cycle

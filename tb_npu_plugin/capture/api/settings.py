@@ -1,5 +1,5 @@
 """The arguments and the metadata of a profile, checked (docs/facts/torch_npu_api.md, profile), and the Settings of its
-captures, with the rank of this process and its communicators (docs/facts/ascend_pt.md, profiler_info.json, profiler_metadata.json)."""
+captures, with the rank of this process and its communicators (docs/facts/ascend_pt.md, profiler_info.json)."""
 
 from __future__ import annotations
 

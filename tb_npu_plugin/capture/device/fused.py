@@ -23,7 +23,7 @@ _library = torch.library.Library("npu", "FRAGMENT")
 FUNCTIONS: dict[str, Function] = {}
 
 
-#: Operator -> "arguments" and "returns" of its schema; "backward": in torch_npu, where that is not `<operator>_backward`.
+#: Operator -> "arguments", "returns" of its schema; "backward": in torch_npu, where that is not `<operator>_backward`.
 SCHEMAS = read_table(__file__, "fused.csv", dict[str, str])
 
 

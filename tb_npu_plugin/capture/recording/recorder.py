@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +168,7 @@ class MockRecorder:
 
 
 #: Print a line for the user, once a process.
-_say_once = cache(partial(print, file=sys.stderr))
+_say_once = cache(lambda text: print(text, file=sys.stderr))
 
 
 def _device(rank: int | None) -> int:

@@ -1,6 +1,5 @@
 // Operators that are the device itself (memory, copies, reading a number), and host kernels of operators that PyTorch has
-// for devices only; the fallback runs the latter. torch.autocast("npu"): PyTorch's own lists of operators, with PyTorch's own
-// policies.
+// for devices only; the fallback runs the latter. torch.autocast("npu"): PyTorch's own lists of operators and policies.
 #include "npu.h"
 
 #include <ATen/EmptyTensor.h>
@@ -179,8 +178,10 @@ std::tuple<Tensor, Tensor, Tensor> lstm_cell(const Tensor& input_gates, const Te
 }
 
 std::tuple<Tensor, Tensor, Tensor> lstm_cell_backward(const OptionalTensor& grad_hy, const OptionalTensor& grad_cy,
-                                                      const Tensor& cx, const Tensor& cy, const Tensor& gates, bool has_bias) {
-  const auto found = at::_thnn_differentiable_lstm_cell_backward(grad_hy, grad_cy, gates, at::zeros_like(gates), {}, {}, cx, cy);
+                                                      const Tensor& cx, const Tensor& cy, const Tensor& gates,
+                                                      bool has_bias) {
+  const auto none = at::zeros_like(gates);
+  const auto found = at::_thnn_differentiable_lstm_cell_backward(grad_hy, grad_cy, gates, none, {}, {}, cx, cy);
   const auto& grad = std::get<0>(found);
   return {grad, std::get<2>(found), has_bias ? grad.sum(0) : Tensor()};
 }
@@ -290,7 +291,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("set_.source_Tensor", at::native::set_tensor_);
   m.impl("set_", [](Tensor& self) -> Tensor& { return self.set_(at::empty({0}, self.options())); });
   // So that Module.to() and `p.data = ...` keep the parameter: weights that two modules share stay shared.
-  m.impl("_has_compatible_shallow_copy_type", [](const Tensor& self, const Tensor& from) { return self.layout() == from.layout(); });
+  m.impl("_has_compatible_shallow_copy_type",
+         [](const Tensor& self, const Tensor& from) { return self.layout() == from.layout(); });
   m.impl("record_stream", [](Tensor&, at::Stream) {});  // memory is never reused while work is on its way
   m.impl("is_pinned", [](const Tensor& self, std::optional<Device>) {
     return self.device().is_cpu() && is_pinned(self.storage().data());
