@@ -159,11 +159,11 @@ setup(
         "tb_npu_plugin.capture.models": ["*.csv"],
         "tb_npu_plugin.capture.simulation": ["*.csv"],
         "tb_npu_plugin.capture.writers": ["metrics.csv", "profiler_info.json", "mindspore/profiler_info.json"],
-        "tb_npu_plugin.capture.api": ["profiler_config.json"],
+        "tb_npu_plugin.capture.api": ["profiler_config.json", "*.csv"],
         "tb_npu_plugin.capture.mindspore": ["operators.csv"],
         # What tb-npu run builds and puts on the path.
         "tb_npu_plugin.capture.device": [
-            "unsupported.csv",
+            "*.csv",
             "native/*",
             "site/*.py",
             "site/*/*.py",

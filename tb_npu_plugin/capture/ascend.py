@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -34,7 +33,8 @@ def load() -> ModuleType | None:
     missing = "torch_npu is not installed"
     try:
         spec = importlib.util.find_spec("torch_npu")
-        if spec is not None and not _is_stand_in(spec):
+        # not the package of that name that belongs to the simulated device
+        if spec is not None and not str(spec.origin).startswith(str(Path(__file__).parent)):
             torch_npu = importlib.import_module("torch_npu")
             if torch_npu.npu.is_available():
                 return torch_npu
@@ -46,11 +46,6 @@ def load() -> ModuleType | None:
     if requested == ASCEND:
         raise ImportError(f"{VARIABLE}={ASCEND}, but {missing}.")
     return None
-
-
-def _is_stand_in(spec: ModuleSpec) -> bool:
-    """The package of that name that belongs to the simulated device."""
-    return str(spec.origin).startswith(str(Path(__file__).parent))
 
 
 def attribute(name: str) -> Any:

@@ -2,8 +2,8 @@
 
 One capture, which is one result folder, uses one Recorder:
 
-    prepare → [warmup] → start → (step_begin/step_end, mark, range_*, collection)*
-                        └→ discard: the profile ended before it recorded                       → stop → finalize
+    made → [warmup] → start → (step_begin/step_end, mark, range_*, collection)*
+                     └→ discard: the profile ended before it recorded                       → stop → finalize
 
 All calls come from the thread that drives the profile, except mark, range_*, collection and the
 child-thread pair, which come from any thread. Times are ns since the epoch (time.time_ns), sizes
@@ -73,59 +73,43 @@ class Settings:
 
 
 class Recorder(Protocol):
-    """Records one capture into <folder>/FRAMEWORK."""
+    """Records one capture into <folder>/FRAMEWORK.
 
-    def prepare(self, folder: Path, settings: Settings) -> None:
-        """`folder` exists, FRAMEWORK in it does not. Raises OSError where it cannot be written."""
+    warmup         prepare, so that start is quick
+    start, stop    record from now; stop recording
+    step_begin     open the mark "ProfilerStep#<number>", which step_end closes; also called while nothing records
+    mark           a point in time; with `stream` (a stream id) on the device, too
+    range_start    open a range; ids are unique in the process
+    range_end      close it, from any thread; an id that this capture does not know is ignored
+    collection     a garbage collection of at least Settings.gc_threshold
+    enable_child_thread     record the calling thread as well, with the switches of the capture
+    disable_child_thread    stop recording the calling thread
+    finalize       Raw data are on the disk when it returns, so that parse() works in any process at any later time.
+                   groups: as Settings.groups, now: some may be newer than the capture.
+                   Returns what profiler_metadata.json says in addition (the mock: {schema.SIMULATED: ...}).
+    discard        instead of finalize: give up; the API deletes the folder
+    memory_timeline         After finalize: the memory of `device` ("npu:0", "cpu") as torch.profiler exports it:
+                   [times, sizes], us, and at each time a 0 and the bytes of each category, ordered as kineto.CATEGORIES.
+                   raw: a list of [ns, number of the action, bytes, number of the category].
+                   Both empty where nothing was recorded.
+    """
 
-    def warmup(self) -> None:
-        """Prepare, so that start is quick."""
+    settings: Settings
 
-    def start(self) -> None:
-        """Record from now."""
-
-    def stop(self) -> None:
-        """Stop recording."""
-
-    def step_begin(self, number: int) -> None:
-        """Open the mark "ProfilerStep#<number>"; also called while nothing records."""
-
-    def step_end(self, number: int) -> None:
-        """Close it."""
-
-    def mark(self, message: str, domain: str, stream: int | None) -> None:
-        """A point in time; with `stream` (a stream id) on the device, too."""
-
-    def range_start(self, range_id: int, message: str, domain: str, stream: int | None) -> None:
-        """Open a range; ids are unique in the process."""
-
-    def range_end(self, range_id: int) -> None:
-        """Close it, from any thread; an id that this capture does not know is ignored."""
-
-    def collection(self, start: int, end: int) -> None:
-        """A garbage collection of at least Settings.gc_threshold."""
-
-    def enable_child_thread(self) -> None:
-        """Record the calling thread as well, with the switches of the capture."""
-
-    def disable_child_thread(self) -> None:
-        """Stop recording the calling thread."""
-
-    def finalize(self, groups: Mapping[str, Json]) -> Mapping[str, Json]:
-        """groups: as Settings.groups, now: some may be newer than the capture. Raw data are on the disk when this returns, so that parse() works in any process at any later time.
-
-        Returns what profiler_metadata.json says in addition (the mock: {schema.SIMULATED: ...}).
-        """
-
-    def discard(self) -> None:
-        """Instead of finalize: give up; the API deletes the folder."""
-
-    def memory_timeline(self, device: str, raw: bool) -> Json:
-        """After finalize: the memory of `device` ("npu:0", "cpu") as torch.profiler exports it.
-
-        [times, sizes]: us, and at each time a 0 and then the bytes of each category, in the order of exports.CATEGORIES.
-        raw: a list of [ns, number of the action, bytes, number of the category]. Both empty where nothing was recorded.
-        """
+    def warmup(self) -> None: ...
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def step_begin(self, number: int) -> None: ...
+    def step_end(self, number: int) -> None: ...
+    def mark(self, message: str, domain: str, stream: int | None) -> None: ...
+    def range_start(self, range_id: int, message: str, domain: str, stream: int | None) -> None: ...
+    def range_end(self, range_id: int) -> None: ...
+    def collection(self, start: int, end: int) -> None: ...
+    def enable_child_thread(self) -> None: ...
+    def disable_child_thread(self) -> None: ...
+    def finalize(self, groups: Mapping[str, Json]) -> Mapping[str, Json]: ...
+    def discard(self) -> None: ...
+    def memory_timeline(self, device: str, raw: bool) -> Json: ...
 
 
 class Progress(NamedTuple):
@@ -141,14 +125,14 @@ class Progress(NamedTuple):
 #: interrupted run are parsed as far as they go.
 Parse = Callable[[Path, Path, Sequence[str], Callable[[Progress], None]], None]
 
-
 #: Version keys of profiler_info.json: the release whose files the mock device writes (writers.dialect.NEW).
 VERSIONS = {"torch_npu_version": "2.7.1.post4", "cann_version": "9.0.0"}
 #: The Parse of the raw data, as "module:function": a child process imports it.
 PARSER = "tb_npu_plugin.capture.recording.parse:parse"
 
 
-def new_recorder() -> Recorder:
-    """A recorder of the mock device, imported only now: recording is built upon the API."""
-    recorder: Recorder = import_module("tb_npu_plugin.capture.recording.recorder").MockRecorder()
+def new_recorder(folder: Path, settings: Settings) -> Recorder:
+    """A recorder of the mock device, imported only now: recording is built upon the API. `folder` exists, FRAMEWORK in it
+    does not. Raises OSError where it cannot be written."""
+    recorder: Recorder = import_module("tb_npu_plugin.capture.recording.recorder").MockRecorder(folder, settings)
     return recorder

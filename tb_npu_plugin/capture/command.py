@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any, Optional
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from tb_npu_plugin.capture.models.catalog import MODELS, Sizes
 from tb_npu_plugin.capture.models.run import TRUTH, Recipe, Report, complete_ranks, events_of_a_step, write_run
@@ -122,9 +123,16 @@ class _Grouped(click.Command):
 
 def _recipe(given: Mapping[str, Any]) -> Recipe:
     """What the options say. Raises click.UsageError."""
-    level, metrics, faults = LEVELS[given["level"]], given["aic_metrics"], given["faults"]
+    level, metrics, faults, forms = (given[name] for name in ("level", "aic_metrics", "faults", "export_type"))
+    level, export = LEVELS[level], _parts(forms)
     if metrics not in (None, "AiCoreNone") and level < 1:
         raise click.UsageError(f"--level {given['level']} records no --aic-metrics.")
+    if not export or set(export) - {"text", "db"}:
+        raise click.UsageError(f"--export-type {forms} is not text, db or text,db.")
+    try:
+        only = tuple(dict.fromkeys(map(int, _parts(given["only_ranks"]))))
+    except ValueError:
+        raise click.UsageError(f"--only-ranks {given['only_ranks']} is not a list of numbers.") from None
     settings = ("l2_cache", "data_process", "sys_io", "sys_interconnection")
     options = Options(
         level,
@@ -133,7 +141,7 @@ def _recipe(given: Mapping[str, Any]) -> Recipe:
         not given["no_memory"],
         not given["no_stack"],
         **{name: given[name] for name in settings},
-        export=_forms(given["export_type"]),
+        export=export,
         gc_threshold=0.0 if any("gc-pause" in fault for fault in faults) else None,
         batches=given["bubble"] == "zero",
         built_in_marks=(COMMUNICATION, DATALOADER) if given["mstx"] else (),
@@ -144,7 +152,7 @@ def _recipe(given: Mapping[str, Any]) -> Recipe:
         **{name: given[name] for name in run},
         sizes=Sizes(**{name: given[name] for name in sizes}),
         options=options,
-        only=_ranks(given["only_ranks"]),
+        only=only,
         without=_parts(given["without"]),
         step_sync=not given["no_step_sync"],
     )
@@ -160,21 +168,18 @@ def _mock(out: Path, events: int | None, jobs: int, **given: Any) -> None:
                 recipe = replace(recipe, steps=-(-events // events_of_a_step(recipe)))
             truth = write_run(recipe, out, jobs, report)
     except BrokenProcessPool as error:
-        raise NpuPluginError(
-            "a writing process was killed: is there enough memory?", _describe_rest(recipe, out)
-        ) from error
+        killed = "a writing process was killed: is there enough memory?"
+        raise NpuPluginError(killed, _describe_rest(recipe, out)) from error
     except (OSError, sqlite3.Error, MemoryError) as error:
         raise NpuPluginError(f"cannot write {out}: {error or 'out of memory'}", _describe_rest(recipe, out)) from error
     except _Stopped as stopped:
         click.echo(f"tb-npu: stopped. {_describe_rest(recipe, out)}", err=True)
-        sys.exit(128 + stopped.number)
+        sys.exit(128 + stopped.args[0])
     held, memory = max(max(rank["reserved"]) for rank in truth["ranks"].values()), CHIPS[recipe.chip].memory
     if held > memory:
-        click.echo(
-            f"tb-npu: {recipe.model} takes {held / GIB:.0f} GiB of a device with {memory / GIB:.0f} GiB: a real run would "
-            "stop for lack of memory. Split it with --tp and --pp, or make it smaller.",
-            err=True,
-        )
+        takes = f"{recipe.model} takes {held / GIB:.0f} GiB of a device with {memory / GIB:.0f} GiB"
+        advice = "a real run would stop for lack of memory. Split it with --tp and --pp, or make it smaller."
+        click.echo(f"tb-npu: {takes}: {advice}", err=True)
     click.echo(f"{len(recipe.only) or recipe.ranks} of {recipe.ranks} ranks, {recipe.steps} steps, {TRUTH}: {out}")
     click.echo(f"Look at it: tensorboard --logdir {shlex.quote(str(out))}")
 
@@ -184,11 +189,7 @@ mock = _Grouped("mock", callback=_mock, params=_ALL_OPTIONS, help=_mock.__doc__,
 
 
 class _Stopped(BaseException):
-    """A signal ended the work."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
+    """A signal ended the work; its number is the argument."""
 
 
 @contextmanager
@@ -224,20 +225,6 @@ def _parts(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def _forms(text: str) -> tuple[str, ...]:
-    forms = _parts(text)
-    if not forms or set(forms) - {"text", "db"}:
-        raise click.UsageError(f"--export-type {text} is not text, db or text,db.")
-    return forms
-
-
-def _ranks(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(dict.fromkeys(int(part) for part in _parts(text)))
-    except ValueError:
-        raise click.UsageError(f"--only-ranks {text} is not a list of numbers.") from None
-
-
 @contextmanager
 def _bars() -> Iterator[Report]:
     """A progress bar per piece of work, on stderr where that is a terminal."""
@@ -246,11 +233,5 @@ def _bars() -> Iterator[Report]:
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        tasks: dict[str, TaskID] = {}
-
-        def report(what: str, share: float) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what, total=1.0)
-            bar.update(tasks[what], completed=share)
-
-        yield report
+        task = cache(lambda what: bar.add_task(what, total=1.0))
+        yield lambda what, share: bar.update(task(what), completed=share)

@@ -18,22 +18,15 @@ from typing import Any
 from tb_npu_plugin.capture import ascend
 from tb_npu_plugin.capture.api.messages import describe_error, warn
 
+_OPTIONS = (
+    *("ProfilerActivity", "ProfilerAction", "_ExperimentalConfig", "ProfilerLevel", "AiCMetrics", "ExportType"),
+    *("HostSystem", "supported_activities", "supported_profiler_level", "supported_ai_core_metrics"),
+    "supported_export_type",
+)
 #: Name -> module of capture/api that has it.
 _HOMES = {
-    "profile": "profile",
-    "ProfilerActivity": "options",
-    "supported_activities": "options",
-    "tensorboard_trace_handler": "profile",
-    "schedule": "profile",
-    "ProfilerAction": "options",
-    "_ExperimentalConfig": "options",
-    "supported_profiler_level": "options",
-    "supported_ai_core_metrics": "options",
-    "supported_export_type": "options",
-    "ProfilerLevel": "options",
-    "AiCMetrics": "options",
-    "ExportType": "options",
-    "HostSystem": "options",
+    **dict.fromkeys(("profile", "schedule", "tensorboard_trace_handler"), "profile"),
+    **dict.fromkeys(_OPTIONS, "options"),
     "_KinetoProfile": "kineto",
     "_NonIntrusiveProfile": "dynamic_profile",
     "analyse": "parsing",

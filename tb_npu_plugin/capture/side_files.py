@@ -4,7 +4,6 @@ Source: docs/facts/ascend_pt.md, profiler_info.json, profiler_metadata.json."""
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,22 +12,10 @@ from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS
 
 #: The variables that ENV_VARIABLES lists; "" where one is not set.
 ENVIRONMENT_VARIABLES = (
-    "ASCEND_GLOBAL_LOG_LEVEL",
-    "HCCL_RDMA_TC",
-    "HCCL_RDMA_SL",
-    "ACLNN_CACHE_LIMIT",
-    "HOST_CACHE_CAPACITY",
-    "ASCEND_ENHANCE_ENABLE",
-    "PYTORCH_NPU_ALLOC_CONF",
-    "ASCEND_LAUNCH_BLOCKING",
-    "HCCL_ALGO",
+    *("ASCEND_GLOBAL_LOG_LEVEL", "HCCL_RDMA_TC", "HCCL_RDMA_SL", "ACLNN_CACHE_LIMIT", "HOST_CACHE_CAPACITY"),
+    *("ASCEND_ENHANCE_ENABLE", "PYTORCH_NPU_ALLOC_CONF", "ASCEND_LAUNCH_BLOCKING", "HCCL_ALGO"),
 )
 TRACE_ID = "trace_id"
-
-
-def environment() -> dict[str, str]:
-    """The variables that a result keeps."""
-    return {name: os.environ.get(name, "") for name in ENVIRONMENT_VARIABLES}
 
 
 def attributes(thing: object) -> dict[str, Any]:
@@ -64,15 +51,13 @@ def info(
     rank: int | str | None,
 ) -> dict[str, Any]:
     """Content of profiler_info. `end` None: the capture has not ended."""
-    out: dict[str, Any] = {
+    return {
         "config": {"common_config": dict(common), "experimental_config": dict(experimental)},
         "start_info": dict(start),
         **({} if end is None else {"end_info": dict(end)}),
         **versions,
+        **({} if rank is None else {"rank_id": rank}),
     }
-    if rank is not None:
-        out["rank_id"] = rank
-    return out
 
 
 def write_info(folder: Path, content: Mapping[str, Any]) -> None:
@@ -93,15 +78,13 @@ def metadata(
     added: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Content of profiler_metadata. variables None: they go to the database."""
-    content = _as_json_values(user)
-    if variables is not None:
-        content[ENVIRONMENT] = dict(variables)
-    if groups:
-        content[GROUPS] = dict(groups)
-    if trace_id:
-        content[TRACE_ID] = trace_id
-    content.update(added or {})
-    return content
+    return {
+        **_as_json_values(user),
+        **({} if variables is None else {ENVIRONMENT: dict(variables)}),
+        **({GROUPS: dict(groups)} if groups else {}),
+        **({TRACE_ID: trace_id} if trace_id else {}),
+        **(added or {}),
+    }
 
 
 def read_info(folder: Path) -> dict[str, Any]:

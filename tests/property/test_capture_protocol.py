@@ -51,7 +51,7 @@ def _elsewhere() -> Iterator[str]:
 def test_order(actions: list[ProfilerAction], failing: str, until: int, stop: bool) -> None:
     recorders: list[fake.FakeRecorder] = []
     fail: dict[str, Exception] = {failing: OSError(28, "No space left on device")} if failing else {}
-    own, backend.new_recorder = backend.new_recorder, lambda: fake.FakeRecorder([], fail, recorders)
+    own, backend.new_recorder = backend.new_recorder, lambda *where: fake.FakeRecorder([], fail, recorders, *where)
     config = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
     ready: list[str] = []
     try:

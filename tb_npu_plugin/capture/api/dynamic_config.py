@@ -70,33 +70,26 @@ def read(path: Path, warn: Callable[[str], None]) -> Config | None:
 def parse(data: Mapping[str, Any], warn: Callable[[str], None]) -> Config:
     """Check the values of a file."""
     values = {**TEMPLATE, **data}
-    numbers = {name: _number_at_least(name, values[name], warn) for name in _NUMBERS}
-    async_mode = _bool("async_mode", values["async_mode"], warn)
-    analyse = _bool("analyse", values["analyse"], warn)
-    if async_mode and not analyse:
+    for name, (least, fallback) in _NUMBERS.items():
+        if not isinstance(values[name], int) or isinstance(values[name], bool) or values[name] < least:
+            warn(f"Invalid parameter {name}, reset it to {fallback}.")
+            values[name] = fallback
+    for name in ("async_mode", "analyse"):
+        values[name] = _bool(name, values[name], warn)
+    if values["async_mode"] and not values["analyse"]:
         warn("When analyse is False, async_mode will not take effect!")
     metadata = values.get("metadata")
+    arguments = {
+        "activities": _activities(values["activities"], warn),
+        **{name: values[name] for name in _SWITCHES},
+        "experimental_config": _experimental(values["experimental_config"]),
+    }
     return Config(
-        **numbers,
-        prof_dir=values["prof_dir"],
-        analyse=analyse,
-        async_mode=async_mode,
-        arguments={
-            "activities": _activities(values["activities"], warn),
-            **{name: values[name] for name in _SWITCHES},
-            "experimental_config": _experimental(values["experimental_config"]),
-        },
+        **{name: values[name] for name in (*_NUMBERS, "prof_dir", "analyse", "async_mode")},
+        arguments=arguments,
         metadata=metadata if isinstance(metadata, dict) else {},
         rank_list=_rank_list(values, warn),
     )
-
-
-def _number_at_least(name: str, value: Any, warn: Callable[[str], None]) -> int:
-    least, fallback = _NUMBERS[name]
-    if isinstance(value, int) and not isinstance(value, bool) and value >= least:
-        return value
-    warn(f"Invalid parameter {name}, reset it to {fallback}.")
-    return fallback
 
 
 def _bool(name: str, value: Any, warn: Callable[[str], None]) -> bool:

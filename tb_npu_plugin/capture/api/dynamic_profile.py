@@ -23,7 +23,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.capture.api import ranks
+from tb_npu_plugin.capture.api import settings
 from tb_npu_plugin.capture.api.dynamic_config import CONFIG_FILE, FOLDER_VARIABLE, Config, read, write_template
 from tb_npu_plugin.capture.api.messages import error, info, never_raises, warn
 from tb_npu_plugin.capture.api.profile import profile, schedule, tensorboard_trace_handler
@@ -42,7 +42,7 @@ _LOG_FORMAT = "[%(asctime)s] [%(levelname)s] [%(process)d] %(filename)s: %(messa
 def _open_log(folder: Path, prefix: str) -> logging.Logger:
     """A logger into a file of 200 KB, with one older file kept. OSError if it cannot be made."""
     (folder / LOG_FOLDER).mkdir(parents=True, exist_ok=True)
-    name = f"{prefix}_{socket.gethostname()}_{os.getpid()}_rank_{ranks.rank_or_minus_one()}"
+    name = f"{prefix}_{socket.gethostname()}_{os.getpid()}_rank_{settings.rank_or_minus_one()}"
     path = folder / LOG_FOLDER / f"{name}.log"
     handler = RotatingFileHandler(path, maxBytes=_LARGEST_LOG, backupCount=1, encoding="utf-8")
     handler.handleError = lambda record: None  # type: ignore[method-assign]  # a full disk, say: the line is dropped
@@ -111,8 +111,7 @@ class _Control:
             error("There is no config file: call dynamic_profile.init first, or pass a config_path.")
             return
         info(f"The start interface profiler enable config path is set to {path}")
-        config = read(path, error)
-        if config is not None:
+        if (config := read(path, error)) is not None:
             self._begin(config, config.analyse)  # of this process, whichever ranks the file names
 
     @never_raises()
@@ -138,10 +137,8 @@ class _Control:
 
     def _read_if_changed(self) -> None:
         """Read the file, if there is one, when it has changed."""
-        if self._path is None:
-            return
-        state = self._state(self._path)
-        if state is None or state == self._seen:
+        state = self._state(self._path) if self._path is not None else None
+        if self._path is None or state is None or state == self._seen:
             return
         warnings: list[str] = []
         config = read(self._path, warnings.append)
@@ -152,7 +149,7 @@ class _Control:
             self._file_log.warning("%s", text)
         if config is None:
             return
-        rank = ranks.rank_or_minus_one()  # torch.distributed may have been initialized since the last time
+        rank = settings.rank_or_minus_one()  # torch.distributed may have been initialized since the last time
         if config.rank_list is not None and rank not in config.rank_list:
             self._file_log.warning("Rank %s is not in rank_list, the config is not for it.", rank)
             return
@@ -220,8 +217,7 @@ class _NonIntrusiveProfile:
         """Watch the folder of PROF_CONFIG_PATH, if it is set."""
         folder = os.environ.get(FOLDER_VARIABLE, "")
         if not folder:
-            name = next((name for name in DAEMON_VARIABLES if os.environ.get(name) == "1"), "")
-            if name:
+            if name := next((name for name in DAEMON_VARIABLES if os.environ.get(name) == "1"), ""):
                 warn(f"{name}=1 has no effect: the dynolog daemon is not supported. Set {FOLDER_VARIABLE}=<folder>.")
             return
         init(folder)

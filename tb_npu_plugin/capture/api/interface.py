@@ -1,31 +1,49 @@
-"""One capture after the other: settings, folder, recorder, side files. `profile.prof_if` of the API."""
+"""The captures of a profile, one after the other: settings, folder, recorder, side files, what is done between two
+steps. `profile.prof_if` of the API. Source: docs/facts/torch_npu_api.md, Transitions between actions."""
 
 from __future__ import annotations
 
+import errno
 import gc
 import time
 import weakref
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Callable
 
 from tb_npu_plugin.capture import backend, side_files
-from tb_npu_plugin.capture.api import mstx, parsing, paths, ranks, settings
-from tb_npu_plugin.capture.api.messages import error, info, reason, warn
+from tb_npu_plugin.capture.api import mstx, parsing, paths, settings
+from tb_npu_plugin.capture.api.messages import describe_error, error, info, reason, warn
 from tb_npu_plugin.capture.api.options import ProfilerAction, ProfilerActivity, _ExperimentalConfig
 from tb_npu_plugin.capture.api.termination import Termination
 from tb_npu_plugin.capture.backend import HostSwitches, Json, Recorder, Settings
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
 
+#: Part of a transition -> what error messages call it. "ready" calls on_trace_ready, others <name>_trace of _ProfInterface.
+_ACTIONS = {
+    "init": "beginning a capture",
+    "warmup": "the warmup",
+    "start": "starting",
+    "stop": "stopping",
+    "finalize": "writing the recorded data",
+    "ready": "on_trace_ready",
+    "delete": "deleting the result folder",
+}
+
+
+#: The actions of two steps (END: the profiler is stopped) -> "actions" between them, keys of _ACTIONS, and "warning".
+#: Those that are not listed do nothing.
+_TRANSITIONS = read_table(__file__, "transitions.csv", dict[str, str])
+_KEPT = "The process was told to end. What it recorded is kept; parse it: analyse({!r})"
+#: What to do about a failure of the disk.
+_HINTS = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Free some space or choose another dir_name."),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Choose a dir_name that can be written."),
+}
 #: Interfaces with a capture in progress: at most one in a process.
 _busy: weakref.WeakSet[_ProfInterface] = weakref.WeakSet()
-
-
-def _another_records() -> bool:
-    """Another profile records. A profile without references stops when it is collected, which a reference cycle can delay."""
-    if any(other.recording for other in _busy):
-        gc.collect()
-    return any(other.recording for other in _busy)
 
 
 def _watch_collections(threshold: float, report: Callable[[int, int], None]) -> Callable[..., None]:
@@ -47,7 +65,8 @@ def _watch_collections(threshold: float, report: Callable[[int, int], None]) -> 
 
 @dataclass(eq=False)
 class _ProfInterface:
-    """Records the captures of a profile. The *_trace methods may raise."""
+    """Records the captures of a profile. The *_trace methods may raise; a failure ends this capture with one ERROR line,
+    and the next "init" starts a new one."""
 
     activities: set[ProfilerActivity]
     host: HostSwitches
@@ -55,6 +74,7 @@ class _ProfInterface:
     metadata: dict[str, Any]
     trace_id_callback: Callable[[], Any] | None
     schedule: Any = None
+    observer: Any = None
 
     def __post_init__(self) -> None:
         #: The result folder, "" before the first capture and after a failure.
@@ -70,6 +90,9 @@ class _ProfInterface:
         self._start_info: dict[str, Any] = {}
         self._marks_failed = False
         self._began = False  # recording has begun
+        self._failed = self._ended = False
+        #: on_trace_ready runs.
+        self.in_handler = False
 
     @property
     def recording(self) -> bool:
@@ -81,11 +104,68 @@ class _ProfInterface:
             return ProfilerAction.NONE
         return ProfilerAction.RECORD if self._began else ProfilerAction.WARMUP
 
+    # -- transitions ---------------------------------------------------------------------------------
+    def transit(self, before: ProfilerAction, after: ProfilerAction | None, ready: Callable[[], None]) -> None:
+        """Go from one action to the next. "ready" calls `ready`; if that stops the profile, the rest is skipped."""
+        if self.in_handler:
+            self._ended = True
+            return
+        found = _TRANSITIONS.get(f"{before.name} to {after.name if after else 'END'}", {})
+        if "warning" in found:
+            warn(found["warning"])
+        self.run(found.get("actions", "").split(), ready)
+
+    def run(self, actions: Sequence[str], ready: Callable[[], None] = lambda: None) -> None:
+        """Run the actions; after a failure skip all until the next "init"."""
+        self._ended = False
+        try:
+            for action in actions:
+                self._failed = self._failed and action != "init"
+                self.in_handler = False
+                if not self._failed and not self._ended:
+                    self.in_handler = action == "ready"
+                    self._run_one(action, ready)
+        except BaseException:  # Ctrl-C: the training ends; in a notebook the next profile must be able to begin
+            self._failed = True
+            if not self.in_handler:
+                self._drop()
+            raise
+        finally:
+            self.in_handler = False
+
+    def _run_one(self, action: str, ready: Callable[[], None]) -> None:
+        try:
+            (ready if action == "ready" else getattr(self, f"{action}_trace"))()
+        except Exception as problem:  # whatever it is, the training goes on
+            self._failed = True
+            if isinstance(problem, OSError) and problem.filename is None and action != "ready":
+                problem.filename = self.prof_path or None  # a failed write has no file name
+            hint = _HINTS.get(problem.errno or 0, "") if isinstance(problem, OSError) else ""
+            text = f"Profiling failed in {_ACTIONS[action]}: {describe_error(problem)}"
+            text += "" if text.endswith((".", "?", "!")) else "."
+            error(" ".join(filter(None, (text, hint, "The training goes on."))))
+            if action != "ready":
+                self._drop()
+            return
+        if self.observer is not None and action in ("start", "stop"):  # it has these two methods
+            try:
+                getattr(self.observer, action)()
+            except Exception as problem:  # the user's object
+                error(f"execution_trace_observer.{action}() failed: {describe_error(problem)}")
+
+    def give_up(self) -> None:
+        """Ctrl-C came between two actions: drop the current capture."""
+        self._failed = True
+        if self.recording:
+            self._drop()
+
     # -- one capture ---------------------------------------------------------------------------------
     def init_trace(self) -> None:
         """Make the result folder and get a recorder for it."""
         self.prof_path = ""
-        if _another_records():
+        if any(other.recording for other in _busy):
+            gc.collect()  # a profile without references stops when it is collected, which a reference cycle can delay
+        if any(other.recording for other in _busy):
             raise RuntimeError("another profile of this process is recording; stop it first")
         self._recorded, self._start_info, self._marks_failed, self._began = None, {}, False, False
         self.trace_id = settings.new_trace_id(self.trace_id_callback)
@@ -95,8 +175,7 @@ class _ProfInterface:
         self.prof_path = str(folder)
         try:
             self._settings = settings.make(self.experimental_config, self.activities, self.host)
-            recorder = backend.new_recorder()
-            recorder.prepare(folder, self._settings)
+            recorder = backend.new_recorder(folder, self._settings)
         except BaseException:  # Ctrl-C, too
             paths.remove(folder)
             raise
@@ -104,10 +183,10 @@ class _ProfInterface:
         _busy.add(self)
 
     def warmup_trace(self) -> None:
-        self._required_recorder().warmup()
+        self._current.warmup()
 
     def start_trace(self) -> None:
-        recorder = self._required_recorder()
+        recorder = self._current
         self._start_info = {"syscnt_enable": False, "freq": 100, "start_cnt": 0, "start_monotonic": time.monotonic_ns()}
         self._write_info(None)  # so that analyse can parse the folder of a killed run
         # Before recorder.start(): with_stack would record hundreds of these functions in front of the first step.
@@ -116,59 +195,52 @@ class _ProfInterface:
             self._marks.start(self.host.with_flops and self.experimental_config._msprof_tx)  # as torch_npu
         recorder.start()
         self._began = True
-        mstx.session = mstx.Session(recorder, self._settings)
+        mstx.recorder = recorder
         if self._settings.gc_threshold is not None:
             self._gc = _watch_collections(self._settings.gc_threshold, recorder.collection)
 
     def stop_trace(self) -> None:
         self._termination.hold()
         self._close()
-        self._required_recorder().stop()
+        self._current.stop()
         self._marks.stop()
 
     def finalize_trace(self) -> None:
         """Write what was recorded, profiler_info and profiler_metadata."""
-        recorder, folder = self._required_recorder(), Path(self.prof_path)
+        recorder, folder = self._current, Path(self.prof_path)
         if not self._start_info:  # stopped before it recorded: the folder of a warmup is deleted next
             self._recorder = None
             recorder.discard()
             self._termination.stop()
             return
-        added = recorder.finalize(ranks.groups())
+        added = recorder.finalize(settings.groups())
         self._write_info({"collectionTimeEnd": time.time_ns(), "MonotonicTimeEnd": time.monotonic_ns()})
         variables = self._settings.environment if "text" in self._settings.export_types else None
-        groups = self._settings.groups or ranks.groups()
-        content = side_files.metadata(self.metadata, variables, groups, self.trace_id, added)
-        if content:
+        groups = self._settings.groups or settings.groups()
+        if content := side_files.metadata(self.metadata, variables, groups, self.trace_id, added):
             side_files.write(folder / PROFILER_METADATA.name, content)
         self.metadata.clear()
         self._recorder = None
         # It is large, and only the memory timeline needs it.
         self._recorded = recorder if not self.missing_for_memory_timeline() else None
         if self._termination.pending and folder not in self._temporary:
-            self._report_kept()
+            info(_KEPT.format(self.prof_path))
         self._termination.stop()
 
     def _keep(self) -> None:
         """The process is about to end: write the recorded data, to be parsed later."""
-        if not self._began:
-            return
-        self.stop_trace()
-        self.finalize_trace()
-        self._report_kept()
+        if self._began:
+            self.stop_trace()
+            self.finalize_trace()
+            info(_KEPT.format(self.prof_path))
 
-    def _report_kept(self) -> None:
-        info(f"The process was told to end. What it recorded is kept; parse it: analyse({self.prof_path!r})")
-
-    def delete_prof_dir(self) -> None:
-        """Delete the result folder of this capture, if there is one."""
-        if not self.prof_path:
-            return
+    def delete_trace(self) -> None:
+        """Delete the result folder of this capture."""
         folder, self.prof_path = Path(self.prof_path), ""
         self._temporary = [other for other in self._temporary if other != folder]
         paths.remove(folder)
 
-    def give_up(self) -> None:
+    def _drop(self) -> None:
         """After a failure: discard the recorder. Recorded data stay on disk for analyse; a folder without data is deleted."""
         self._close()
         self._marks.stop()
@@ -185,18 +257,18 @@ class _ProfInterface:
 
     def delete_temporary(self) -> None:
         """Delete the folders of export-only mode."""
-        folders, self._temporary = self._temporary, []
-        for folder in folders:
-            paths.remove(folder)
+        while self._temporary:
+            paths.remove(self._temporary.pop())
 
     def _close(self) -> None:
         """Detach the recorder from marks and the garbage collector."""
         if self._gc in gc.callbacks:
             gc.callbacks.remove(self._gc)
         if self._recorder is not None:
-            mstx.session = None
+            mstx.recorder = None
 
-    def _required_recorder(self) -> Recorder:
+    @property
+    def _current(self) -> Recorder:
         if self._recorder is None:
             raise RuntimeError("no capture has begun since the last one ended")
         return self._recorder
@@ -216,8 +288,7 @@ class _ProfInterface:
 
     # -- results -------------------------------------------------------------------------------------
     def analyse(self, async_mode: bool = False) -> None:
-        folder = self.finished_folder()
-        if folder is not None:
+        if folder := self.finished_folder():
             parsing.parse_capture(folder, async_mode)
 
     def finished_folder(self) -> Path | None:
@@ -250,5 +321,5 @@ class _ProfInterface:
             **asdict(self.host),
         }
         experimental = side_files.attributes(self.experimental_config)
-        content = side_files.info(common, experimental, self._start_info, end, backend.VERSIONS, ranks.rank_id())
+        content = side_files.info(common, experimental, self._start_info, end, backend.VERSIONS, settings.rank_id())
         side_files.write_info(Path(self.prof_path), content)

@@ -16,6 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 WARNING_SWITCHES = ("TORCH_NPU_WARNING_DISABLE", "TORCH_NPU_DISABLED_WARNING")
 #: Set while msprof drives the profiling; two collections at once do not work.
 MSPROF_VARIABLES = ("PROFILER_SAMPLECONFIG", "PROFILING_MODE")
+_EITHER = " or ".join(MSPROF_VARIABLES)
 
 
 def _print(kind: str, text: str) -> None:
@@ -29,9 +30,8 @@ def _print(kind: str, text: str) -> None:
         return
 
 
-def info(text: str) -> None:
-    """Print an INFO line."""
-    _print("INFO", text)
+#: Print an INFO line, an ERROR line.
+info, error = functools.partial(_print, "INFO"), functools.partial(_print, "ERROR")
 
 
 def warn(text: str) -> None:
@@ -41,9 +41,7 @@ def warn(text: str) -> None:
         _print("WARNING", text)
 
 
-def error(text: str) -> None:
-    """Print an ERROR line."""
-    _print("ERROR", text)
+_warn_once = functools.cache(warn)
 
 
 def reason(problem: BaseException) -> str:
@@ -73,7 +71,7 @@ def never_raises(result: Callable[[], Any] = lambda: None) -> Callable[[F], F]:
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             if any(os.environ.get(name) for name in MSPROF_VARIABLES):
-                _warn_of_msprof()
+                _warn_once(f"msprof is profiling this process ({_EITHER} is set), the profiler takes no effect.")
                 return result()
             try:
                 return function(*args, **kwargs)
@@ -84,13 +82,6 @@ def never_raises(result: Callable[[], Any] = lambda: None) -> Callable[[F], F]:
         return cast(F, call)
 
     return decorate
-
-
-@functools.cache
-def _warn_of_msprof() -> None:
-    """Warn once that nothing is recorded."""
-    names = " or ".join(MSPROF_VARIABLES)
-    warn(f"msprof is profiling this process ({names} is set), the profiler takes no effect.")
 
 
 def truth_of(value: Any) -> bool:

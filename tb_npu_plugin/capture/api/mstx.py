@@ -9,40 +9,24 @@ import math
 import sys
 import threading
 import warnings
-from collections import defaultdict
 from types import SimpleNamespace
-from typing import Any, Callable, NamedTuple, TypeVar, cast
+from typing import Any, Callable, TypeVar, cast
 
 from tb_npu_plugin.capture.api.messages import never_raises, truth_of
-from tb_npu_plugin.capture.backend import Recorder, Settings
+from tb_npu_plugin.capture.backend import Recorder
 
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_DOMAIN = "default"
 
-
-class Session(NamedTuple):
-    """A recorder between its start and its stop."""
-
-    recorder: Recorder
-    settings: Settings
-
-
-#: The capture that records now, if one does: what marks, ranges and threads of the process are for. Read it once: another
-#: thread may end it.
-session: Session | None = None
+#: Of the capture that records now, if one does: what marks, ranges and threads of the process are for. Read it once:
+#: another thread may end it.
+recorder: Recorder | None = None
 _range_ids = itertools.count(1)
 #: The stream that operators run on.
 CURRENT_STREAM = SimpleNamespace(npu_stream=0)
 
-
-class _OpenRanges(threading.local):
-    """Open ranges of each thread by domain."""
-
-    def __init__(self) -> None:
-        self.by_domain: defaultdict[str, list[int]] = defaultdict(list)
-
-
-_open_ranges = _OpenRanges()
+#: Its attributes: domain -> open ranges, of each thread.
+_open_ranges = threading.local()
 
 
 def current_stream(device: Any = None) -> SimpleNamespace:
@@ -52,11 +36,8 @@ def current_stream(device: Any = None) -> SimpleNamespace:
 
 def _stream_id(stream: Any) -> int | None:
     """The number of a stream object: of torch_npu (npu_stream) or of torch (stream_id), else None."""
-    for name in ("npu_stream", "stream_id"):
-        found = getattr(stream, name, None)
-        if isinstance(found, int):
-            return found
-    return None
+    found = (getattr(stream, name, None) for name in ("npu_stream", "stream_id"))
+    return next((number for number in found if isinstance(number, int)), None)
 
 
 def _are_valid(function: str, message: Any, stream: Any, domain: Any) -> bool:
@@ -75,16 +56,16 @@ def _are_valid(function: str, message: Any, stream: Any, domain: Any) -> bool:
 
 
 def _open(message: str, stream: Any, domain: str) -> int:
-    number, found = next(_range_ids), session
-    if found is not None and found.settings.records_domain(domain):
-        found.recorder.range_start(number, message, domain, _stream_id(stream))
+    number, current = next(_range_ids), recorder
+    if current is not None and current.settings.records_domain(domain):
+        current.range_start(number, message, domain, _stream_id(stream))
     return number
 
 
 def _close(number: int) -> None:
-    found = session
-    if found is not None and found.settings.mstx:
-        found.recorder.range_end(number)
+    current = recorder
+    if current is not None and current.settings.mstx:
+        current.range_end(number)
 
 
 class mstx:
@@ -94,9 +75,9 @@ class mstx:
     @never_raises()
     def mark(message: str, stream: Any = None, domain: str = DEFAULT_DOMAIN) -> None:
         """A point in time."""
-        found = session
-        if _are_valid("mark", message, stream, domain) and found is not None and found.settings.records_domain(domain):
-            found.recorder.mark(message, domain, _stream_id(stream))
+        current, is_valid = recorder, _are_valid("mark", message, stream, domain)
+        if is_valid and current is not None and current.settings.records_domain(domain):
+            current.mark(message, domain, _stream_id(stream))
 
     @staticmethod
     @never_raises(int)
@@ -109,10 +90,8 @@ class mstx:
     def range_end(range_id: int, domain: str = DEFAULT_DOMAIN) -> None:
         """Close a range."""
         if not isinstance(range_id, int):
-            warnings.warn(
-                "Invalid range_id for mstx.range_end func. Please input return value from mstx.range_start.",
-                stacklevel=3,
-            )
+            wrong = "Invalid range_id for mstx.range_end func. Please input return value from mstx.range_start."
+            warnings.warn(wrong, stacklevel=3)
         elif range_id > 0:
             _close(range_id)
 
@@ -122,7 +101,7 @@ class mstx:
         """Open a range inside those of this thread; its depth from 0, or -1: wrong arguments."""
         if not _are_valid("range_push", message, stream, domain):
             return -1
-        stack = _open_ranges.by_domain[domain]
+        stack = vars(_open_ranges).setdefault(domain, [])
         stack.append(_open(message, stream, domain))
         return len(stack) - 1
 
@@ -133,7 +112,7 @@ class mstx:
         if not isinstance(domain, str) or not domain:
             warnings.warn("Invalid domain for mstx.range_pop func. Please input valid domain string.", stacklevel=3)
             return -1
-        stack = _open_ranges.by_domain[domain]
+        stack = vars(_open_ranges).get(domain)
         if not stack:
             return -1
         _close(stack.pop())
@@ -183,7 +162,6 @@ _PLACES = (
     ("torch.serialization", "", "save", "save_checkpoint"),
     ("torch", "", "save", "save_checkpoint"),
 )
-
 
 FLOPS_DOMAIN = "mfu_flops"
 
@@ -238,8 +216,7 @@ class AutomaticMarks:
             self._replace(sys.modules.get(module), name, functools.partial(_counted, name=name, flops=count))
 
     def _replace(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
-        original = getattr(owner, name, None)
-        if original is not None:
+        if (original := getattr(owner, name, None)) is not None:
             wrapped = wrap(original)
             self._replaced.append((owner, name, original, wrapped))
             setattr(owner, name, wrapped)

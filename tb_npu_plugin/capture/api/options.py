@@ -11,66 +11,26 @@ from enum import Enum
 from typing import Any
 
 from tb_npu_plugin.capture.api.messages import info, truth_of, warn
+from tb_npu_plugin.schema.settings import AIC_METRICS
+
+#: What is recorded: the framework's side, the device's side.
+ProfilerActivity = Enum("ProfilerActivity", "CPU NPU", start=0)
+#: What the profiler does in a step.
+ProfilerAction = Enum("ProfilerAction", "NONE WARMUP RECORD RECORD_AND_SAVE", start=0)
 
 
-class ProfilerActivity(Enum):
-    """What is recorded: the framework's side, the device's side."""
-
-    CPU = 0
-    NPU = 1
-
-    def __str__(self) -> str:
-        return f"ProfilerActivity.{self.name}"
+def _strings(name: str, **values: str) -> Any:
+    return type(name, (), values)
 
 
-class ProfilerAction(Enum):
-    """What the profiler does in a step."""
-
-    NONE = 0
-    WARMUP = 1
-    RECORD = 2
-    RECORD_AND_SAVE = 3
-
-
-class ProfilerLevel:
-    """How much of the device's side is recorded."""
-
-    Level0 = "Level0"
-    Level1 = "Level1"
-    Level2 = "Level2"
-    Level_none = "Level_none"
-
-
-class AiCMetrics:
-    """The set of counters that AI cores record."""
-
-    PipeUtilization = "ACL_AICORE_PIPE_UTILIZATION"
-    ArithmeticUtilization = "ACL_AICORE_ARITHMETIC_UTILIZATION"
-    Memory = "ACL_AICORE_MEMORY_BANDWIDTH"
-    MemoryL0 = "ACL_AICORE_L0B_AND_WIDTH"
-    MemoryUB = "ACL_AICORE_MEMORY_UB"
-    ResourceConflictRatio = "ACL_AICORE_RESOURCE_CONFLICT_RATIO"
-    L2Cache = "ACL_AICORE_L2_CACHE"
-    MemoryAccess = "ACL_AICORE_MEMORY_ACCESS"
-    AiCoreNone = "ACL_AICORE_NONE"
-
-
-class ExportType:
-    """Form of the result."""
-
-    Db = "db"
-    Text = "text"
-
-
-class HostSystem:
-    """Counters of the host."""
-
-    CPU = "cpu"
-    MEM = "mem"
-    DISK = "disk"
-    NETWORK = "network"
-    OSRT = "osrt"
-    NUMA = "numa"
+#: How much of the device's side is recorded.
+ProfilerLevel = _strings("ProfilerLevel", Level0="Level0", Level1="Level1", Level2="Level2", Level_none="Level_none")
+#: The set of counters that AI cores record.
+AiCMetrics = _strings("AiCMetrics", **{name: stored for stored, name in AIC_METRICS.items()})
+#: Form of the result.
+ExportType = _strings("ExportType", Db="db", Text="text")
+#: Counters of the host.
+HostSystem = _strings("HostSystem", CPU="cpu", MEM="mem", DISK="disk", NETWORK="network", OSRT="osrt", NUMA="numa")
 
 
 def values_of(cls: type) -> Callable[[], set[str]]:
@@ -93,11 +53,9 @@ def _are_all_of(found: Any, allowed: set[str]) -> bool:
 
 def _as_list(value: Any) -> list[str]:
     """The texts of a list without duplicates; a single text becomes a list. Empty if it is neither."""
-    if isinstance(value, str) and value:
-        return [value]
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return list(dict.fromkeys(value))
-    return []
+    found = [value] if isinstance(value, str) and value else value
+    is_list = isinstance(found, list) and all(isinstance(item, str) for item in found)
+    return list(dict.fromkeys(found)) if is_list else []
 
 
 class _ExperimentalConfig:

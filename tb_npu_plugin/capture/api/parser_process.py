@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, Callable
+from typing import Callable
 
 from tb_npu_plugin.capture import backend
 from tb_npu_plugin.capture.api.messages import describe_error
@@ -31,6 +31,8 @@ Processes = list["subprocess.Popen[str]"]
 #: `what` of the last report of a parser that failed.
 _FAILED = "failed"
 _SECONDS_BETWEEN_REPORTS = 0.1
+#: Beginnings of the lines that the process writes, before JSON; others are what a library prints.
+_ERROR, _PROGRESS = "error ", "progress "
 
 
 class ParseFailed(NpuPluginError):
@@ -46,18 +48,18 @@ def run_parser(folder: Path, out: Path, types: Sequence[str], report: Report, st
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
     failure = ""
     # In a separate session: Ctrl-C reaches only this process, which kills the parser or (in the background) waits for it.
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, env=environment, encoding="utf-8", start_new_session=True
-    ) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, env=environment, encoding="utf-8", start_new_session=True) as process:
         if started is not None:
             started.append(process)
         try:
             for line in process.stdout or ():
-                kind, *words = _message(line)
-                if kind == "error":
-                    failure = words[0]
-                elif kind == "progress":
-                    report(Progress(*words))
+                if line.startswith(_ERROR):
+                    failure = json.loads(line[len(_ERROR) :])
+                elif line.startswith(_PROGRESS):
+                    report(Progress(*json.loads(line[len(_PROGRESS) :])))
+                else:
+                    print(line, end="", file=sys.stderr)
         except BaseException:  # Ctrl-C above all: the process must not outlive this call
             process.kill()
             raise
@@ -65,18 +67,6 @@ def run_parser(folder: Path, out: Path, types: Sequence[str], report: Report, st
     if failure:
         report(Progress(0, 0, _FAILED))
         raise ParseFailed(failure)
-
-
-def _message(line: str) -> list[Any]:
-    """A message of the parsing process; other lines of its stdout go to stderr."""
-    try:
-        found = json.loads(line)
-    except ValueError:
-        found = None
-    if isinstance(found, list) and found:
-        return found
-    print(line, end="", file=sys.stderr)
-    return ["other"]
 
 
 def _end_of(status: int) -> str:
@@ -113,8 +103,8 @@ def progress_bars() -> Iterator[Callable[[str], Report]]:
             if at.what == _FAILED:
                 display.update(task, what=_FAILED)
                 display.stop_task(task)
-                return
-            display.update(task, completed=at.done, total=at.total or None, what=at.what)
+            else:
+                display.update(task, completed=at.done, total=at.total or None, what=at.what)
 
         return report
 
@@ -134,14 +124,11 @@ def main(arguments: list[str]) -> int:
     messages, sys.stdout = sys.stdout, sys.stderr  # stdout carries messages only
     next_report = 0.0
 
-    def say(*words: Any) -> None:
-        print(json.dumps(words), file=messages, flush=True)
-
     def report(at: Progress) -> None:
         nonlocal next_report
         if time.monotonic() >= next_report or at.done == at.total:
             next_report = time.monotonic() + _SECONDS_BETWEEN_REPORTS
-            say("progress", *at)
+            print(_PROGRESS + json.dumps(at), file=messages, flush=True)
 
     try:
         parse: Parse = resolve_name(parser)
@@ -150,7 +137,7 @@ def main(arguments: list[str]) -> int:
         shutil.rmtree(out, ignore_errors=True)
         os._exit(1)  # without flushing stdout
     except Exception as problem:  # the parent process prints it
-        say("error", describe_error(problem))
+        print(_ERROR + json.dumps(describe_error(problem)), file=messages, flush=True)
         return 1
     return 0
 

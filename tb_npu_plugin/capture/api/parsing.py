@@ -6,12 +6,12 @@ import multiprocessing
 import os
 import re
 import shutil
-import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -43,11 +43,11 @@ _DAEMON = (
 )
 
 DEFAULT_PROCESSES = max(1, (os.cpu_count() or 1) // 2)
-_background: list[ThreadPoolExecutor] = []
-_background_lock = threading.Lock()
+#: The pool that parses in the background, made on first use.
+_background = cache(lambda: ThreadPoolExecutor(DEFAULT_PROCESSES, thread_name_prefix="tb-npu-parse"))
 # A forked process has no copy of the pool's threads: tasks for its copy of the pool would never run.
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
-    os.register_at_fork(after_in_child=_background.clear)
+    os.register_at_fork(after_in_child=_background.cache_clear)
 
 
 def is_result(folder: Path) -> bool:
@@ -57,12 +57,6 @@ def is_result(folder: Path) -> bool:
     except OSError:  # parsing reports why, if the name is that of a result
         return folder.is_dir() and folder.name.endswith(RESULT_SUFFIX)
     return any(name == RAW_FOLDER or _CANN_FOLDER.match(name) for name in children)
-
-
-def result_file(folder: Path, name: str) -> Path | None:
-    """The file of that name in the complete result of a folder."""
-    out = folder / OUTPUT_FOLDER
-    return out / name if (out / DONE_FILE).is_file() and (out / name).is_file() else None
 
 
 def find_results(path: Path) -> list[Path]:
@@ -105,12 +99,9 @@ def parse_capture(folder: Path, async_mode: bool) -> None:
     if refuse_daemon():
         return
     if async_mode:
-        with _background_lock:
-            if not _background:
-                _background.append(ThreadPoolExecutor(DEFAULT_PROCESSES, thread_name_prefix="tb-npu-parse"))
         try:
             # The interpreter waits for these threads before it exits.
-            _background[0].submit(parse_folder, folder, None, lambda at: None, "async")
+            _background().submit(parse_folder, folder, None, lambda at: None, "async")
             return
         except RuntimeError:  # the interpreter is exiting
             pass
@@ -193,8 +184,8 @@ def lock(folder: Path) -> Iterator[None]:
 def recorded_types(recorded: dict[str, Any]) -> list[str]:
     """The recorded export types; text if profiler_info has none."""
     found = _setting(recorded, "experimental_config", "_export_type")
-    found = found if isinstance(found, list) else [found]
-    return [item for item in found if _is_export_type(item)] or [ExportType.Text]
+    listed = found if isinstance(found, list) else [found]
+    return [item for item in listed if _is_export_type(item)] or [ExportType.Text]
 
 
 def _is_export_type(item: Any) -> bool:
@@ -216,8 +207,7 @@ def _checked_processes(number: Any) -> int:
         return DEFAULT_PROCESSES
     if number > cores:
         warn("max_process_number exceeds the number of cpu cores, reset it to the number of cpu cores!")
-        return cores
-    return number
+    return min(number, cores)
 
 
 def _checked_types(types: Any) -> list[str] | None:

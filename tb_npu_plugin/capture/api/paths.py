@@ -7,6 +7,7 @@ import re
 import shutil
 import socket
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,13 @@ _UNFIT = re.compile(r"[/\x00-\x1f\x7f\ud800-\udfff]")
 _TRIES = 20
 
 
+@dataclass
 class Place:
     """dir_name and worker_name of the process: tensorboard_trace_handler(...) sets them, the next capture uses them."""
 
-    def __init__(self) -> None:
-        self._dir_name: str | None = None
-        self._worker_name: str | None = None
-        self._export_only = False
+    _dir_name: str | None = None
+    _worker_name: str | None = None
+    _export_only: bool = False
 
     def configure(self, dir_name: Any = None, worker_name: Any = None, export_only: bool = False) -> None:
         """Set all three; an invalid value is replaced by the default, with a warning.
@@ -57,13 +58,9 @@ class Place:
     def create(self) -> tuple[Path, bool]:
         """Make a result folder; True: it is temporary. OSError on failure."""
         work = os.environ.get(WORK_PATH)
-        temporary = self._export_only and not self._dir_name and not work
-        if self._dir_name:
-            base = Path(self._dir_name)
-        elif work:
-            base = Path(work) / WORK_FOLDER
-        else:
-            base = Path(EXPORT_ONLY_FOLDER) if temporary else Path()
+        named = self._dir_name or (work and f"{work}/{WORK_FOLDER}")
+        temporary = self._export_only and not named
+        base = Path(named or (EXPORT_ONLY_FOLDER if temporary else "."))
         worker = self._worker_name or socket.gethostname()
         moment, tries = datetime.now(), _TRIES  # local time, as torch_npu
         while True:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Callable
 
 from tb_npu_plugin.capture.api import mstx
-from tb_npu_plugin.capture.api.actions import ActionController
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
 from tb_npu_plugin.capture.api.messages import describe_error, error, info, never_raises, truth_of, warn
 from tb_npu_plugin.capture.api.options import ProfilerAction, ProfilerActivity, _ExperimentalConfig
@@ -46,20 +45,33 @@ class schedule:
         """The action of a step; ValueError for a negative one."""
         if step < 0:
             raise ValueError("Invalid parameter step, which must be not less than 0.")
-        if step < self.skip_first:
-            return ProfilerAction.NONE
-        step -= self.skip_first
-        if self.skip_first_wait != 0:
-            step += self.wait
-        cycle = self.wait + self.warmup + self.active
-        if self.repeat > 0 and step >= self.repeat * cycle:
-            return ProfilerAction.NONE
-        at = step % cycle
-        if at < self.wait:
+        number, at = divmod(step - self._first, self._cycle)
+        if step < self.skip_first or 0 < self.repeat <= number or at < self.wait:
             return ProfilerAction.NONE
         if at < self.wait + self.warmup:
             return ProfilerAction.WARMUP
-        return ProfilerAction.RECORD if at < cycle - 1 else ProfilerAction.RECORD_AND_SAVE
+        return ProfilerAction.RECORD if at < self._cycle - 1 else ProfilerAction.RECORD_AND_SAVE
+
+    @property
+    def _cycle(self) -> int:
+        return self.wait + self.warmup + self.active
+
+    @property
+    def _first(self) -> int:
+        """The step that the first cycle begins with; earlier than skip_first where that cycle does not wait."""
+        return self.skip_first - (self.wait if self.skip_first_wait != 0 else 0)
+
+    def _warn_of_shortfall(self, steps: int, recorded: int) -> None:
+        """Warn if a run of `steps` steps, `recorded` of them recorded, was shorter than the plan: without a repeat the
+        cycles that were begun."""
+        begun = max(0, steps - self._first) // self._cycle + (self(steps) is not ProfilerAction.NONE)
+        cycles = self.repeat or max(1, begun)
+        needed = self._first + cycles * self._cycle
+        if steps < needed:
+            warn(
+                f"Recorded steps: {recorded} of {cycles * self.active} that the schedule plans (active={self.active}, "
+                f"repeat={self.repeat}). step() was called {steps} times, the schedule needs {needed}."
+            )
 
 
 class profile(_KinetoProfile):
@@ -82,7 +94,7 @@ class profile(_KinetoProfile):
         use_cuda: bool | None = None,
     ) -> None:
         chosen = _callable("schedule", schedule)
-        self.schedule = _record_always if chosen is None else chosen
+        self.schedule = chosen if chosen is not None else (lambda step: ProfilerAction.RECORD)
         self.record_steps = chosen is not None
         self.on_trace_ready = _callable("on_trace_ready", on_trace_ready)
         self.execution_trace_observer = execution_trace_observer
@@ -103,7 +115,7 @@ class profile(_KinetoProfile):
             custom_trace_id_callback=custom_trace_id_callback,
         )
         self.prof_if.schedule = self.schedule  # profiler_info lists it
-        self.action_controller = ActionController(self.prof_if, execution_trace_observer)
+        self.prof_if.observer = execution_trace_observer
         if use_cuda is not None:
             warn("This is npu environment, use_cuda is invalid")
         self._schedule_failures = self._recorded_steps = 0
@@ -112,10 +124,9 @@ class profile(_KinetoProfile):
     def _call_handler(self) -> None:
         if self.on_trace_ready is not None:
             self.on_trace_ready(self)
-        else:
-            info(
-                f"on_trace_ready is not set: the raw data are not parsed. Parse them: analyse({self.prof_if.prof_path!r})"
-            )
+            return
+        parse = f"analyse({self.prof_if.prof_path!r})"
+        info(f"on_trace_ready is not set: the raw data are not parsed. Parse them: {parse}")
 
     @never_raises(lambda: ProfilerAction.NONE)
     def _action(self) -> ProfilerAction:
@@ -133,9 +144,9 @@ class profile(_KinetoProfile):
         return self._started and not self.stopped
 
     def _is_in_handler(self, function: str) -> bool:
-        if self.action_controller.in_handler:
+        if self.prof_if.in_handler:
             warn(f"on_trace_ready called {function}() of its profile, which takes no effect there!")
-        return self.action_controller.in_handler
+        return self.prof_if.in_handler
 
     @never_raises()
     def start(self) -> None:
@@ -150,7 +161,7 @@ class profile(_KinetoProfile):
             PLACE.configure()
         else:
             PLACE.keep()
-        self.action_controller.transit(ProfilerAction.NONE, self.current_action, self._call_handler)
+        self.prof_if.transit(ProfilerAction.NONE, self.current_action, self._call_handler)
         self._begin_step()
 
     @never_raises()
@@ -164,14 +175,12 @@ class profile(_KinetoProfile):
         self.stopped = True
         with self._given_up_if_interrupted():
             self._end_step()
-            self.action_controller.transit(self.current_action, None, self._call_handler)
+            self.prof_if.transit(self.current_action, None, self._call_handler)
             failures, self._schedule_failures = self._schedule_failures, 0
             if failures > 1:
                 warn(f"The schedule failed for {failures} steps, which were not recorded.")
             if isinstance(self.schedule, schedule):
-                lacks = _shortfall(self.schedule, self.step_num, self._recorded_steps)
-                if lacks:
-                    warn(lacks)
+                self.schedule._warn_of_shortfall(self.step_num, self._recorded_steps)
 
     @never_raises()
     def step(self) -> None:
@@ -187,7 +196,7 @@ class profile(_KinetoProfile):
         try:
             self.step_num += 1
             self.current_action = self._action()
-            self.action_controller.transit(before, self.current_action, self._call_handler)
+            self.prof_if.transit(before, self.current_action, self._call_handler)
         except BaseException:  # Ctrl-C between the two: stop() has to end the capture
             self.current_action = self.prof_if.state
             raise
@@ -215,29 +224,6 @@ class profile(_KinetoProfile):
             mstx.mstx.range_end(self._step_range)
             self._step_range = 0
         self.prof_if.mark_step("step_end", self.step_num + self._step_offset)
-
-
-def _shortfall(plan: schedule, steps: int, recorded: int) -> str:
-    """What a run of `steps` steps, `recorded` of them recorded, lacks of the plan; "" if it was long enough.
-
-    Without a repeat the plan is the cycles that were begun.
-    """
-    cycle = plan.wait + plan.warmup + plan.active
-    before = plan.skip_first - (plan.wait if plan.skip_first_wait != 0 else 0)
-    begun = max(0, steps - before) // cycle + (plan(steps) is not ProfilerAction.NONE)
-    cycles = plan.repeat or max(1, begun)
-    needed = before + cycles * cycle
-    if steps >= needed:
-        return ""
-    return (
-        f"Recorded steps: {recorded} of {cycles * plan.active} that the schedule plans (active={plan.active}, "
-        f"repeat={plan.repeat}). step() was called {steps} times, the schedule needs {needed}."
-    )
-
-
-def _record_always(_: int) -> ProfilerAction:
-    """Without a schedule: record always."""
-    return ProfilerAction.RECORD
 
 
 def _as_action(found: Any) -> ProfilerAction:

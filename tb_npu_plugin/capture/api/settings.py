@@ -1,20 +1,20 @@
 """The arguments and the metadata of a profile, checked (docs/facts/torch_npu_api.md, profile), and the Settings of its
-captures."""
+captures, with the rank of this process and its communicators (docs/facts/ascend_pt.md, profiler_info.json)."""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 import uuid
 from dataclasses import replace
 from sys import getsizeof
 from typing import Any, Callable
 
-from tb_npu_plugin.capture import side_files
-from tb_npu_plugin.capture.api import ranks
 from tb_npu_plugin.capture.api.messages import reason, truth_of, warn
 from tb_npu_plugin.capture.api.options import ProfilerActivity, _ExperimentalConfig, supported_activities
 from tb_npu_plugin.capture.backend import HostSwitches, Settings
+from tb_npu_plugin.capture.side_files import ENVIRONMENT_VARIABLES
 
 #: Settings of the experimental config that the simulated device does not record.
 _NOT_SIMULATED = ("record_op_args", "_op_attr", "_host_sys")
@@ -36,7 +36,7 @@ def checked_activities(activities: Any) -> set[ProfilerActivity]:
         found = [None]
     if any(not isinstance(item, ProfilerActivity) for item in found):
         warn("Invalid activities, only CPU and NPU are supported, reset it to default.")
-        return supported_activities()
+        found = []
     return set(found) or supported_activities()
 
 
@@ -50,15 +50,14 @@ def checked_config(config: Any, activities: set[ProfilerActivity]) -> _Experimen
         warn("Experimental config will not be used while ProfilerActivity.NPU is not set.")
     if ProfilerActivity.CPU not in activities and checked._gc_detect_threshold is not None:
         warn("GC detect will not take effect while ProfilerActivity.CPU is not set.")
-    idle = ", ".join(name.lstrip("_") for name in _NOT_SIMULATED if getattr(checked, name))
-    if idle:
+    if idle := ", ".join(name.lstrip("_") for name in _NOT_SIMULATED if getattr(checked, name)):
         warn(f"The simulated device records nothing for {idle}: no file comes of it.")
     return checked
 
 
 def make(config: _ExperimentalConfig, activities: set[ProfilerActivity], host: HostSwitches) -> Settings:
     """The settings of a capture that begins now, with the current ranks, groups and environment."""
-    cpu, rank = ProfilerActivity.CPU in activities, ranks.rank_id()
+    cpu, rank = ProfilerActivity.CPU in activities, rank_id()
     return Settings(
         cpu=cpu,
         npu=ProfilerActivity.NPU in activities,
@@ -72,9 +71,9 @@ def make(config: _ExperimentalConfig, activities: set[ProfilerActivity], host: H
         sys_io=config._sys_io,
         sys_interconnection=config._sys_interconnection,
         rank=None if rank is None else int(rank),
-        world=ranks.world_size(),
-        groups=ranks.groups(),
-        environment=side_files.environment(),
+        world=world_size(),
+        groups=groups(),
+        environment={name: os.environ.get(name, "") for name in ENVIRONMENT_VARIABLES},
         task_queue=task_queue_level(),
         mstx_include=tuple(config._mstx_domain_include),
         mstx_exclude=tuple(config._mstx_domain_exclude),
@@ -103,10 +102,9 @@ _LONGEST_TRACE_ID = 1024
 
 def checked_trace_id_callback(callback: Any) -> Callable[[], Any] | None:
     """The function that returns ids of captures; None (and a warning) if it is not callable."""
-    if callback is None or callable(callback):
-        return callback  # type: ignore[no-any-return]
-    warn("Parameter custom_trace_id_callback is not callable, reset it to default.")
-    return None
+    if callback is not None and not callable(callback):
+        warn("Parameter custom_trace_id_callback is not callable, reset it to default.")
+    return callback if callable(callback) else None
 
 
 def new_trace_id(callback: Callable[[], Any] | None) -> str:
@@ -116,14 +114,13 @@ def new_trace_id(callback: Callable[[], Any] | None) -> str:
         return default
     try:
         found = callback()
+        wrong = f"must return a str of at most {_LONGEST_TRACE_ID} characters"
     except Exception as problem:  # the user's function
-        warn(f"custom_trace_id_callback failed: {reason(problem)}. Use the default trace id.")
-        return default
-    if not isinstance(found, str) or len(found) > _LONGEST_TRACE_ID:
-        limit = f"a str of at most {_LONGEST_TRACE_ID} characters"
-        warn(f"custom_trace_id_callback must return {limit}. Use the default trace id.")
-        return default
-    return found
+        found, wrong = None, f"failed: {reason(problem)}"
+    if isinstance(found, str) and len(found) <= _LONGEST_TRACE_ID:
+        return found
+    warn(f"custom_trace_id_callback {wrong}. Use the default trace id.")
+    return default
 
 
 # -- metadata --------------------------------------------------------------------------------------------
@@ -138,21 +135,88 @@ def add_metadata(metadata: dict[str, Any], key: Any, value: Any, is_json: bool) 
     if isinstance(value, (list, dict)):
         value, is_json = json.dumps(value, default=str), True
     if not isinstance(key, str) or not isinstance(value, str):
-        warn("The key and value of metadata must be string. Skip this metadata.")
-        return
+        return warn("The key and value of metadata must be string. Skip this metadata.")
     if max(len(key), len(value)) > LONGEST_TEXT:
-        warn("Invalid input key or value. Skip this metadata.")
-        return
+        return warn("Invalid input key or value. Skip this metadata.")
     if getsizeof(metadata) + getsizeof(key) + getsizeof(value) >= LARGEST_METADATA:
-        warn("Too many metadata added. Skip this metadata")
-        return
+        return warn("Too many metadata added. Skip this metadata")
     if is_json:
         try:
             value = json.loads(value)
             json.dumps(value, allow_nan=False)  # Python reads NaN and numbers without end, which JSON does not have
         except (ValueError, RecursionError):
-            warn("The metadata value must be json format string. Skip this metadata")
-            return
+            return warn("The metadata value must be json format string. Skip this metadata")
     if key in metadata:
         warn(f"{key} is already saved as metadata, override it.")
     metadata[key] = value
+    return None
+
+
+# -- ranks -----------------------------------------------------------------------------------------------
+#: Of a rank, at most.
+_DIGITS = 9
+
+
+def _initialized_distributed() -> Any:
+    """torch.distributed where it is initialized, else None. Imports nothing."""
+    module = sys.modules.get("torch.distributed")
+    return module if module is not None and module.is_available() and module.is_initialized() else None
+
+
+def rank_id() -> int | str | None:
+    """$RANK as it is written (a text, as in profiler_info), else the rank of torch.distributed, else None."""
+    written = os.environ.get("RANK", "")
+    if _is_count(written):
+        return written
+    distributed = _initialized_distributed()
+    return None if distributed is None else int(distributed.get_rank())
+
+
+def rank_or_minus_one() -> int:
+    """The rank; -1 where it is not known, as in torch_npu."""
+    found = rank_id()
+    return -1 if found is None else int(found)
+
+
+def world_size() -> int:
+    """Ranks of the whole run; 1 where that is not known."""
+    distributed = _initialized_distributed()
+    if distributed is not None:
+        return int(distributed.get_world_size())
+    written = os.environ.get("WORLD_SIZE", "")
+    return max(1, int(written)) if _is_count(written) else 1
+
+
+def _is_count(text: str) -> bool:
+    """A number of ranks, and not so long that it fits in no file name."""
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS
+
+
+def groups() -> dict[str, Any]:
+    """Communicator → group_name, group_rank, global_ranks, for each HCCL group of torch.distributed that holds this rank.
+
+    The name of a communicator is equal on all of its ranks. Groups of other backends (gloo) are left out, as in torch_npu.
+    """
+    distributed = _initialized_distributed()
+    if distributed is None:
+        return {}
+    world, rank = distributed.distributed_c10d._world, distributed.get_rank()
+    out: dict[str, Any] = {}
+    for group, members in world.pg_group_ranks.items():
+        name = world.pg_names.get(group)
+        if rank in members and name is not None and "hccl" in distributed.get_backend_config(group):
+            out[communicator_of(group)] = {
+                "group_name": "default_group" if group is distributed.group.WORLD else str(name),
+                "group_rank": int(members[rank]),
+                "global_ranks": sorted(int(member) for member in members),
+            }
+    return out
+
+
+def communicator_of(group: Any) -> str:
+    """Name of the communicator of a group of torch.distributed, as its recorded files have it."""
+    import torch.distributed as distributed
+
+    server = f"{os.environ.get('MASTER_ADDR', '127.0.0.1')}_{os.environ.get('MASTER_PORT', '0')}"
+    name = distributed.distributed_c10d._world.pg_names[group]
+    return f"{server}_{distributed.get_backend(group)}_{name}"

@@ -61,8 +61,7 @@ def library(say: Callable[[str], None]) -> Path:
 
     say takes one line for the user when a build starts. Raises NotBuilt.
     """
-    torch = _torch()
-    folder = _folder(say)
+    torch, folder = _torch(), _folder(say)
     path = folder / f"{_key(torch)}.so"
     if path.is_file():
         return path
@@ -143,25 +142,22 @@ module.take_operators()
 
 
 def _run(command: list[str], **variables: str) -> None:
-    environment = {**os.environ, **variables}
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", env={**os.environ, **variables})
     if done.returncode == 0:
         return
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     errors = [line for line in lines if "error: " in line]
-    reason = next(iter([*errors, *lines[-1:]]), f"exit status {done.returncode}")
-    if done.returncode < 0:
-        reason = f"signal {-done.returncode}; it takes 2 GB of memory"
+    ended = f"signal {-done.returncode}; it takes 2 GB of memory" if done.returncode < 0 else ""
+    reason = ended or [*errors, *lines[-1:], f"exit status {done.returncode}"][0]
     raise NotBuilt(f"{Path(command[0]).name} failed: {reason}", _GET_COMPILER)
 
 
 def _compiler() -> list[str]:
     named = shlex.split(os.environ.get("CXX", ""))
-    if named and shutil.which(named[0]) is None:
-        raise NotBuilt(f"CXX is {named[0]!r}, which is not a program", _GET_COMPILER)
     found = named or [name for name in _COMPILERS if shutil.which(name)][:1]
-    if not found:
-        raise NotBuilt("there is no C++ compiler", _GET_COMPILER)
+    if not found or shutil.which(found[0]) is None:
+        missing = f"CXX is {found[0]!r}, which is not a program" if found else "there is no C++ compiler"
+        raise NotBuilt(missing, _GET_COMPILER)
     return found
 
 
@@ -192,11 +188,11 @@ def linker_flags(torch: Any) -> list[str]:
 
 
 def _standard(compiler: list[str]) -> str:
-    for standard in _STANDARDS:
+    def knows(standard: str) -> bool:
         command = [*compiler, standard, "-fsyntax-only", "-x", "c++", os.devnull]
-        if subprocess.run(command, capture_output=True).returncode == 0:
-            return standard
-    return _STANDARDS[-1]
+        return subprocess.run(command, capture_output=True).returncode == 0
+
+    return next(filter(knows, _STANDARDS), _STANDARDS[-1])
 
 
 @click.command()

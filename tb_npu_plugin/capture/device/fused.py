@@ -15,27 +15,26 @@ import torch
 import torch.nn.functional as F
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
+from tb_npu_plugin.capture.simulation.csv_tables import read_table
+
 Function = Callable[..., Any]
 _library = torch.library.Library("npu", "FRAGMENT")
 #: Name in torch_npu -> function.
 FUNCTIONS: dict[str, Function] = {}
 
 
-#: Operator -> its backward in torch_npu, where that is not named `<operator>_backward`.
-BACKWARDS = {"npu_fusion_attention": "npu_fusion_attention_grad", "npu_geglu": "npu_geglu_grad"}
+#: Operator -> "arguments", "returns" of its schema; "backward": in torch_npu, where that is not `<operator>_backward`.
+SCHEMAS = read_table(__file__, "fused.csv", dict[str, str])
 
 
-def _fused(schema: str) -> Callable[[Function], Function]:
-    """Register what the function computes as the operator with this schema."""
+def _fused(name: str) -> Callable[[Function], Function]:
+    """Register what the function computes as the operator of this name."""
 
     def register(function: Function) -> Function:
-        name, arguments = schema.split("(", 1)
-        arguments = arguments.rsplit(") ->", 1)[0]
-        _library.define(schema)
-        operator = getattr(torch.ops.npu, name).default
+        _library.define(f"{name}({SCHEMAS[name]['arguments']}) -> {SCHEMAS[name]['returns']}")
+        operator = FUNCTIONS[name] = getattr(torch.ops.npu, name).default
         _library.impl(name, lambda *values, **options: function(*_complete(operator, values, options)), "CPU")
-        _differentiate(name, arguments.replace("*, ", ""), function, operator)
-        FUNCTIONS[name] = operator
+        _differentiate(name, function, operator)
         return function
 
     return register
@@ -48,12 +47,15 @@ def _complete(operator: Any, values: Sequence[Any], options: dict[str, Any]) -> 
     return [given.get(argument.name, argument.default_value) for argument in arguments]
 
 
-def _differentiate(name: str, arguments: str, function: Function, operator: Any) -> None:
+def _differentiate(name: str, function: Function, operator: Any) -> None:
     """Define the backward operator (grads, the arguments, wanted) and link it with the operator.
 
     wanted: numbers of the leaves (pytree) of the arguments whose gradients it returns.
     """
-    backward = BACKWARDS.get(name, f"{name}_backward")
+    backward, arguments = (
+        SCHEMAS[name].get("backward", f"{name}_backward"),
+        SCHEMAS[name]["arguments"].replace("*, ", ""),
+    )
     _library.define(f"{backward}(Tensor?[] grads, {arguments}, int[] wanted) -> Tensor[]")
     names = [argument.name for argument in operator._schema.arguments]
 
@@ -77,19 +79,16 @@ def _differentiate(name: str, arguments: str, function: Function, operator: Any)
         @staticmethod
         def forward(ctx: Any, spec: Any, *leaves: Any) -> Any:
             ctx.set_materialize_grads(False)
-            ctx.spec, ctx.leaves = spec, [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
-            ctx.places = [number for number, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
-            ctx.save_for_backward(*(leaves[number] for number in ctx.places))
+            ctx.spec, ctx.others = spec, [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+            ctx.save_for_backward(*(leaf if isinstance(leaf, torch.Tensor) else None for leaf in leaves))
             with torch._C._AutoDispatchBelowAutograd():
                 out = operator(**dict(zip(names, tree_unflatten(leaves, spec))))
             return tuple(out) if isinstance(out, list) else out
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            leaves = list(ctx.leaves)
-            for number, tensor in zip(ctx.places, ctx.saved_tensors):
-                leaves[number] = tensor
-            wanted = [number for number in ctx.places if ctx.needs_input_grad[number + 1]]
+            leaves = [other if leaf is None else leaf for leaf, other in zip(ctx.saved_tensors, ctx.others)]
+            wanted = [number for number, is_needed in enumerate(ctx.needs_input_grad[1:]) if is_needed]
             given = [grad if isinstance(grad, torch.Tensor) else None for grad in grads]
             with torch._C._AutoDispatchBelowAutograd():
                 found = backward_operator(given, *tree_unflatten(leaves, ctx.spec), wanted)
@@ -113,33 +112,28 @@ def _autograd_of_the_host() -> Iterator[None]:
     excluded = torch._C._dispatch_tls_local_exclude_set()
     for key in ("AutogradFunctionality", "ADInplaceOrView", "AutogradOther"):
         excluded = excluded.remove(getattr(torch._C.DispatchKey, key))
-    with (
-        torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded),
-        torch.enable_grad(),
-    ):
+    with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded), torch.enable_grad():
         yield
 
 
 # ---- one expression each
 
-
 _EXPRESSIONS: dict[str, Function] = {
-    "npu_gelu(Tensor self, *, str approximate='none') -> Tensor": lambda x, how: F.gelu(x, approximate=how),
-    "fast_gelu(Tensor self) -> Tensor": lambda x: x * torch.sigmoid(1.702 * x),
-    "npu_silu(Tensor self) -> Tensor": F.silu,
-    "npu_dtype_cast(Tensor self, ScalarType dtype) -> Tensor": lambda x, dtype: x.to(dtype, copy=True),
-    "npu_format_cast(Tensor self, int acl_format) -> Tensor": lambda x, acl_format: x.clone(),
-    "npu_linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor": F.linear,
+    "npu_gelu": lambda x, how: F.gelu(x, approximate=how),
+    "fast_gelu": lambda x: x * torch.sigmoid(1.702 * x),
+    "npu_silu": F.silu,
+    "npu_dtype_cast": lambda x, dtype: x.to(dtype, copy=True),
+    "npu_format_cast": lambda x, acl_format: x.clone(),
+    "npu_linear": F.linear,
 }
-for _schema, _expression in _EXPRESSIONS.items():
-    _fused(_schema)(_expression)
+for _name, _expression in _EXPRESSIONS.items():
+    _fused(_name)(_expression)
 FUNCTIONS["npu_fast_gelu"] = FUNCTIONS["fast_gelu"]
-
 
 # ---- normalisation
 
 
-@_fused("npu_rms_norm(Tensor self, Tensor gamma, float epsilon=1e-06) -> (Tensor, Tensor)")
+@_fused("npu_rms_norm")
 def _rms_norm(x: Any, gamma: Any, epsilon: float) -> tuple[Any, Any]:
     wide = x.float() if x.dtype != torch.float64 else x
     dims = tuple(range(x.dim() - gamma.dim(), x.dim()))
@@ -147,7 +141,7 @@ def _rms_norm(x: Any, gamma: Any, epsilon: float) -> tuple[Any, Any]:
     return (wide * rstd * gamma).to(x.dtype), rstd
 
 
-@_fused("npu_add_rms_norm(Tensor x1, Tensor x2, Tensor gamma, float epsilon=1e-06) -> (Tensor, Tensor, Tensor)")
+@_fused("npu_add_rms_norm")
 def _add_rms_norm(x1: Any, x2: Any, gamma: Any, epsilon: float) -> tuple[Any, Any, Any]:
     x = x1 + x2
     return (*_rms_norm(x, gamma, epsilon), x)
@@ -156,7 +150,7 @@ def _add_rms_norm(x1: Any, x2: Any, gamma: Any, epsilon: float) -> tuple[Any, An
 # ---- position embedding and activations
 
 
-@_fused("npu_rotary_mul(Tensor self, Tensor r1, Tensor r2, str rotary_mode='half') -> Tensor")
+@_fused("npu_rotary_mul")
 def _rotary_mul(x: Any, cos: Any, sin: Any, mode: str) -> Any:
     if mode == "interleave":
         turned = torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2)
@@ -166,13 +160,13 @@ def _rotary_mul(x: Any, cos: Any, sin: Any, mode: str) -> Any:
     return x * cos + turned * sin
 
 
-@_fused("npu_swiglu(Tensor self, int dim=-1) -> Tensor")
+@_fused("npu_swiglu")
 def _swiglu(x: Any, dim: int) -> Any:
     gate, value = x.chunk(2, dim)
     return F.silu(gate) * value
 
 
-@_fused("npu_geglu(Tensor self, int dim=-1, int approximate=1, bool activate_left=False) -> (Tensor, Tensor)")
+@_fused("npu_geglu")
 def _geglu(x: Any, dim: int, approximate: int, activate_left: bool) -> tuple[Any, Any]:
     left, right = x.chunk(2, dim)
     value, gate = (right, left) if activate_left else (left, right)
@@ -180,7 +174,7 @@ def _geglu(x: Any, dim: int, approximate: int, activate_left: bool) -> tuple[Any
     return value * activated, activated
 
 
-@_fused("npu_scaled_masked_softmax(Tensor x, Tensor mask, Scalar scale=1.0, bool fixed_triu_mask=False) -> Tensor")
+@_fused("npu_scaled_masked_softmax")
 def _scaled_masked_softmax(x: Any, mask: Any, scale: float, fixed_triu_mask: bool) -> Any:
     if fixed_triu_mask:
         mask = torch.ones(x.shape[-2:], dtype=torch.bool).triu(1)
@@ -190,7 +184,7 @@ def _scaled_masked_softmax(x: Any, mask: Any, scale: float, fixed_triu_mask: boo
 # ---- changes of layout
 
 
-@_fused("npu_confusion_transpose(Tensor self, int[] perm, int[] shape, bool transpose_first) -> Tensor")
+@_fused("npu_confusion_transpose")
 def _confusion_transpose(x: Any, perm: Sequence[int], shape: Sequence[int], transpose_first: bool) -> Any:
     out = x.permute(perm).reshape(shape) if transpose_first else x.reshape(shape).permute(perm)
     return out.clone(memory_format=torch.contiguous_format)
@@ -199,10 +193,7 @@ def _confusion_transpose(x: Any, perm: Sequence[int], shape: Sequence[int], tran
 # ---- mixture of experts
 
 
-@_fused(
-    "npu_grouped_matmul(Tensor[] x, Tensor[] weight, *, Tensor[]? bias=None, int[]? group_list=None, int split_item=0, "
-    "int group_type=-1) -> Tensor[]"
-)
+@_fused("npu_grouped_matmul")
 def _grouped_matmul(x: Any, weight: Any, bias: Any, group_list: Any, split_item: int, group_type: int) -> list[Any]:
     if group_type == 2:  # groups of the inner dimension: gradients of weights
         parts = zip(*(_split(tensor, group_list, axis) for tensor, axis in ((x[0], 1), (weight[0], 0))))
@@ -210,9 +201,8 @@ def _grouped_matmul(x: Any, weight: Any, bias: Any, group_list: Any, split_item:
     weights = list(weight[0].unbind(0)) if len(weight) == 1 and weight[0].dim() == 3 else list(weight)
     inputs = _split(x[0], group_list, 0) if len(x) == 1 and group_list else list(x)
     biases = [None] * len(weights) if not bias else list(bias[0].unbind(0)) if len(bias) == 1 else list(bias)
-    outs = [
-        left @ right if extra is None else left @ right + extra for left, right, extra in zip(inputs, weights, biases)
-    ]
+    products = [left @ right for left, right in zip(inputs, weights)]
+    outs = [product if extra is None else product + extra for product, extra in zip(products, biases)]
     return [torch.cat(outs)] if split_item in (2, 3) else outs
 
 
@@ -235,8 +225,7 @@ def npu_grouped_matmul(
 ) -> Any:
     """torch_npu.npu_grouped_matmul for floating-point weights. group_list: ends of the groups (group_list_type 0) or
     their sizes (1), as numbers or as a tensor, which the host reads."""
-    unknown = [name for name, value in others.items() if value not in (None, [], 0)]
-    if unknown:
+    if unknown := [name for name, value in others.items() if value not in (None, [], 0)]:
         raise NotImplementedError(f"npu_grouped_matmul of the simulated NPU has no {', '.join(unknown)}")
     ends = group_list.tolist() if isinstance(group_list, torch.Tensor) else group_list
     if ends and group_list_type == 1:
@@ -249,10 +238,7 @@ def npu_grouped_matmul(
 FUNCTIONS["npu_grouped_matmul"] = npu_grouped_matmul
 
 
-@_fused(
-    "npu_moe_token_permute(Tensor tokens, Tensor indices, int? num_out_tokens=None, bool padded_mode=False) -> "
-    "(Tensor, Tensor)"
-)
+@_fused("npu_moe_token_permute")
 def _moe_token_permute(tokens: Any, indices: Any, num_out_tokens: Optional[int], padded_mode: bool) -> tuple[Any, Any]:
     choices = indices.shape[1] if indices.dim() > 1 else 1
     order = torch.argsort(indices.reshape(-1), stable=True)
@@ -260,10 +246,7 @@ def _moe_token_permute(tokens: Any, indices: Any, num_out_tokens: Optional[int],
     return tokens.index_select(0, kept // choices), torch.argsort(order).int()
 
 
-@_fused(
-    "npu_moe_token_unpermute(Tensor permuted_tokens, Tensor sorted_indices, Tensor? probs=None, bool padded_mode=False, "
-    "int[]? restore_shape=None) -> Tensor"
-)
+@_fused("npu_moe_token_unpermute")
 def _moe_token_unpermute(tokens: Any, indices: Any, probs: Any, padded_mode: bool, restore_shape: Any) -> Any:
     choices = probs.shape[1] if probs is not None and probs.dim() > 1 else 1
     missing = indices.numel() - tokens.shape[0]
@@ -276,13 +259,7 @@ def _moe_token_unpermute(tokens: Any, indices: Any, probs: Any, padded_mode: boo
 # ---- attention
 
 
-@_fused(
-    "npu_fusion_attention(Tensor query, Tensor key, Tensor value, int head_num, str input_layout, Tensor? pse=None, "
-    "Tensor? padding_mask=None, Tensor? atten_mask=None, float scale=1.0, float keep_prob=1.0, "
-    "int pre_tockens=2147483647, int next_tockens=2147483647, int inner_precise=0, int[]? prefix=None, "
-    "int[]? actual_seq_qlen=None, int[]? actual_seq_kvlen=None, int sparse_mode=0, bool gen_mask_parallel=True, "
-    "bool sync=False, int seed=0) -> (Tensor, Tensor, Tensor, Tensor, int, int, int)"
-)
+@_fused("npu_fusion_attention")
 def _fusion_attention(
     query: Any, key: Any, value: Any, heads: int, layout: str, pse: Any, padding_mask: Any, mask: Any, scale: float,
     keep: float, before: int, after: int, inner_precise: int, prefix: Any, query_ends: Any, key_ends: Any, sparse_mode: int,
@@ -299,7 +276,8 @@ def _fusion_attention(
     if layout == "TND":
         out = torch.cat([piece.squeeze(0).transpose(0, 1) for piece in outs])
     else:
-        out = _from_heads(outs[0], layout)
+        out = outs[0].permute(["BNSD".index(axis) for axis in layout.replace("H", "ND")]).contiguous()
+        out = out.flatten(2) if "H" in layout else out
     dropped = 0 if keep == 1 else sum(q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2] for q, k, _ in inputs)
     return out, torch.cat(maxima, 2), torch.cat(sums, 2), query.new_empty(0), seed, 0, dropped
 
@@ -314,21 +292,15 @@ def _to_heads(tensor: Any, layout: str, heads: int, query: Any) -> Any:
     return tensor.permute([layout.replace("H", "ND").index(axis) for axis in "BNSD"])
 
 
-def _from_heads(tensor: Any, layout: str) -> Any:
-    """The reverse of _to_heads."""
-    out = tensor.permute(["BNSD".index(axis) for axis in layout.replace("H", "ND")]).contiguous()
-    return out.flatten(2) if "H" in layout else out
-
-
 def _hidden(mask: Any, sparse_mode: int, rows: int, columns: int, before: int, after: int) -> Any:
     """What each position may not see, True or 1; None: all may be seen."""
     row, column = torch.arange(rows)[:, None], torch.arange(columns)[None]
+    offset = column - (columns - rows) - row
     if sparse_mode == 2:  # causal, from the first position on
         return column > row
     if sparse_mode == 3:  # causal, up to the last position
-        return column - (columns - rows) > row
+        return offset > 0
     if sparse_mode == 4:  # a band that ends at the last position
-        offset = column - (columns - rows) - row
         return (offset > after) | (offset < -before)
     if sparse_mode > 1:
         raise NotImplementedError(f"npu_fusion_attention of the simulated NPU has no sparse_mode={sparse_mode}")

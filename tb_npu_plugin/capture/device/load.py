@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tb_npu_plugin.capture.api.ranks import communicator_of
+from tb_npu_plugin.capture.api.settings import communicator_of
 from tb_npu_plugin.capture.device.build import NotBuilt, extension, say_to_user
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 
@@ -86,10 +86,8 @@ def _install(stand_in: ModuleType, profiler: ModuleType) -> None:
     atexit.register(time.sleep, _UNTIL_THREADS_RUN)
     if _INFORMED not in os.environ:
         os.environ[_INFORMED] = "1"
-        say_to_user(
-            f"the NPU is simulated ({count} devices, {chip.soc}): the CPU computes, and device times in profiles come "
-            "from a model."
-        )
+        simulated = f"the NPU is simulated ({count} devices, {chip.soc})"
+        say_to_user(f"{simulated}: the CPU computes, and device times in profiles come from a model.")
 
 
 def _device_count() -> int:
@@ -103,12 +101,9 @@ def _device_count() -> int:
 def _pin_for_npu(torch: Any) -> None:
     """Before PyTorch 2.6 memory was pinned for CUDA unless another device was named."""
     for name in ("pin_memory", "is_pinned"):
-        function = getattr(torch.Tensor, name)
-
-        def call(tensor: Any, device: Any = None, function: Any = function) -> Any:
-            return function(tensor, device or "npu")
-
-        setattr(torch.Tensor, name, functools.wraps(function)(call))
+        own = getattr(torch.Tensor, name)
+        call = functools.wraps(own)(lambda tensor, device=None, own=own: own(tensor, device or "npu"))
+        setattr(torch.Tensor, name, call)
 
 
 def _register_hccl(torch: Any, native: Any) -> None:

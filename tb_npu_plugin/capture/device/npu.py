@@ -10,8 +10,8 @@ from typing import Any, Callable, Union
 import torch
 
 from tb_npu_plugin.capture.api.mstx import mstx as mstx
+from tb_npu_plugin.capture.device import raise_for
 from tb_npu_plugin.capture.device.build import extension
-from tb_npu_plugin.capture.device.unsupported import raise_for
 from tb_npu_plugin.capture.simulation.chips import chosen_chip
 
 __getattr__ = raise_for("torch.npu")
@@ -45,13 +45,10 @@ def _always(value: Any) -> Callable[..., Any]:
 
 # ---- devices
 
-
 init = _lazy_init = _always(None)
 is_initialized = is_available = _always(True)
 _initialized = True  # torch.utils.checkpoint keeps the state of the generators only then
 _is_in_bad_fork = _always(False)  # host memory works in forked processes
-
-
 #: Of all devices (TB_NPU_DEVICES); the calling thread's.
 device_count, current_device = _native.device_count, _native.current_device
 #: The device is always done.
@@ -75,25 +72,15 @@ get_device_name = _of_device(lambda index: _chip.soc)
 def get_device_properties(device: DeviceLike = None) -> SimpleNamespace:
     """name, total_memory (bytes), cube_core_num, vector_core_num, L2_cache_size (bytes), major, minor."""
     _index(device)
-    return SimpleNamespace(
-        name=_chip.soc,
-        total_memory=_chip.memory,
-        cube_core_num=_chip.cube_cores,
-        vector_core_num=_chip.vector_cores,
-        multi_processor_count=_chip.cube_cores,
-        L2_cache_size=_chip.cache,
-        major=0,
-        minor=0,
-    )
+    memory = {"total_memory": _chip.memory, "L2_cache_size": _chip.cache}
+    cores = {"cube_core_num": _chip.cube_cores, "vector_core_num": _chip.vector_cores}
+    return SimpleNamespace(name=_chip.soc, **memory, **cores, multi_processor_count=_chip.cube_cores, major=0, minor=0)
 
 
 get_device_capability = _always(None)  # chips of Ascend have no such number
 utilization = _always(0)  # percent: nothing runs on the simulated device while the host asks
-
-
-def get_soc_version() -> int:
-    """CANN's number of the chip's generation: 220 for 910B, 250 for 910_93, 200 for 310P, 100 for 910A."""
-    return {"910A": 100, "910_93": 250, "310P": 200}.get(_chip.name, 220)
+#: CANN's number of the chip's generation.
+get_soc_version = _always({"910A": 100, "910_93": 250, "310P": 200}.get(_chip.name, 220))  # 220: 910B
 
 
 class device:
@@ -126,9 +113,8 @@ class Stream(torch.Stream):  # type: ignore[misc]
 
     def __new__(cls, device: DeviceLike = None, priority: int = 0, **existing: Any) -> Stream:
         """A new stream; stream_id, device_index and device_type name an existing one."""
-        named = (
-            {"device_type": _DEVICE_TYPE, **existing} if existing else {"device": torch.device("npu", _index(device))}
-        )
+        new = {"device": torch.device("npu", _index(device))}
+        named = {"device_type": _DEVICE_TYPE, **existing} if existing else new
         return super().__new__(cls, priority=priority, **named)  # type: ignore[no-any-return]
 
     @property
@@ -196,9 +182,7 @@ class StreamContext:
 stream = StreamContext
 is_current_stream_capturing = _always(False)  # there are no graphs
 
-
 # ---- memory, in bytes
-
 
 _memory = _of_device(_native.memory_counters)
 
@@ -212,8 +196,6 @@ memory_allocated, max_memory_allocated = _counter("allocated"), _counter("alloca
 #: What the allocator holds: the most that was allocated since empty_cache(), in multiples of 2 MiB.
 memory_reserved = memory_cached = _counter("reserved")
 max_memory_reserved = max_memory_cached = _counter("reserved_peak")
-
-
 #: Peaks begin again from now.
 reset_peak_memory_stats = _of_device(_native.reset_peaks)
 reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
@@ -221,10 +203,8 @@ reset_accumulated_memory_stats = _always(None)  # totals go on
 #: Reserved memory shrinks to what is allocated.
 empty_cache = _native.empty_cache
 
-
-def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
-    """Free bytes and all bytes."""
-    return _chip.memory - memory_reserved(device), _chip.memory
+#: Free bytes and all bytes.
+mem_get_info = _of_device(lambda index: (_chip.memory - memory_reserved(index), _chip.memory))
 
 
 def set_per_process_memory_fraction(fraction: float, device: DeviceLike = None) -> None:
@@ -243,13 +223,10 @@ def memory_stats(device: DeviceLike = None) -> dict[str, int]:
     found = _memory(device)
     out = {"num_alloc_retries": 0, "num_ooms": 0}
     for kind, key in (("allocated", "allocated"), ("active", "allocated"), ("reserved", "reserved")):
-        out[f"{kind}_bytes.all.current"] = found[key]
-        out[f"{kind}_bytes.all.peak"] = found[f"{key}_peak"]
-    for kind in ("allocation", "active"):
-        out[f"{kind}.all.current"] = found["allocations"] - found["frees"]
-        out[f"{kind}.all.allocated"] = found["allocations"]
-        out[f"{kind}.all.freed"] = found["frees"]
-    return out
+        out |= {f"{kind}_bytes.all.current": found[key], f"{kind}_bytes.all.peak": found[f"{key}_peak"]}
+    made, freed = found["allocations"], found["frees"]
+    counts = {"current": made - freed, "allocated": made, "freed": freed}
+    return {**out, **{f"{kind}.all.{name}": n for kind in ("allocation", "active") for name, n in counts.items()}}
 
 
 def memory_stats_as_nested_dict(device: DeviceLike = None) -> dict[str, Any]:
@@ -270,7 +247,6 @@ def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:
 
 
 get_allocator_backend = _always("native")
-
 
 # ---- types of tensors, as old scripts name them
 
@@ -295,7 +271,6 @@ for _name in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Ch
 
 # ---- random numbers
 
-
 default_generators = tuple(_native.default_generator(number) for number in range(_native.device_count()))
 
 
@@ -317,7 +292,7 @@ def seed() -> None:
 
 def seed_all() -> None:
     """Seed all devices alike by chance."""
-    default_generators[current_device()].seed()
+    seed()
     manual_seed_all(initial_seed())
 
 
@@ -354,7 +329,6 @@ is_autocast_enabled = partial(torch.is_autocast_enabled, "npu")
 set_autocast_enabled = partial(torch.set_autocast_enabled, "npu")
 get_autocast_dtype = partial(torch.get_autocast_dtype, "npu")
 set_autocast_dtype = partial(torch.set_autocast_dtype, "npu")
-
 
 # ---- switches of the vendor's compiler and queue, which change nothing here
 

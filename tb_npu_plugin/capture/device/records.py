@@ -28,7 +28,6 @@ assert RECORD.itemsize == 80
 #: One record as a tuple, of `RECORD`.tolist().
 Record: Any = namedtuple("Record", RECORD.names or ())  # type: ignore[misc]
 
-
 #: Of a record.
 Kind = IntEnum(
     "Kind", "OPERATOR VIEW COPY SYNC EVENT_RECORD STREAM_WAIT ALLOCATE FREE COLLECTIVE COLLECTIVE_WAIT ARRIVAL", start=0
@@ -128,13 +127,8 @@ def load(path: Path) -> Recording:
 
 def tensors_in(values: tuple[Value, ...]) -> tuple[TensorInfo, ...]:
     """The tensors among values, those of lists too."""
-    out: list[TensorInfo] = []
-    for value in values:
-        if isinstance(value, TensorInfo):
-            out.append(value)
-        elif isinstance(value, tuple):
-            out += tensors_in(value)
-    return tuple(out)
+    inner = (tensors_in(value) if isinstance(value, tuple) else (value,) for value in values)
+    return tuple(one for found in inner for one in found if isinstance(one, TensorInfo))
 
 
 def _recording(records: Any, signatures: str, lost: int) -> Recording:

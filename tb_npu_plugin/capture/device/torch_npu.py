@@ -10,8 +10,7 @@ from typing import Any
 import torch
 
 from tb_npu_plugin.capture.backend import VERSIONS
-from tb_npu_plugin.capture.device import fused, npu
-from tb_npu_plugin.capture.device.unsupported import raise_for
+from tb_npu_plugin.capture.device import fused, npu, raise_for
 
 #: What npu_format_cast and get_npu_format call the plain format.
 ND = 2

@@ -26,8 +26,6 @@ _METHODS = (
     *("to", "pin_memory", "type"),
     *("new_empty", "new_empty_strided", "new_full", "new_ones", "new_tensor", "new_zeros"),
 )
-#: Keyword arguments that hold a device or a dict of them.
-_KEYWORDS = ("device", "device_type", "map_location", "device_id")
 
 
 @functools.cache
@@ -62,20 +60,16 @@ def _swap(value: Any) -> Any:
     return value
 
 
-def _wrap(owner: Any, *names: str) -> None:
+def _wrap(owner: Any, *names: str, swap: Callable[[Any], Any] = _swap) -> None:
     for name in names:
         if hasattr(owner, name):  # not in each release of PyTorch
-            setattr(owner, name, _with_swapped(getattr(owner, name)))
+            setattr(owner, name, _with_swapped(getattr(owner, name), swap))
 
 
-def _with_swapped(function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_swapped(function: Callable[..., Any], swap: Callable[[Any], Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
-        for name in _KEYWORDS:
-            if name in options:
-                options[name] = _swap(options[name])
-        swapped = (_swap(value) if isinstance(value, (str, _device, npu.TensorType)) else value for value in arguments)
-        return function(*swapped, **options)
+        return function(*map(swap, arguments), **{name: swap(value) for name, value in options.items()})
 
     return call
 
@@ -149,9 +143,7 @@ def _patch_classes() -> None:
 
 def _patch_amp() -> None:
     make = torch.amp.GradScaler.__init__
-    torch.amp.GradScaler.__init__ = lambda own, device="npu", *rest, **options: make(
-        own, _swap(device), *rest, **options
-    )
+    torch.amp.GradScaler.__init__ = lambda own, device="npu", *rest, **more: make(own, _swap(device), *rest, **more)
     _wrap(torch.amp.autocast_mode.autocast, "__init__")
     _wrap(torch.amp, "custom_fwd", "custom_bwd")
     for name in ("autocast", "GradScaler", "custom_fwd", "custom_bwd"):
@@ -178,24 +170,13 @@ def _patch_distributed() -> None:
     import torch.distributed as dist
     import torch.distributed.device_mesh as meshes
 
-    def use_hccl(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def call(*arguments: Any, **options: Any) -> Any:
-            swapped = [_hccl(value) for value in arguments]
-            return function(*swapped, **{name: _swap(_hccl(value)) for name, value in options.items()})
-
-        return call
-
-    for name in ("init_process_group", "new_group"):
-        wrapped = use_hccl(getattr(dist, name))
-        setattr(dist, name, wrapped)
-        setattr(dist.distributed_c10d, name, wrapped)
+    for owner in (dist, dist.distributed_c10d):
+        _wrap(owner, "init_process_group", "new_group", swap=_swap_backend)
     dist.is_nccl_available = lambda: True
     for owner in (dist, meshes):
         _wrap(owner, "init_device_mesh")
 
 
-def _hccl(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.replace("nccl", "hccl").replace("cuda:", "npu:")
-    return value
+def _swap_backend(value: Any) -> Any:
+    """_swap, and "hccl" for "nccl", also of several backends: "cpu:gloo,cuda:nccl"."""
+    return _swap(value.replace("nccl", "hccl").replace("cuda:", "npu:") if isinstance(value, str) else value)

@@ -15,24 +15,13 @@ from typing import Any
 
 from tb_npu_plugin.capture.ascend import MOCK, VARIABLE
 
-__all__ = [
-    "AicoreMetrics",
-    "DynamicProfilerMonitor",
-    "EnvProfiler",
-    "ExportType",
-    "HostSystem",
-    "Profiler",
-    "ProfilerActivity",
-    "ProfilerLevel",
-    "_ExperimentalConfig",
-    "analyse",
-    "mstx",
-    "profile",
-    "schedule",
-    "tensorboard_trace_handler",
-]
 #: Names of which the twin has its own.
 _OWN = ("DynamicProfilerMonitor", "Profiler", "analyse", "profile")
+__all__ = [
+    *_OWN,
+    *("AicoreMetrics", "EnvProfiler", "ExportType", "HostSystem", "ProfilerActivity", "ProfilerLevel"),
+    *("_ExperimentalConfig", "mstx", "schedule", "tensorboard_trace_handler"),
+]
 #: Where the driver shows its devices.
 DEVICES = Path("/dev")
 

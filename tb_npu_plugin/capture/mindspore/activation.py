@@ -18,12 +18,8 @@ from tb_npu_plugin.capture.mindspore import has_npu
 _WORDS = {"Ascend": "CPU", "hccl": None}
 #: Settings of an NPU, which the CPU refuses.
 _OF_DEVICES = ("device_id", "max_device_memory", "ascend_config")
+_PLATFORM = "tb_npu_plugin.capture.mindspore.platform"
 _ANNOUNCED = "_TB_NPU_MINDSPORE_ANNOUNCED"
-
-
-def _use_simulated_profiler(module: Any) -> None:
-    """The profiler's platforms are registered by now, and nothing records yet."""
-    importlib.import_module("tb_npu_plugin.capture.mindspore.platform").activate()
 
 
 def _use_cpu(mindspore: Any) -> None:
@@ -36,13 +32,11 @@ def _use_cpu(mindspore: Any) -> None:
     twin = importlib.import_module("tb_npu_plugin.capture.mindspore.twin")
     mindspore.profiler.profile = twin.profile
     mindspore.profiler.Profiler = mindspore.Profiler = twin.Profiler
-    importlib.import_module("tb_npu_plugin.capture.mindspore.platform").resume()
+    importlib.import_module(_PLATFORM).resume()
     if _ANNOUNCED not in os.environ:
         os.environ[_ANNOUNCED] = "1"
-        print(
-            "tb-npu: the NPU is simulated: MindSpore computes on the CPU, and device times in profiles come from a model.",
-            file=sys.stderr,
-        )
+        simulated = "tb-npu: the NPU is simulated: MindSpore computes on the CPU"
+        print(f"{simulated}, and device times in profiles come from a model.", file=sys.stderr)
 
 
 def _with_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,7 +58,8 @@ def _on_cpu(value: Any) -> Any:
 
 #: Module -> what is done once it is imported; nothing where there is an NPU.
 CHANGES: dict[str, Callable[[Any], None]] = {
-    "mindspore.profiler.profiler": _use_simulated_profiler,  # the next to be imported reads MS_PROFILER_OPTIONS
+    # the profiler's platforms are registered by now, and nothing records yet: the next module reads MS_PROFILER_OPTIONS
+    "mindspore.profiler.profiler": lambda module: importlib.import_module(_PLATFORM).activate(),
     "mindspore": _use_cpu,
 }
 if has_npu():

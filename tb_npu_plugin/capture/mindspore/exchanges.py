@@ -5,25 +5,22 @@ from __future__ import annotations
 
 import re
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER
 from tb_npu_plugin.capture.mindspore.raw_data import CAPTURE, Launch, RawData, host_clock, read
-from tb_npu_plugin.capture.recording.exchanges import DATA_TYPES, arrivals_of
+from tb_npu_plugin.capture.recording.exchanges import DATA_TYPES, Exchanges
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.side_files import read_object
 from tb_npu_plugin.capture.simulation import work
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import COLLECTIVES, Exchange, Transfer, planes, schedule
+from tb_npu_plugin.capture.simulation.collectives import COLLECTIVES, Transfer
 from tb_npu_plugin.capture.simulation.records import Group
-from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.errors import BadFile
-from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.mindspore import SUFFIX
 
 #: Types of elements, in lower case -> C++ names.
@@ -38,43 +35,27 @@ def group_of(launch: Launch) -> str:
     return WORLD if launch.group in WORLDS else launch.group
 
 
-class Exchanges:
-    """The groups of this rank by name, and its collectives. later: (group, number of its collective) -> rank -> ns by which it came
+class MindSporeExchanges(Exchanges):
+    """Those of MindSpore. later: (group, number of its collective) -> rank -> ns by which it came
     later than this one."""
 
     def __init__(self, data: RawData, chip: Chip, later: dict[tuple[str, int], dict[int, int]]) -> None:
-        capture = data.capture
-        self._topology, self._rank, self._later = Topology(chip), capture["rank"], later
-        self._counts: Counter[str] = Counter()
-        self.groups: dict[str, Group] = {}
-        self._add(WORLD, tuple(range(capture["world"])))
-        for name, ranks in data.groups.items():
-            self._add(name, tuple(ranks))
+        super().__init__(chip)
+        self._later, rank = later, data.capture["rank"]
+        for name, ranks in {WORLD: range(data.capture["world"]), **data.groups}.items():
+            if len(ranks) > 1 and rank in ranks:
+                self._add(name, name, tuple(ranks), ranks.index(rank))
         for name, type_ in {(group_of(one), COLLECTIVES[one.type]) for one in data.launches if one.type in COLLECTIVES}:
-            group = self.groups.get(name)
-            if group is not None:
-                rows = max(group.planes, planes(type_, group.ranks, self._topology))
-                self.groups[name] = replace(group, planes=rows)
-
-    def _add(self, name: str, ranks: tuple[int, ...]) -> None:
-        if name not in self.groups and len(ranks) > 1 and self._rank in ranks:
-            own = ranks.index(self._rank)
-            self.groups[name] = Group(len(self.groups), group_hash(name), ranks, own, 0, name, name)
+            if name in self.groups:
+                self._reserve(self.groups[name], type_)
 
     def run(self, host: RecordedHost, launch: Launch) -> None:
         """Launch a collective, and let the compute stream wait for it. Does nothing if this rank is alone in its group."""
         group = self.groups.get(group_of(launch))
         if group is None:
             return
-        number = self._counts[group.name]
-        self._counts[group.name] += 1
-        transfer = _transfer(launch, group)
-        host.communicate(transfer)
-        exchange = Exchange(transfer.type, transfer.size, group.ranks, f"{group.id}/{number}")
-        later = self._later.get((group.name, number), {})
-        arrivals = arrivals_of(exchange, group.rank, host.arrival, later)
-        ends, tasks = schedule(exchange, arrivals, self._topology, group.rank)
-        host.communicated(number, transfer, exchange, ends[group.rank], tasks)
+        later = self._later.get((group.name, self._counts[group.index, ""]), {})
+        self._communicate(host, _transfer(launch, group), later)
         host.wait(group.name)
 
 

@@ -65,14 +65,10 @@ def _nodes(schema: Any, graph: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         sizes = [dim.size for dim in node.output_type.tensor_type.shape.dim]
         (type_, *others) = _types(schema, node.output_type) or [None]
         is_known = type_ is not None and not others and min(sizes, default=0) >= 0
-        yield (
-            node.full_name,
-            {
-                "inputs": [type_ for edge in node.input for type_ in types.get(edge.name, [None])],
-                "output": [sizes, type_] if is_known else None,
-                "group": next((one.value.str_val for one in node.attribute if one.name == "group"), ""),
-            },
-        )
+        output = [sizes, type_] if is_known else None
+        inputs = [type_ for edge in node.input for type_ in types.get(edge.name, [None])]
+        group = next((one.value.str_val for one in node.attribute if one.name == "group"), "")
+        yield node.full_name, {"inputs": inputs, "output": output, "group": group}
 
 
 def _types(schema: Any, type_: Any) -> list[str | None]:

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from tb_npu_plugin.capture.mindspore.exchanges import TYPES, Exchanges, later_ranks
+from tb_npu_plugin.capture.mindspore.exchanges import TYPES, MindSporeExchanges, later_ranks
 from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, host_clock, read
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.chips import Chip, chosen_chip
@@ -63,37 +64,33 @@ def parse_folder(path: str | Path) -> None:
 
 def _options(folder: Path) -> Options:
     """The settings, from profiler_info_<rank>.json."""
-    path = next((path for path in sorted(folder.iterdir()) if _INFO.fullmatch(path.name)), None)
+    paths = [path for path in sorted(folder.iterdir()) if _INFO.fullmatch(path.name)]
     try:
-        found = json.loads((path or folder / "profiler_info_0.json").read_bytes())[names.PARAMETERS]
+        found = json.loads((paths or [folder / "profiler_info_0.json"])[0].read_bytes())[names.PARAMETERS]
         level = {"LevelNone": -1, "Level0": 0, "Level1": 1, "Level2": 2}[found["profiler_level"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadFile(f"{folder} has no settings: {error}", "Record it again.") from error
-    metrics = {shown: stored for stored, shown in AIC_METRICS.items()}
-    metric = found.get("aic_metrics", "")
+    metrics = next(
+        (stored for stored, shown in AIC_METRICS.items() if shown == found.get("aic_metrics")), "ACL_AICORE_NONE"
+    )
+    activities = found.get("activities", ())
+    switches = ("record_shapes", "profile_memory", "with_stack", "l2_cache")
+    shapes, memory, stack, l2_cache = (bool(found.get(name)) for name in switches)
     return Options(
-        level=level,
-        metrics=metrics.get(metric, "ACL_AICORE_NONE"),
-        shapes=bool(found.get("record_shapes")),
-        memory=bool(found.get("profile_memory")),
-        stack=bool(found.get("with_stack")),
-        l2_cache=bool(found.get("l2_cache")),
-        cpu="CPU" in found.get("activities", ()),
-        npu="NPU" in found.get("activities", ()),
-        export=tuple(found.get("export_type") or ("text",)),
-        schedule=found.get(names.SCHEDULE) if found.get(names.IS_SET_SCHEDULE) else None,
+        *(level, metrics, shapes, memory, stack, l2_cache, "CPU" in activities, "NPU" in activities),
         sys_io=bool(found.get("sys_io")),
         sys_interconnection=bool(found.get("sys_interconnection")),
+        export=tuple(found.get("export_type") or ("text",)),
+        schedule=found.get(names.SCHEDULE) if found.get(names.IS_SET_SCHEDULE) else None,
     )
 
 
-def _without_types(launch: KernelLaunch) -> KernelLaunch:
-    return replace(launch, kernel=replace(launch.kernel, input_types="", output_types=""))
+#: Columns of a kernel that show types, and those that show shapes.
+_TYPES, _SHAPES = ("input_types", "output_types"), ("inputs", "outputs", "input_formats", "output_formats")
 
 
-def _without_shapes(launch: KernelLaunch) -> KernelLaunch:
-    kernel = replace(launch.kernel, inputs="", outputs="", input_formats="", output_formats="")
-    return _without_types(replace(launch, kernel=kernel))
+def _without(columns: tuple[str, ...], launch: KernelLaunch) -> KernelLaunch:
+    return replace(launch, kernel=replace(launch.kernel, **dict.fromkeys(columns, "")))  # type: ignore[arg-type]
 
 
 class Replay:
@@ -104,24 +101,16 @@ class Replay:
     ) -> None:
         capture = data.capture
         self._data, self._options, self._kernels = data, options, KernelFactory(chip)
-        self._without_shapes, self._without_types = cache(_without_shapes), cache(_without_types)
+        self._without = cache(_without)
         self._clock = host_clock(data, data.executions)
         start = int(self._clock(capture["start"]))
         tids = {one.tid for one in data.launches} | {one.tid for one in data.events}
-        self._exchanges = Exchanges(data, chip, later)
-        self.process = process = Process(
-            capture["pid"],
-            capture["rank"],
-            capture["rank"],
-            capture["world"],
-            start,
-            start,
-            options.npu,
-            marks=bool(data.steps),
-            threads=sorted({capture["pid"], *tids} - {0}),
-            chip=chip,
-        )
-        self._host = RecordedHost(process, f"{process.pid}/{capture['start']}", options.level >= 2, task_queue=0)
+        self._exchanges = MindSporeExchanges(data, chip, later)
+        threads = sorted({capture["pid"], *tids} - {0})
+        whose = (capture["pid"], capture["rank"], capture["rank"], capture["world"], start, start)
+        self.process = Process(*whose, options.npu, bool(data.steps), threads, chip=chip)
+        seed, has_runtime = f"{capture['pid']}/{capture['start']}", options.level >= 2
+        self._host = RecordedHost(self.process, seed, has_runtime, task_queue=0)
         self._host.join(self._exchanges.groups)
         self._info = cache(OpInfo)
 
@@ -178,15 +167,12 @@ class Replay:
         has_types = bool(launch.types) and TYPES.keys() >= set(launch.types)
         types = tuple(TYPES[one] for one in launch.types) if has_types else ("float",) * len(shapes)
         made = self._launches(launch, shapes, types)
-        if not launch.shapes:
-            return tuple(map(self._without_shapes, made))
-        return made if has_types else tuple(map(self._without_types, made))
+        unknown = () if has_types and launch.shapes else _TYPES if launch.shapes else (*_TYPES, *_SHAPES)
+        return tuple(self._without(unknown, one) for one in made) if unknown else made
 
     def _launches(self, launch: Launch, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> tuple[KernelLaunch, ...]:
-        outputs: tuple[Tensor, ...] = ()
-        if launch.output is not None:
-            shape, type_ = launch.output
-            outputs = (Tensor(shape, TYPES.get(type_, "float"), plain_format(shape)),)
+        known = [launch.output] if launch.output is not None else []
+        outputs = tuple(Tensor(shape, TYPES.get(type_, "float"), plain_format(shape)) for shape, type_ in known)
         own = f"mindspore::{launch.type}"
         try:
             return self._kernels.launches(OPERATORS.get(launch.type, own), shapes, types, outputs)
@@ -195,26 +181,18 @@ class Replay:
 
     def _add_host_events(self, segment: Segment, since: int, until: int) -> None:
         """Add the framework's events, the memory, and what was recorded beside them."""
-        at, events = self._shown, self._data.events if self._options.cpu else []
-        ops = [
-            HostOp(self._info(one.name), one.tid, at(one.start), at(one.end))
-            for one in events
-            if since <= one.start < until
-        ]
+        at, data, pid = self._shown, self._data, self.process.pid
+
+        def within(rows: list[Any], start: int = 0) -> list[Any]:
+            """Those that begin in this time; start: the place of their beginning."""
+            return [row for row in rows if since <= row[start] < until]
+
+        events = within(data.events) if self._options.cpu else []
+        ops = [HostOp(self._info(one.name), one.tid, at(one.start), at(one.end)) for one in events]
         segment.ops = sorted([*segment.ops, *ops], key=lambda op: (op.start, -op.end))
-        segment.totals = [
-            Totals(names.MINDSPORE, at(when), allocated, reserved, allocated)
-            for when, allocated, reserved in self._data.memory
-            if since <= when < until
-        ]
+        memory = within(data.memory)
+        segment.totals = [Totals(names.MINDSPORE, at(when), used, reserved, used) for when, used, reserved in memory]
         segment.memory = []
-        segment.marks = [
-            UserMark(message, domain, tid, at(start), at(end))
-            for start, end, tid, message, domain in self._data.marks
-            if since <= start < until
-        ]
-        segment.python = [
-            PyCall(name, self.process.pid, at(start), at(end), number, caller)
-            for name, start, end, number, caller in sorted(self._data.stacks, key=lambda call: call[1])
-            if since <= start < until
-        ]
+        marks, calls = within(data.marks), sorted(within(data.stacks, start=1), key=lambda call: call[1])
+        segment.marks = [UserMark(text, domain, tid, at(start), at(end)) for start, end, tid, text, domain in marks]
+        segment.python = [PyCall(name, pid, at(start), at(end), *numbers) for name, start, end, *numbers in calls]

@@ -67,7 +67,7 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         if self._context.profile_memory:
             self._cpu.enable_profile_memory()
         self._started = time.time_ns()
-        self._write(self._capture(None))
+        self._write_capture(None)
         if self._pipeline is not None:
             self._pipeline.start()
         if self._has_marks:
@@ -92,15 +92,10 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         self._runtime.stop()
         nodes, calls = compiled_nodes(), self._shapes.calls
         groups = self._groups({node["group"] for node in nodes.values()} | {group for *_, group in calls})
-        host = {
-            "dispatched": calls,
-            "marks": self._marks.marks,
-            "stacks": self._stacks.calls,
-            "nodes": nodes,
-            "groups": groups,
-        }
+        host = {"dispatched": calls, "marks": self._marks.marks, "stacks": self._stacks.calls}
+        host |= {"nodes": nodes, "groups": groups}
         (self._framework / HOST).write_text(json.dumps(host), encoding="utf-8")
-        self._write(self._capture(stopped))  # last: the other ranks wait for its end
+        self._write_capture(stopped)  # last: the other ranks wait for its end
         info = ProfilerInfo()
         info.profiler_parameters = self._context.original_params
         info.ms_profiler_info = {"rank_id": self._context.rank_id, "device_id": self._context.device_id}
@@ -133,9 +128,8 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
     def analyse(self, **kwargs: Any) -> None:
         """Parse the capture, once the other ranks have ended theirs."""
         if not wait_for_other_ranks(self._folder):
-            log.warning(
-                "Another rank still records; its arrivals at collectives are not known. Parse again: analyse()."
-            )
+            missing = "its arrivals at collectives are not known"
+            log.warning(f"Another rank still records; {missing}. Parse again: analyse().")
         analyse_folder(str(self._folder))
 
     @property
@@ -150,8 +144,8 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         """Group -> its ranks, the group of all processes first; {} for one process."""
         return {WORLD: list(range(self._world)), **ranks_of(names.difference(WORLDS))} if self._world > 1 else {}
 
-    def _capture(self, stopped: int | None) -> dict[str, Any]:
-        return {
+    def _write_capture(self, stopped: int | None) -> None:
+        capture = {
             "version": SETTINGS_VERSION,
             "framework": "mindspore",
             "pid": os.getpid(),
@@ -160,8 +154,6 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
             "start": self._started,
             "end": stopped,
         }
-
-    def _write(self, capture: dict[str, Any]) -> None:
         path = self._framework / CAPTURE
         new = path.with_suffix(".new")
         new.write_text(json.dumps(capture), encoding="utf-8")

@@ -9,10 +9,10 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
+import msgspec
 import numpy as np
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER
@@ -32,13 +32,13 @@ _DETAIL = re.compile(
     r"(?:module:(?P<module>\w*)|stage:(?P<stage>\w*)), event:(?P<event>\w*), op:(?P<op>.*?), start_time:(?P<start>\d+), "
     r"end_time:(?P<end>\d+),.*?tid:(?P<tid>\d+)"
 )
+_MEMORY = re.compile(r"(\d+),(\d+),(\d+)(,|$)", re.ASCII)
+_NUMBERS = re.compile(r"-?\d+")
 _END = 1 << 62
 _LAUNCHES = ("KernelLaunch", "LaunchTask")
 STEP_MARK = "ProfilerStep#"
 #: Operators that are dispatched under another name than they are launched with.
 _ALIASES = {"Divs": "Div", "MeanExt": "ReduceMean", "PowTensorScalar": "Pow", "Muls": "Mul", "SumExt": "ReduceSum"}
-
-
 Shape = tuple[int, ...]
 
 
@@ -89,20 +89,19 @@ class RawData:
 _Inputs = tuple[Optional[Shape], ...]
 
 
-class Node(NamedTuple):
+@dataclass(frozen=True)
+class Node:
     """An operator of a compiled graph. inputs: the type of each, None if it is unknown or not a tensor."""
 
-    inputs: tuple[str | None, ...] = ()
-    output: tuple[Shape, str] | None = None
+    inputs: tuple[Optional[str], ...] = ()
+    output: Optional[tuple[Shape, str]] = None
     group: str = ""
 
 
-class _Call(NamedTuple):
-    """A dispatched operator of PyNative mode, with its inputs that are tensors."""
-
-    shapes: tuple[Shape, ...]
-    types: tuple[str, ...]
-    group: str
+#: A dispatched operator of PyNative mode: shapes and types of its inputs that are tensors, and its group.
+_Call = tuple[tuple[Shape, ...], tuple[str, ...], str]
+#: By the type of the operator, in order.
+_Calls = dict[str, deque[_Call]]
 
 
 def read(folder: Path) -> RawData:
@@ -119,23 +118,19 @@ def read(folder: Path) -> RawData:
     # with Model.train in PyNative mode MindSpore adds what comes after the capture
     events = [event for event in _events(framework) if since <= event.start < until]
     launched = sorted(event for event in events if _is_launch(event.name))
-    data.steps = sorted(event for event in events if _mark_of(event.name))
-    data.events = sorted(event for event in events if not _is_launch(event.name) and not _mark_of(event.name))
+    data.steps = sorted(event for event in events if _is_mark(event.name))
+    data.events = sorted(event for event in events if not _is_launch(event.name) and not _is_mark(event.name))
     executions = sorted(_executions(framework))
     data.executions = [(one.start, one.end) for one in executions]
     host = read_object(framework / HOST)  # without it the process ended before
     data.marks, data.stacks, data.groups = host.get("marks", []), host.get("stacks", []), host.get("groups", {})
-    calls: dict[str, deque[_Call]] = defaultdict(deque)
-    for name, shapes, types, group in host.get("dispatched", []):
-        calls[_ALIASES.get(name, name)].append(_Call(tuple(map(tuple, shapes)), tuple(types), group))
-    nodes = {}
-    for name, node in host.get("nodes", {}).items():  # from graphs.compiled_nodes
-        output = (tuple(node["output"][0]), node["output"][1]) if node["output"] is not None else None
-        nodes[name] = Node(tuple(node["inputs"]), output, node["group"])
+    calls: _Calls = defaultdict(deque)
+    for name, *call in host.get("dispatched", []):
+        calls[_ALIASES.get(name, name)].append(msgspec.convert(call, _Call))
+    nodes = msgspec.convert(host.get("nodes", {}), dict[str, Node])  # from graphs.compiled_nodes
     data.launches = _joined(executions, launched, _rows(framework), calls, nodes)
-    memory = [line.split(",") for line in _lines(framework, "cpu_ms_memory_record_*.txt", header=1)]
-    is_whole = [len(cells) >= 3 and all(cell.isdecimal() for cell in cells[:3]) for cells in memory]
-    data.memory = sorted((int(cells[0]), int(cells[1]), int(cells[2])) for cells in compress(memory, is_whole))
+    memory = map(_MEMORY.match, _lines(framework, "cpu_ms_memory_record_*.txt", header=1))
+    data.memory = sorted((int(found[1]), int(found[2]), int(found[3])) for found in memory if found)
     return data
 
 
@@ -143,9 +138,8 @@ def _is_launch(name: str) -> bool:
     return name.split("::")[1:2] in ([one] for one in _LAUNCHES)
 
 
-def _mark_of(name: str) -> str:
-    mark = name.rpartition("::")[2]
-    return mark if mark.startswith(STEP_MARK) else ""
+def _is_mark(name: str) -> bool:
+    return name.rpartition("::")[2].startswith(STEP_MARK)
 
 
 def _lines(framework: Path, name: str, header: int = 0) -> Iterator[str]:
@@ -156,17 +150,12 @@ def _lines(framework: Path, name: str, header: int = 0) -> Iterator[str]:
 
 
 def _events(framework: Path) -> list[Event]:
-    found = map(_DETAIL.match, _lines(framework, "RuntimeProfilerDetail*.csv"))
-    return [
-        Event(
-            int(one["start"]),
-            int(one["end"]),
-            int(one["tid"]),
-            "::".join(filter(None, (one["module"], one["event"], one["op"]))) if one["module"] else one["stage"],
-        )
-        for one in found
-        if one is not None and one["module"] != "Default"
-    ]
+    out = []
+    for one in map(_DETAIL.match, _lines(framework, "RuntimeProfilerDetail*.csv")):
+        if one is not None and one["module"] != "Default":
+            name = "::".join(filter(None, one.group("module", "event", "op"))) if one["module"] else one["stage"]
+            out.append(Event(int(one["start"]), int(one["end"]), int(one["tid"]), name))
+    return out
 
 
 def _executions(framework: Path) -> list[Event]:
@@ -175,9 +164,8 @@ def _executions(framework: Path) -> list[Event]:
     for line in _lines(framework, "cpu_op_execute_timestamp_*.txt"):
         node, _, rest = line.partition(cpu.FIELD)
         for text in rest.partition(cpu.FIELD)[2].split():
-            figures = text.split(cpu.FIGURE)
-            start = scale_decimal(figures[0], 1)
-            dur = scale_decimal(figures[1], TIME_UNITS["ms"]) if len(figures) > 1 else None
+            first, *figures = text.split(cpu.FIGURE)
+            start, dur = scale_decimal(first, 1), scale_decimal("".join(figures[:1]), TIME_UNITS["ms"])
             if start is not None and dur is not None:
                 out.append(Event(start, start + dur, 0, node))
     return out
@@ -188,20 +176,13 @@ def _rows(framework: Path) -> list[_Inputs]:
     out = []
     for line in _lines(framework, "cpu_framework_*.txt"):
         found = [cpu.INPUT.fullmatch(text.strip()) for text in line.split(cpu.FIELD)[3:] if text.strip()]
-        out.append(tuple(None if one is None else _dims(one["shape"]) for one in found))
+        texts = [None if one is None else one["shape"] for one in found]
+        out.append(tuple(None if text is None else tuple(map(int, _NUMBERS.findall(text))) for text in texts))
     return out
 
 
-def _dims(text: str | None) -> Shape | None:
-    return None if text is None else tuple(int(part) for part in text.replace(" ", "").split(",") if part)
-
-
 def _joined(
-    executions: list[Event],
-    launched: list[Event],
-    rows: list[_Inputs],
-    dispatched: dict[str, deque[_Call]],
-    nodes: dict[str, Node],
+    executions: list[Event], launched: list[Event], rows: list[_Inputs], calls: _Calls, nodes: dict[str, Node]
 ) -> list[Launch]:
     """Launches with nodes from the executions, times and threads from the runtime profiler, and shapes: joined by order,
     where the lists are equally long; otherwise by the executions alone. Types, outputs and groups by name of the node, or
@@ -215,10 +196,10 @@ def _joined(
         shapes = tuple(one for one in inputs if one is not None) if inputs else None
         node = nodes.get(execution.name, Node())
         types, group = _types_of(inputs, node), node.group
-        if dispatched.get(type_):
-            call = dispatched[type_].popleft()
-            if shapes is None or (shapes == call.shapes and not types):
-                shapes, types, group = call.shapes, call.types, call.group
+        if calls.get(type_):
+            call = calls[type_].popleft()
+            if shapes is None or (shapes == call[0] and not types):
+                shapes, types, group = call
         out.append(Launch(where.start, where.end, where.tid, execution.name, type_, shapes, types, node.output, group))
     return out
 

@@ -180,9 +180,8 @@ class RuntimeProfiler:
     def start(self) -> None:
         """Record from now."""
         if not self._is_there:
-            log.warning(
-                "This MindSpore has no runtime profiler: the result has no threads, steps and framework events."
-            )
+            lacks = "the result has no threads, steps and framework events"
+            log.warning(f"This MindSpore has no runtime profiler: {lacks}.")
             return
         self._environment = {name: os.environ.get(name) for name in _VARIABLES}
         os.environ.update(zip(_VARIABLES, ("1", str(self._folder))))

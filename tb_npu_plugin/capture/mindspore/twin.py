@@ -50,8 +50,7 @@ class _Refusing:
 
     def __init_subclass__(cls) -> None:
         for name in ("start", "stop", "step", "analyse", "add_metadata", "add_metadata_json"):
-            method = getattr(cls, name, None)
-            if method is not None:
+            if (method := getattr(cls, name, None)) is not None:
                 setattr(cls, name, _in_simulation(method))
 
 

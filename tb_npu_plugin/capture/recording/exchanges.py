@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 from tb_npu_plugin.capture.backend import Settings
 from tb_npu_plugin.capture.device.records import Kind, Recording, Signature
@@ -24,18 +24,64 @@ from tb_npu_plugin.schema.communicators import group_hash
 DATA_TYPES = {"FLOAT16": "FP16", "DT_BF16": "BFP16", "FLOAT": "FP32", "DOUBLE": "FP64", "BOOL": "UINT8"}
 #: group_name of the communicators of two ranks.
 _BETWEEN_TWO = "p2p"
+#: One send (True) or receive of a batch, its peer, counted in the group, and its bytes.
+_Item = tuple[bool, int, int]
 #: Largest difference in ns between the arrivals of ranks, where they were not recorded.
 _SKEW = 120_000
 
 
 class Exchanges:
-    """The groups of this rank, by name, and its collectives."""
+    """The groups of this rank, by name, and its collectives, of any framework."""
 
-    def __init__(self, settings: Settings, chip: Chip, log: Recording) -> None:
+    def __init__(self, chip: Chip) -> None:
         self._topology = Topology(chip)
         self.groups: dict[str, Group] = {}
-        self._by_id: dict[str, str] = {}  # group of the log -> communicator
         self._counts: Counter[tuple[int, str]] = Counter()
+
+    def _add(self, name: str, role: str, ranks: tuple[int, ...], rank: int) -> None:
+        self.groups[name] = Group(len(self.groups), group_hash(name), ranks, rank, 0, name, role)
+
+    def _reserve(self, group: Group, type_: str) -> None:
+        """Give the group as many planes as collectives of this type take."""
+        count = BATCH_PLANES if type_ == BATCH else planes(type_, group.ranks, self._topology)
+        self.groups[group.name] = replace(group, planes=max(group.planes, count))
+
+    def _communicate(
+        self, host: RecordedHost, transfer: Transfer, later: dict[int, int], items: Sequence[_Item] = ()
+    ) -> int:
+        """Launch a collective; when it is done on this rank. later: as in `arrivals_of`; items: of a batch."""
+        group = self.groups[transfer.group]
+        host.communicate(transfer)
+        exchange, count = self._exchange(transfer, group)
+        member = exchange.members.index(group.ranks[group.rank])
+        arrivals = arrivals_of(exchange, member, host.arrival, later)
+        if items:
+            end, tasks = _batch(items, exchange, arrivals, self._topology, member)
+        else:
+            ends, tasks = schedule(exchange, arrivals, self._topology, member)
+            end = ends[member]
+        host.communicated(count, transfer, exchange, end, tasks)
+        return end
+
+    def _exchange(self, transfer: Transfer, group: Group) -> tuple[Exchange, int]:
+        """The operator as all members see it, and how many like it came before: equal on all of them. Of two ranks the
+        sender comes first."""
+        key = (group.index, transfer.type if transfer.type in P2P_TYPES else "")
+        number = self._counts[key]
+        self._counts[key] += 1
+        members, type_, seed = group.ranks, transfer.type, f"{group.id}/{number}"
+        if transfer.type in (SEND, RECEIVE):
+            first = group.rank if transfer.type == SEND else 1 - group.rank
+            members, type_, seed = (members[first], members[1 - first]), SEND, f"{group.id}/{first}/{number}"
+        return Exchange(type_, transfer.size, members, seed), number
+
+
+class TorchExchanges(Exchanges):
+    """Those of torch.distributed."""
+
+    def __init__(self, settings: Settings, chip: Chip, log: Recording) -> None:
+        super().__init__(chip)
+        self._by_id: dict[str, str] = {}  # group of the log -> communicator
         self._later: dict[int, dict[int, int]] = {}  # collective -> peer -> ns by which it came later
         arrivals = log.of(Kind.ARRIVAL)
         for number, peer, by in zip(*(arrivals[name].tolist() for name in ("id", "sequence", "bytes"))):
@@ -46,14 +92,8 @@ class Exchanges:
             self._add(name, str(group["group_name"]), tuple(group["global_ranks"]), int(group["group_rank"]))
         self._default = next((g.name for g in self.groups.values() if len(g.ranks) == settings.world), "")
         for number in {int(row) for row in log.of(Kind.COLLECTIVE)["signature"] if row >= 0}:
-            found = self._of(log.signatures[number])
-            if found is not None:
-                type_, group = found
-                count = BATCH_PLANES if type_ == BATCH else planes(type_, group.ranks, self._topology)
-                self.groups[group.name] = replace(group, planes=max(group.planes, count))
-
-    def _add(self, name: str, role: str, ranks: tuple[int, ...], rank: int) -> None:
-        self.groups[name] = Group(len(self.groups), group_hash(name), ranks, rank, 0, name, role)
+            if (found := self._of(log.signatures[number])) is not None:
+                self._reserve(found[1], found[0])
 
     def pairs(self) -> dict[str, dict[str, Any]]:
         """Communicators of two ranks of a larger group, for the metadata of a result."""
@@ -88,30 +128,8 @@ class Exchanges:
             return
         type_, group = found
         transfer, items = _transfer(signature, type_, group)
-        host.communicate(transfer)
-        exchange, count = self._exchange(transfer, group)
-        member = exchange.members.index(group.ranks[group.rank])
         later = {group.ranks[peer]: by for peer, by in self._later.get(number, {}).items() if peer < len(group.ranks)}
-        arrivals = arrivals_of(exchange, member, host.arrival, later)
-        if items:
-            end, tasks = _batch(items, exchange, arrivals, self._topology, member)
-        else:
-            ends, tasks = schedule(exchange, arrivals, self._topology, member)
-            end = ends[member]
-        host.communicated(count, transfer, exchange, end, tasks)
-        host.done["collective", number] = end
-
-    def _exchange(self, transfer: Transfer, group: Group) -> tuple[Exchange, int]:
-        """The operator as all members see it, and how many like it came before: equal on all of them. Of two ranks the
-        sender comes first."""
-        key = (group.index, transfer.type if transfer.type in P2P_TYPES else "")
-        number = self._counts[key]
-        self._counts[key] += 1
-        members, type_, seed = group.ranks, transfer.type, f"{group.id}/{number}"
-        if transfer.type in (SEND, RECEIVE):
-            first = group.rank if transfer.type == SEND else 1 - group.rank
-            members, type_, seed = (members[first], members[1 - first]), SEND, f"{group.id}/{first}/{number}"
-        return Exchange(type_, transfer.size, members, seed), number
+        host.done["collective", number] = self._communicate(host, transfer, later, items)
 
 
 def _transfer(signature: Signature, type_: str, group: Group) -> tuple[Transfer, list[_Item]]:
@@ -128,7 +146,7 @@ def _transfer(signature: Signature, type_: str, group: Group) -> tuple[Transfer,
     }.get(signature.name, max(sent, received))
     peers: Any = signature.arguments[2]  # of a batch: of what it sends, then of what it receives
     is_batch = type_ == BATCH
-    items = [_Item(at < inputs, peer, moved) for at, (peer, moved) in enumerate(zip(peers, sizes))] if is_batch else []
+    items = [(at < inputs, peer, moved) for at, (peer, moved) in enumerate(zip(peers, sizes))] if is_batch else []
     return Transfer(group.name, type_, max(item, size), item, DATA_TYPES.get(data_type, data_type)), items
 
 
@@ -142,14 +160,6 @@ def arrivals_of(exchange: Exchange, member: int, own: int, later: dict[int, int]
     )
 
 
-class _Item(NamedTuple):
-    """One send or receive. peer: counted in the group; size: bytes."""
-
-    sends: bool
-    peer: int
-    size: int
-
-
 def _batch(
     items: Sequence[_Item], exchange: Exchange, arrivals: tuple[int, ...], topology: Topology, member: int
 ) -> tuple[int, Planes]:
@@ -157,13 +167,13 @@ def _batch(
     after the other."""
     now = [arrivals[member]] * BATCH_PLANES
     tasks: list[Planes] = []
-    for number, item in enumerate(items):
-        plane = 0 if item.sends else RECEIVED
-        two = (member, item.peer) if item.sends else (item.peer, member)
+    for number, (sends, peer, size) in enumerate(items):
+        plane = 0 if sends else RECEIVED
+        two = (member, peer) if sends else (peer, member)
         own = two.index(member)
         times = tuple(now[plane] if one == member else arrivals[one] for one in two)
         members = tuple(exchange.members[one] for one in two)
-        ends, found = schedule(Exchange(SEND, item.size, members, f"{exchange.seed}/{number}"), times, topology, own)
+        ends, found = schedule(Exchange(SEND, size, members, f"{exchange.seed}/{number}"), times, topology, own)
         tasks.append(found.renamed(two, plane))
         now[plane] = ends[own]
     return max(now), Planes.joined(tasks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Callable, NamedTuple, Optional
 
@@ -72,7 +73,7 @@ class HostLane:
         self.calls: list[Call] = []
         self.functions: list[PyCall] = []
         self.lost = base = 0
-        self._infos: dict[tuple[str, bytes, bytes], OpInfo] = {}
+        self._operator = cache(_operator)
         for piece, done in _pieces(path):
             if not base:
                 found = _BASE.search(piece) or _BASE.search(tail(path))  # the last key up to PyTorch 2.4
@@ -105,25 +106,23 @@ class HostLane:
         starts, durs = _ns([event.ts for event in events], base), _ns([event.dur for event in events])
         for event, start, dur in zip(events, starts, durs):
             category, args = event.cat, event.args
-            if category in ("cpu_op", "user_annotation"):
-                if event.ph == "X" and not event.name.startswith(_WORK):
-                    info = self._info(event.name, args)
-                    self.calls.append(Call(start, start + dur, event.tid, info, args.sequence, args.forward))
+            is_call = category in ("cpu_op", "user_annotation") and event.ph == "X"
+            if is_call and not event.name.startswith(_WORK):
+                info = self._operator(event.name, bytes(args.dims), bytes(args.types))
+                self.calls.append(Call(start, start + dur, event.tid, info, args.sequence, args.forward))
             elif category == "python_function":
                 name, parent = sys.intern(event.name), args.parent or 0
                 self.functions.append(PyCall(name, event.tid, start, start + dur, args.id, parent, args.module))
 
-    def _info(self, name: str, args: _Args) -> OpInfo:
-        """The operator. shapes, types: as torch_npu prints them, tensors of a list one by one."""
-        key = (name, bytes(args.dims), bytes(args.types))
-        if key not in self._infos:
-            flat: list[tuple[Sequence[int], str]] = []
-            for shape, type_ in zip(*(msgspec.json.decode(text) or [] for text in key[1:])):
-                is_list = shape and isinstance(shape[0], list)
-                flat += [(inner, type_ or "None") for inner in (shape if is_list else [shape])]
-            shapes = _SEPARATOR.join(",".join(map(str, shape)) for shape, _ in flat)
-            self._infos[key] = OpInfo(name, shapes, _SEPARATOR.join(type_ for _, type_ in flat))
-        return self._infos[key]
+
+def _operator(name: str, *arguments: bytes) -> OpInfo:
+    """The operator, from "Input Dims" and "Input type": as torch_npu prints them, tensors of a list one by one."""
+    flat: list[tuple[Sequence[int], str]] = []
+    for shape, type_ in zip(*(msgspec.json.decode(text) or [] for text in arguments)):
+        is_list = shape and isinstance(shape[0], list)
+        flat += [(inner, type_ or "None") for inner in (shape if is_list else [shape])]
+    shapes = _SEPARATOR.join(",".join(map(str, shape)) for shape, _ in flat)
+    return OpInfo(name, shapes, _SEPARATOR.join(type_ for _, type_ in flat))
 
 
 def _ns(us: Sequence[float], base: int = 0) -> list[int]:

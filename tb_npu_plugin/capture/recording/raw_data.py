@@ -67,9 +67,8 @@ def read(folder: Path) -> HostData:
             raise BadFile(f"{path} was written by another version", "Parse it with the version that recorded it.")
         data = msgspec.convert(content, HostData)
     except FileNotFoundError:
-        raise BadFile(
-            f"{path} is missing", "The folder was not recorded by the mock device; record it again."
-        ) from None
+        advice = "The folder was not recorded by the mock device; record it again."
+        raise BadFile(f"{path} is missing", advice) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, msgspec.MsgspecError) as problem:
         raise BadFile(f"{path} cannot be used: {problem}", "Record it again.") from problem
     if data.end is None or not (folder / RAW_FOLDER / TRACE).is_file():

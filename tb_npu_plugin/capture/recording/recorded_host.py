@@ -122,10 +122,6 @@ class RecordedHost(Host):
         self._add_element(name, start, begin, begin + MARK_CALL)
         return at, self._next_task(self.stream)[0], self._connection
 
-    def record_event(self, event: int) -> None:
-        """Record an event on the stream."""
-        self.done["event", event] = self.device.busy[self.stream]
-
     def wait_for(self, kind: str, number: int) -> None:
         """Let the stream wait for an "event" or a "collective"."""
         start = self.now

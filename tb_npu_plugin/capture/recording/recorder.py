@@ -15,7 +15,7 @@ from typing import Any
 from tb_npu_plugin.capture.backend import RAW_FOLDER, Json, Settings
 from tb_npu_plugin.capture.device.records import NOTHING
 from tb_npu_plugin.capture.recording import torch_profiler
-from tb_npu_plugin.capture.recording.exchanges import Exchanges
+from tb_npu_plugin.capture.recording.exchanges import TorchExchanges
 from tb_npu_plugin.capture.recording.operations import describe
 from tb_npu_plugin.capture.recording.raw_data import DEVICE, TRACE, HostData
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
@@ -33,7 +33,12 @@ _NO_DEVICE = (
 class MockRecorder:
     """A Recorder (capture/backend.py): PyTorch's profiler records the host, the simulated device itself what it does."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        torch_profiler.refuse_second()  # imports PyTorch: say now that it is missing
+        (folder / RAW_FOLDER).mkdir(mode=0o750)
+        self._folder, self.settings = folder, settings
+        self._data = HostData(settings, os.getpid(), _device(settings.rank), time.time_ns())
+        self._data.write(folder)
         self._profiler: Any = None
         self._device: Any = None  #: device.records, while the device records
         self._log = NOTHING
@@ -43,15 +48,8 @@ class MockRecorder:
         self._children: dict[int, int] = {}
         self._lock = threading.RLock()  # a signal may stop the recorder on a thread that holds it
 
-    def prepare(self, folder: Path, settings: Settings) -> None:
-        torch_profiler.refuse_second()  # imports PyTorch: say now that it is missing
-        (folder / RAW_FOLDER).mkdir(mode=0o750)
-        self._folder, self._settings = folder, settings
-        self._data = HostData(settings, os.getpid(), _device(settings.rank), time.time_ns())
-        self._data.write(folder)
-
     def warmup(self) -> None:
-        self._profiler = torch_profiler.make(self._settings.host)
+        self._profiler = torch_profiler.make(self.settings.host)
         torch_profiler.prepare(self._profiler)
         self._warm = True
 
@@ -62,7 +60,8 @@ class MockRecorder:
         self._data.start, self._data.tid = time.time_ns(), threading.get_native_id()
         self._running = True  # before it does: discard() stops what Ctrl-C finds half begun
         self._profiler.start_trace()
-        self._start_device()
+        if self.settings.npu or self.settings.host.profile_memory:
+            self._start_device()
         self._warm = False
 
     def stop(self) -> None:
@@ -89,10 +88,8 @@ class MockRecorder:
 
     def _start_device(self) -> None:
         """Let the device record, if there is one."""
-        if not self._settings.npu and not self._settings.host.profile_memory:
-            return
         if "torch_npu" not in sys.modules:
-            _say_no_device()
+            _say_once(f"{_NO_DEVICE} (docs/capture.md)")
             return
         from tb_npu_plugin.capture.device import records
 
@@ -107,8 +104,7 @@ class MockRecorder:
             mark.__enter__()
 
     def step_end(self, number: int) -> None:
-        mark = self._steps.pop(number, None)
-        if mark is not None:
+        if (mark := self._steps.pop(number, None)) is not None:
             mark.__exit__(None, None, None)
 
     def mark(self, message: str, domain: str, stream: int | None) -> None:
@@ -123,15 +119,14 @@ class MockRecorder:
     def range_end(self, range_id: int) -> None:
         now = time.time_ns()
         with self._lock:
-            found = self._ranges.pop(range_id, None)
-            if found is not None:
+            if (found := self._ranges.pop(range_id, None)) is not None:
                 self._data.marks.append((found[0], max(found[0], now), *found[1:]))  # the clock may be set back
 
     def collection(self, start: int, end: int) -> None:
         self._data.collections.append((start, end, threading.get_native_id()))
 
     def enable_child_thread(self) -> None:
-        if self._settings.host.profile_memory:
+        if self.settings.host.profile_memory:
             raise RuntimeError("PyTorch does not record child threads together with profile_memory=True")
         with self._lock:
             self._children.setdefault(threading.get_native_id(), time.time_ns())
@@ -139,16 +134,15 @@ class MockRecorder:
     def disable_child_thread(self) -> None:
         tid, now = threading.get_native_id(), time.time_ns()
         with self._lock:
-            since = self._children.pop(tid, None)
-            if since is not None:
+            if (since := self._children.pop(tid, None)) is not None:
                 self._data.threads.append((tid, since, now))
 
     def finalize(self, groups: Mapping[str, Any]) -> Mapping[str, Any]:
         if self._data.end is None:
             raise RuntimeError("nothing was recorded")
         torch_profiler.save(self._profiler, self._folder / RAW_FOLDER / TRACE)
-        settings = replace(self._settings, groups={**self._settings.groups, **groups})
-        groups = {**settings.groups, **Exchanges(settings, CHIPS[DEFAULT_CHIP], self._log).pairs()}
+        settings = replace(self.settings, groups={**self.settings.groups, **groups})
+        groups = {**settings.groups, **TorchExchanges(settings, CHIPS[DEFAULT_CHIP], self._log).pairs()}
         self._data.settings = replace(settings, groups=groups)
         self._data.write(self._folder)
         description, self._log = describe(self._log), NOTHING
@@ -173,10 +167,8 @@ class MockRecorder:
         return torch_profiler.memory_timeline(self._profiler, device, raw) if self._profiler is not None else []
 
 
-@cache
-def _say_no_device() -> None:
-    """Once a process."""
-    print(f"{_NO_DEVICE} (docs/capture.md)", file=sys.stderr)
+#: Print a line for the user, once a process.
+_say_once = cache(lambda text: print(text, file=sys.stderr))
 
 
 def _device(rank: int | None) -> int:

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -30,16 +31,10 @@ def make(host: HostSwitches) -> Any:
     """A profiler with these switches."""
     import torch
 
-    return torch.profiler._KinetoProfile(
-        activities=[torch.profiler.ProfilerActivity.CPU],
-        record_shapes=host.record_shapes,
-        profile_memory=host.profile_memory,
-        # PyTorch records the modules of a call with the stacks only
-        with_stack=host.with_stack or host.with_modules,
-        with_flops=host.with_flops,
-        with_modules=host.with_modules,
-        experimental_config=_config(torch, host),
-    )
+    # PyTorch records the modules of a call with the stacks only
+    switches = asdict(replace(host, with_stack=host.with_stack or host.with_modules))
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    return torch.profiler._KinetoProfile(activities=activities, experimental_config=_config(torch, host), **switches)
 
 
 def prepare(profiler: Any) -> None:
@@ -129,9 +124,7 @@ def _plain_path(target: Path) -> Iterator[str]:
 
 def _is_whole(trace: Path) -> bool:
     """The file ends as PyTorch ends it: a disk that is full cuts it."""
-    if not trace.is_file():
-        return False
-    end = tail(trace).rstrip()
+    end = tail(trace).rstrip() if trace.is_file() else b""
     return _LAST_KEY in end and end.endswith(b"}")
 
 

@@ -22,7 +22,7 @@ log = []
 if parser:
     from tb_npu_plugin.capture import backend
     from tests.unit.capture.api import fake
-    backend.new_recorder = lambda: fake.FakeRecorder(log, {{}}, [])
+    backend.new_recorder = lambda *where: fake.FakeRecorder(log, {{}}, [], *where)
     backend.PARSER = f"{{fake.__name__}}:{{parser}}"
 from tb_npu_plugin.capture.pytorch import *
 from tb_npu_plugin.capture.pytorch import _KinetoProfile

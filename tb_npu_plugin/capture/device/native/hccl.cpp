@@ -70,10 +70,8 @@ struct HcclWork final : c10d::Work {
   }
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override {
     if (!inner.empty()) return inner[0]->getFuture();
-    std::vector<Device> devices;
-    for (const auto& tensor : results) {
-      if (on_device(tensor)) devices = {tensor.device()};
-    }
+    const auto on_npu = std::find_if(results.begin(), results.end(), on_device);
+    const auto devices = on_npu == results.end() ? std::vector<Device>() : std::vector<Device>{on_npu->device()};
     auto future = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()), devices);
     future->markCompleted(c10::IValue(results));
     return future;
@@ -235,12 +233,8 @@ class Hccl final : public Backend {
     for (const auto& tensor : tensors) {
       Tensors host = {numbers_of(tensor)};
       inner_->allreduce(host, options)->wait();
-      if (op != Op::AVG) continue;
-      if (at::isIntegralType(host[0].scalar_type(), true)) {
-        host[0].div_(getSize(), "trunc");
-      } else {
-        host[0].div_(getSize());
-      }
+      const bool is_integral = at::isIntegralType(host[0].scalar_type(), true);
+      if (op == Op::AVG) host[0].div_(getSize(), is_integral ? std::optional<c10::string_view>("trunc") : std::nullopt);
     }
   }
 

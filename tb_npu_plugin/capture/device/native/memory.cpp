@@ -8,6 +8,7 @@
 #endif
 
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
@@ -27,8 +28,7 @@ int64_t block_of(int64_t bytes) { return (bytes + 32 + 511) / 512 * 512; }
 
 void raise_to(std::atomic<int64_t>& peak, int64_t value) {
   auto seen = peak.load();
-  while (value > seen && !peak.compare_exchange_weak(seen, value)) {
-  }
+  while (value > seen && !peak.compare_exchange_weak(seen, value)) continue;
 }
 
 int64_t segments_of(int64_t bytes) { return (bytes + kSegment - 1) / kSegment * kSegment; }
@@ -135,12 +135,9 @@ std::unordered_map<const void*, size_t>& pinned_blocks() {
 
 struct PinnedAllocator final : c10::Allocator {
   static void free(void* context) {
-    auto* host = static_cast<c10::DataPtr*>(context);
-    {
-      std::unique_lock<std::shared_mutex> lock(pinned_mutex);
-      pinned_blocks().erase(host->get());
-    }
-    delete host;
+    const std::unique_ptr<c10::DataPtr> host(static_cast<c10::DataPtr*>(context));
+    std::unique_lock<std::shared_mutex> lock(pinned_mutex);
+    pinned_blocks().erase(host->get());
   }
   c10::DataPtr allocate(size_t bytes) override {
     auto* host = new c10::DataPtr(c10::GetCPUAllocator()->allocate(std::max<size_t>(bytes, 1)));

@@ -8,7 +8,6 @@
 #include "fallback.cpp"
 #include "operators.cpp"
 #include "attention.cpp"
-#include "autocast.cpp"
 #include "hccl.cpp"
 
 #include <pybind11/stl.h>

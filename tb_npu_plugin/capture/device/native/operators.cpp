@@ -1,9 +1,10 @@
 // Operators that are the device itself (memory, copies, reading a number), and host kernels of operators that PyTorch has
-// for devices only; the fallback runs the latter.
+// for devices only; the fallback runs the latter. torch.autocast("npu"): PyTorch's own lists of operators and policies.
 #include "npu.h"
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/OpMathType.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/TensorFactories.h>
@@ -64,15 +65,6 @@ Tensor& set_storage_strided(Tensor& self, at::Storage storage, c10::SymInt offse
   return self;
 }
 
-Tensor& set_nothing(Tensor& self) { return self.set_(at::empty({0}, self.options())); }
-
-// So that Module.to() and `p.data = ...` keep the parameter: weights that two modules share stay shared.
-bool has_compatible_shallow_copy_type(const Tensor& self, const Tensor& from) { return self.layout() == from.layout(); }
-
-void record_stream(Tensor&, at::Stream) {}  // memory is never reused while work is on its way
-
-bool is_pinned_tensor(const Tensor& self, std::optional<Device>) { return self.device().is_cpu() && is_pinned(self.storage().data()); }
-
 Tensor pin_memory(const Tensor& self, std::optional<Device>) {
   Tensor out = at::detail::empty_strided_cpu(self.sizes(), self.strides(), self.scalar_type(), /*pin_memory=*/true);
   return out.copy_(self);
@@ -96,9 +88,7 @@ void move(const Tensor& from, const Tensor& to, bool non_blocking) {
   Signature signature("aten::copy_", {to, from}, {to});
   const bool pinned = is_pinned((from_device ? to : from).storage().data());
   const auto direction = from_device ? (to_device ? Copy::kDeviceToDevice : Copy::kDeviceToHost) : Copy::kHostToDevice;
-  record.bytes = static_cast<int64_t>(to.nbytes());
-  record.detail = static_cast<uint8_t>(direction);
-  record.write_for((to_device ? to : from).device().index(), signature);
+  record.write_copy(direction, to.nbytes(), (to_device ? to : from).device().index(), signature);
   // Memory that is not pinned moves through a buffer of the driver, which the host waits for.
   if (direction != Copy::kDeviceToDevice && !(pinned && non_blocking)) record.write_sync(Sync::kCopy);
 }
@@ -143,9 +133,7 @@ at::Scalar local_scalar_dense(const Tensor& self) {
   record.compute([&] { value = at::_local_scalar_dense(host_tensor); });
   if (!record.is_recording) return value;
   Signature signature("aten::_local_scalar_dense", {self}, {});
-  record.bytes = static_cast<int64_t>(self.element_size());
-  record.detail = static_cast<uint8_t>(Copy::kDeviceToHost);
-  record.write_for(self.device().index(), signature);
+  record.write_copy(Copy::kDeviceToHost, self.element_size(), self.device().index(), signature);
   record.write_sync(Sync::kScalar);
   return value;
 }
@@ -183,22 +171,19 @@ Tensor with_bias(const Tensor& gates, const OptionalTensor& bias) { return bias 
 
 std::tuple<Tensor, Tensor, Tensor> lstm_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cx,
                                              const OptionalTensor& input_bias, const OptionalTensor& hidden_bias) {
-  auto gates = (with_bias(input_gates, input_bias) + with_bias(hidden_gates, hidden_bias)).chunk(4, 1);
-  auto in = gates[0].sigmoid(), forget = gates[1].sigmoid(), cell = gates[2].tanh(), out = gates[3].sigmoid();
-  auto cy = forget * cx + in * cell;
-  return {out * cy.tanh(), cy, at::cat({in, forget, cell, out}, 1)};
+  auto gates = with_bias(input_gates, input_bias) + with_bias(hidden_gates, hidden_bias);
+  auto parts = gates.chunk(4, 1);
+  auto cy = parts[1].sigmoid() * cx + parts[0].sigmoid() * parts[2].tanh();
+  return {parts[3].sigmoid() * cy.tanh(), cy, gates};
 }
 
 std::tuple<Tensor, Tensor, Tensor> lstm_cell_backward(const OptionalTensor& grad_hy, const OptionalTensor& grad_cy,
-                                                      const Tensor& cx, const Tensor& cy, const Tensor& workspace, bool has_bias) {
-  auto gates = workspace.chunk(4, 1);
-  auto in = gates[0], forget = gates[1], cell = gates[2], out = gates[3], tanh = cy.tanh();
-  auto hidden = grad_hy && grad_hy->defined() ? *grad_hy : at::zeros_like(cy);
-  auto state = hidden * out * (1 - tanh * tanh);
-  if (grad_cy && grad_cy->defined()) state = state + *grad_cy;
-  auto grad = at::cat({state * cell * in * (1 - in), state * cx * forget * (1 - forget), state * in * (1 - cell * cell),
-                       hidden * tanh * out * (1 - out)}, 1);
-  return {grad, state * forget, has_bias ? grad.sum(0) : Tensor()};
+                                                      const Tensor& cx, const Tensor& cy, const Tensor& gates,
+                                                      bool has_bias) {
+  const auto none = at::zeros_like(gates);
+  const auto found = at::_thnn_differentiable_lstm_cell_backward(grad_hy, grad_cy, gates, none, {}, {}, cx, cy);
+  const auto& grad = std::get<0>(found);
+  return {grad, std::get<2>(found), has_bias ? grad.sum(0) : Tensor()};
 }
 
 std::tuple<Tensor, Tensor> gru_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& hx,
@@ -304,16 +289,55 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("set_.source_Storage_storage_offset", set_storage_strided);
   m.impl("set_.source_Storage", static_cast<Tensor& (*)(Tensor&, at::Storage)>(at::native::set_));
   m.impl("set_.source_Tensor", at::native::set_tensor_);
-  m.impl("set_", set_nothing);
-  m.impl("_has_compatible_shallow_copy_type", has_compatible_shallow_copy_type);
-  m.impl("record_stream", record_stream);
-  m.impl("is_pinned", is_pinned_tensor);
+  m.impl("set_", [](Tensor& self) -> Tensor& { return self.set_(at::empty({0}, self.options())); });
+  // So that Module.to() and `p.data = ...` keep the parameter: weights that two modules share stay shared.
+  m.impl("_has_compatible_shallow_copy_type",
+         [](const Tensor& self, const Tensor& from) { return self.layout() == from.layout(); });
+  m.impl("record_stream", [](Tensor&, at::Stream) {});  // memory is never reused while work is on its way
+  m.impl("is_pinned", [](const Tensor& self, std::optional<Device>) {
+    return self.device().is_cpu() && is_pinned(self.storage().data());
+  });
   m.impl("_pin_memory", pin_memory);
   m.impl("copy_", copy_);
   m.impl("_copy_from", copy_from);
   m.impl("_copy_from_and_resize", copy_from_and_resize);
   m.impl("_local_scalar_dense", local_scalar_dense);
   m.impl("native_dropout", native_dropout);
+}
+
+// ---- autocast
+
+// PyTorch 2.4 keeps its lists to itself.
+#ifndef AT_FORALL_LOWER_PRECISION_FP
+#define AT_FORALL_LOWER_PRECISION_FP(_)                                                                              \
+  _(conv1d) _(conv1d, padding) _(conv2d) _(conv2d, padding) _(conv3d) _(conv3d, padding) _(convolution)              \
+  _(conv_transpose1d) _(conv_transpose2d, input) _(conv_transpose3d, input) _(prelu) _(addmm) _(addmv) _(addr)       \
+  _(matmul) _(einsum) _(mm) _(mv) _(linear) _(addbmm) _(baddbmm) _(bmm) _(linalg_multi_dot) _(lstm_cell)             \
+  _(gru_cell) _(rnn_tanh_cell) _(rnn_relu_cell) _(scaled_dot_product_attention)
+#define AT_FORALL_FP32(_)                                                                                            \
+  _(exp) _(log) _(log1p) _(pow, Tensor_Scalar) _(pow, Tensor_Tensor) _(rsqrt) _(reciprocal) _(softplus)              \
+  _(layer_norm) _(native_layer_norm) _(group_norm) _(nll_loss) _(mse_loss) _(l1_loss) _(smooth_l1_loss)              \
+  _(cross_entropy_loss) _(kl_div) _(binary_cross_entropy_with_logits) _(cosine_similarity) _(dist)
+#define AT_FORALL_FP32_SET_OPT_DTYPE(_)                                                                              \
+  _(prod) _(prod, dim_int) _(softmax, int) _(log_softmax, int) _(cumprod) _(cumsum) _(sum) _(sum, dim_IntList)       \
+  _(linalg_vector_norm)
+#define AT_FORALL_PROMOTE(_)                                                                                         \
+  _(addcdiv) _(addcmul) _(atan2) _(bilinear) _(cross) _(dot) _(grid_sampler) _(index_put) _(tensordot)               \
+  _(scatter_add) _(vdot)
+#endif
+#define LOWER(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
+#define FLOAT(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
+#define RESULT(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype)
+#define WIDEST(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, promote)
+
+TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) { m.fallback(torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
+  AT_FORALL_LOWER_PRECISION_FP(LOWER)
+  AT_FORALL_FP32(FLOAT)
+  AT_FORALL_FP32_SET_OPT_DTYPE(RESULT)
+  AT_FORALL_PROMOTE(WIDEST)
+  FLOAT(norm, Scalar)
+  FLOAT(norm, ScalarOpt_dim)
 }
 
 }  // namespace npu

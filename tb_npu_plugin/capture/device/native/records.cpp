@@ -84,15 +84,6 @@ int64_t steady() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// A forked child has its parent's memory but not its threads: nobody could release a lock that one of them held.
-void before_fork() { log().mutex.lock(); }
-void after_fork_in_parent() { log().mutex.unlock(); }
-void after_fork_in_child() {
-  log().mutex.unlock();
-  recording = false;
-  own_thread = 0;
-}
-
 // ns since the epoch; never goes back while recording.
 int64_t now() { return steady() + clock_offset.load(std::memory_order_relaxed); }
 
@@ -236,6 +227,12 @@ struct CallRecord : Record {
     write(*this, &call);
   }
 
+  void write_copy(Copy direction, size_t size, DeviceIndex index, Signature& call) {
+    bytes = static_cast<int64_t>(size);
+    detail = static_cast<uint8_t>(direction);
+    write_for(index, call);
+  }
+
   // The host waits behind it.
   void write_sync(Sync what) const { write_moment(Kind::kSync, static_cast<uint8_t>(what), device, stream); }
 
@@ -245,7 +242,12 @@ struct CallRecord : Record {
 // ---- functions of the Python module
 
 void start_recording(int64_t ceiling) {
-  static const bool registered = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+  // A forked child has its parent's memory but not its threads: nobody could release a lock that one of them held.
+  static const bool registered = pthread_atfork([] { log().mutex.lock(); }, [] { log().mutex.unlock(); }, [] {
+    log().mutex.unlock();
+    recording = false;
+    own_thread = 0;
+  }) == 0;
   TORCH_CHECK(registered, "npu: fork handlers cannot be registered");
   auto& to = log();
   std::lock_guard<std::mutex> lock(to.mutex);

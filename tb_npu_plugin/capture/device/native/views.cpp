@@ -5,6 +5,8 @@
 #include <ATen/native/SparseTensorUtils.h>
 #include <c10/core/CPUAllocator.h>
 
+#include <algorithm>
+
 namespace npu {
 
 void copy_geometry(const at::Tensor& from, const at::Tensor& to) {
@@ -48,14 +50,11 @@ class HostViews {
     }
     if (tensor.is_sparse()) return sparse_device(tensor);
     auto storage = device_storage(tensor.storage());
-    auto keys = DispatchKeySet(DispatchKey::PrivateUse1);
-    bool is_view = false;
-    for (const auto& pair : tensors_) {  // views are inference tensors where their base is one
-      if (pair.first.is_sparse() || !pair.first.storage().is_alias_of(storage)) continue;
-      keys = pair.first.key_set();
-      is_view = true;
-      break;
-    }
+    const auto* base = std::find_if(tensors_.begin(), tensors_.end(), [&](const auto& pair) {
+      return !pair.first.is_sparse() && pair.first.storage().is_alias_of(storage);
+    });
+    const bool is_view = base != tensors_.end();  // an inference tensor where its base is one
+    const auto keys = is_view ? base->first.key_set() : DispatchKeySet(DispatchKey::PrivateUse1);
     auto out = is_view ? at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW, std::move(storage), keys, tensor.dtype())
                        : at::detail::make_tensor<c10::TensorImpl>(std::move(storage), keys, tensor.dtype());
     copy_geometry(tensor, out);
@@ -78,17 +77,11 @@ class HostViews {
     for (size_t i = 0; i < tensors_.size(); i++) {  // sparse tensors add to the list
       const auto [device, host] = tensors_[i];
       if (!device.is_sparse()) {
-        if (device.sizes() != host.sizes() || device.strides() != host.strides() ||
-            device.storage_offset() != host.storage_offset()) {
-          copy_geometry(host, device);
-        }
-        continue;
+        const bool is_same = device.sizes() == host.sizes() && device.strides() == host.strides();
+        if (!is_same || device.storage_offset() != host.storage_offset()) copy_geometry(host, device);
+      } else {
+        copy_sparse(host, device);
       }
-      auto* from = at::sparse::get_sparse_impl(host);
-      auto* to = at::sparse::get_sparse_impl(device);
-      to->resize_(from->sparse_dim(), from->dense_dim(), host.sizes());
-      to->set_indices_and_values_unsafe(this->device(from->indices()), this->device(from->values()));
-      to->set_coalesced(from->coalesced());
     }
   }
 
@@ -126,13 +119,16 @@ class HostViews {
   }
 
   at::Tensor sparse_device(const at::Tensor& tensor) {
-    auto* impl = at::sparse::get_sparse_impl(tensor);
     auto out = at::detail::make_tensor<at::SparseTensorImpl>(DispatchKeySet(DispatchKey::SparsePrivateUse1), tensor.dtype());
-    auto* own = at::sparse::get_sparse_impl(out);
-    own->resize_(impl->sparse_dim(), impl->dense_dim(), tensor.sizes());
-    own->set_indices_and_values_unsafe(device(impl->indices()), device(impl->values()));
-    own->set_coalesced(impl->coalesced());
+    copy_sparse(tensor, out);
     return out;
+  }
+
+  void copy_sparse(const at::Tensor& host, const at::Tensor& device) {
+    auto *from = at::sparse::get_sparse_impl(host), *to = at::sparse::get_sparse_impl(device);
+    to->resize_(from->sparse_dim(), from->dense_dim(), host.sizes());
+    to->set_indices_and_values_unsafe(this->device(from->indices()), this->device(from->values()));
+    to->set_coalesced(from->coalesced());
   }
 
   c10::SmallVector<std::pair<at::Tensor, at::Tensor>, 8> tensors_;       // device, host

@@ -76,7 +76,7 @@ def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     others = ("ASCEND_WORK_PATH", "RANK", "WORLD_SIZE", FOLDER_VARIABLE, *DAEMON_VARIABLES)
     for name in (*messages.WARNING_SWITCHES, *messages.MSPROF_VARIABLES, *others):
         monkeypatch.delenv(name, raising=False)
-    messages._warn_of_msprof.cache_clear()
+    messages._warn_once.cache_clear()
     for name, value in vars(paths.Place()).items():
         monkeypatch.setattr(paths.PLACE, name, value)
     monkeypatch.chdir(tmp_path)
@@ -105,8 +105,8 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Recorded:
     """The fake backend is in use."""
     state = Recorded()
 
-    def recorder() -> fake.FakeRecorder:
-        return fake.FakeRecorder(state.log, state.fail, state.recorders)
+    def recorder(folder: Path, settings: backend.Settings) -> fake.FakeRecorder:
+        return fake.FakeRecorder(state.log, state.fail, state.recorders, folder, settings)
 
     monkeypatch.setattr(backend, "new_recorder", recorder)
     monkeypatch.setattr(backend, "PARSER", fake.PARSER)

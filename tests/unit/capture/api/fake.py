@@ -28,12 +28,17 @@ class FakeRecorder:
 
     `last` holds the arguments of the last call of each name."""
 
-    def __init__(self, log: list[str], fail: Mapping[str, Exception], seen: list[FakeRecorder]) -> None:
+    def __init__(
+        self, log: list[str], fail: Mapping[str, Exception], seen: list[FakeRecorder], folder: Path, settings: Settings
+    ) -> None:
         self.log = log
         self.fail = fail
         self.timeline: Json = []
         self.last: dict[str, tuple[Any, ...]] = {}
         seen.append(self)
+        self.folder, self.settings = folder, settings
+        self._note("prepare")
+        (folder / backend.RAW_FOLDER).mkdir()
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         """Each method of a Recorder that is not below."""
@@ -51,11 +56,6 @@ class FakeRecorder:
         problem = self.fail.get(what.split()[0])
         if problem:
             raise problem
-
-    def prepare(self, folder: Path, settings: Settings) -> None:
-        self.folder, self.settings = folder, settings
-        self._note("prepare")
-        (folder / backend.RAW_FOLDER).mkdir()
 
     def finalize(self, groups: Mapping[str, Any]) -> Mapping[str, Any]:
         self._note("finalize")

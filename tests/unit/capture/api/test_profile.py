@@ -159,7 +159,7 @@ def test_a_dropped_kineto_profile_does_not_block_the_next(recorded: Recorded, tm
     """Cause: it was not stopped when it was collected, so that PyTorch refused all captures to come."""
     _KinetoProfile().start()
     collect_frames()
-    assert recorded.take()[-2:] == ["stop", "finalize"] and mstx.session is None
+    assert recorded.take()[-2:] == ["stop", "finalize"] and mstx.recorder is None
     assert list(tmp_path.iterdir()) == []
 
 

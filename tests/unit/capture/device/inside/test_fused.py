@@ -11,7 +11,7 @@ import torch_npu
 from torch.nn import functional as F
 
 from tb_npu_plugin.capture.device import records
-from tb_npu_plugin.capture.device.fused import BACKWARDS
+from tb_npu_plugin.capture.device.fused import SCHEMAS
 from tests.unit.capture.device.inside import names
 
 
@@ -99,7 +99,7 @@ def test_one_operator_each_way_with_right_gradients(name: str, fused: Any, refer
     out.backward(device_grad)
     recording = records.stop()
     wanted.backward(grad)
-    assert names(recording) == [f"npu::{name}", f"npu::{BACKWARDS.get(name, f'{name}_backward')}"], extra
+    assert names(recording) == [f"npu::{name}", f"npu::{SCHEMAS[name].get('backward', f'{name}_backward')}"], extra
     torch.testing.assert_close(out.cpu(), wanted, atol=2e-6, rtol=1e-5)
     for a, b in zip(host, device):
         torch.testing.assert_close(b.grad.cpu(), a.grad, atol=2e-6, rtol=1e-5)
