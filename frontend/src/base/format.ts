@@ -61,6 +61,16 @@ export function columnUnit(units: readonly Unit[], values: Iterable<Maybe>): Uni
   return unitFor(units, largest);
 }
 
+/** One unit for times. */
+export function timeUnit(times: Iterable<Maybe>): Unit {
+  return columnUnit(TIME_UNITS, times);
+}
+
+/** A value in a unit, without its name; whole in the smallest one. */
+export function inUnit(value: Maybe, unit: Unit, decimals = 2): string {
+  return fixedDecimals(isKnown(value) ? value / unit.scale : null, unit.scale === 1 ? 0 : decimals);
+}
+
 /** Below this (in the unit) the median of a column has too few digits. */
 const LEAST_USUAL = 0.05;
 /** Above this the largest value has too many digits before the point. */
@@ -152,7 +162,7 @@ export function traffic(value: Maybe, decimals = 2): string {
 function size(value: Maybe, units: readonly Unit[], decimals: number): string {
   if (!isKnown(value)) return UNKNOWN;
   const unit = unitFor(units, value);
-  return `${fixedDecimals(value / unit.scale, unit.scale === 1 ? 0 : decimals)} ${unit.name}`;
+  return `${inUnit(value, unit, decimals)} ${unit.name}`;
 }
 
 /** All digits of a size: "1 322 246 144 B". */

@@ -90,11 +90,8 @@ export function Donut({ parts, most = MOST, unlisted, under, none, selected = nu
 
 /** Writes values in the unit of the largest. */
 function inOneUnit(parts: readonly DrawnPart[]): (value: number) => string {
-  const unit = format.columnUnit(
-    format.TIME_UNITS,
-    parts.map(({ value }) => value),
-  );
-  return (value) => `${format.fixedDecimals(value / unit.scale, unit.scale === 1 ? 0 : 3)} ${unit.name}`;
+  const unit = format.timeUnit(parts.map(({ value }) => value));
+  return (value) => `${format.inUnit(value, unit, 3)} ${unit.name}`;
 }
 
 function nameOf({ label, count }: DrawnPart): string {

@@ -36,4 +36,4 @@ export { formatPick, type Pick, PickChips, parsePick, pickFilters, pickWhere } f
 export { ViewSource } from "./table/props";
 export { Help } from "./tooltip";
 export { RowList } from "./use_row_window";
-export { Reading, ViewFrame, WITHIN } from "./view_frame";
+export { type Answered, Reading, spanView, ViewFrame, WITHIN } from "./view_frame";

@@ -20,8 +20,8 @@ interface Props {
 export function ClassChart({ pair, period, chosen, onChoose }: Props) {
   const rows = classRows(pair.classes);
   const sum = totals(pair.classes);
-  const unit = format.columnUnit(format.TIME_UNITS, [sum.baseline, sum.experimental]);
-  const text = (ns: number) => format.fixedDecimals(ns / unit.scale, unit.scale === 1 ? 0 : 3);
+  const unit = format.timeUnit([sum.baseline, sum.experimental]);
+  const text = (ns: number) => format.inUnit(ns, unit, 3);
   const signed = (ns: number) => format.signedDecimals(ns / unit.scale, unit.scale === 1 ? 0 : 3);
   return (
     <Card

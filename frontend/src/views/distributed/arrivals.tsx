@@ -39,10 +39,7 @@ export function Arrivals({ data, collectives, isWide }: Props) {
   const chosen = chosenCollective(collectives, param("d.arrival"));
   if (!chosen) return null;
   const last = lastOf(chosen);
-  const unit = format.columnUnit(
-    format.TIME_UNITS,
-    chosen.arrivals.map(({ after }) => after),
-  );
+  const unit = format.timeUnit(chosen.arrivals.map(({ after }) => after));
   const options = collectives.map((one) => ({
     id: idOf(one),
     label: one.operator,
@@ -86,7 +83,7 @@ interface BarProps {
 function ArrivalBar({ arrival, last, unit }: BarProps) {
   const { after, source } = arrival;
   const isLast = after !== null && after === last && last > 0;
-  const figure = after === null ? format.UNKNOWN : format.fixedDecimals(after / unit.scale, unit.scale === 1 ? 0 : 2);
+  const figure = format.inUnit(after, unit);
   return (
     <div class="bar-row dist-bar" data-tip={t(`distributed.arrivals.${source}`)}>
       <span>

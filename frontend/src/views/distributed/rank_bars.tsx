@@ -44,7 +44,7 @@ export function RankBars(props: Props) {
   const bars = barsOf(lines, props.partsOf, props.isLongestFirst);
   const whole = Math.max(1, ...bars.map(({ parts }) => parts.reduce((sum, part) => sum + (part.value ?? 0), 0)));
   const totals = bars.map((bar) => bar.total);
-  const unit = format.columnUnit(format.TIME_UNITS, totals);
+  const unit = format.timeUnit(totals);
   const isRead = lines.every((line) => line.state.state === "ready");
   if (isRead && totals.every((total) => total === null)) {
     return (
@@ -84,7 +84,7 @@ export function RankBars(props: Props) {
                 <StackedBar thin whole={whole} parts={parts} />
               )}
               <span class="mono" data-tip={format.exactDuration(total)}>
-                {figure(total, unit)}
+                {format.inUnit(total, unit)}
               </span>
             </Button>
           );
@@ -99,10 +99,6 @@ export function RankBars(props: Props) {
 function barsCsv(bars: readonly Bar[]): string {
   const rows = bars.flatMap(({ line, parts }) => parts.map(({ id, value }) => [rankName(line), id, value]));
   return csvText(["rank", "part", "ns"], rows);
-}
-
-function figure(total: number | null, unit: format.Unit): string {
-  return total !== null ? format.fixedDecimals(total / unit.scale, unit.scale === 1 ? 0 : 2) : format.UNKNOWN;
 }
 
 /** The reason why a rank has no bar. */

@@ -141,10 +141,7 @@ function Choices({ cluster, table, kinds, kind, choice, stage }: ChoicesProps) {
 
 function Bars({ rows }: { rows: readonly TrajectoryRow[] }) {
   const whole = Math.max(1, ...rows.map((row) => row.total ?? 0));
-  const unit = format.columnUnit(
-    format.TIME_UNITS,
-    rows.map((row) => row.total),
-  );
+  const unit = format.timeUnit(rows.map((row) => row.total));
   const parts = (row: TrajectoryRow): BarPart[] =>
     row.parts.map(({ key, value }) => ({ id: key, value, ...words(key) }));
   return (

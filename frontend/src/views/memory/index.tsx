@@ -1,10 +1,9 @@
 import type { ColumnJson, MemoryJson, MemoryPeakJson, TableJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { useAccepted, useView } from "../../state/use_view";
 import {
+  type Answered,
   Card,
   DataTable,
   type DataTableProps,
@@ -14,17 +13,14 @@ import {
   pageTable,
   Segments,
   Select,
-  ViewFrame,
+  spanView,
   WITHIN,
 } from "../../widgets";
-import type { ViewModule, ViewProps } from "../view";
 import { Allocations, momentOf, momentParam, setMoment } from "./allocations";
 import type { Marker } from "./chart";
 import { Curves, formatRange, parseRange, type Range, rangeWithin, useDetail } from "./curves";
 import css from "./memory.css?inline";
 import { componentSeries, METRICS, type Metric, moduleSeries, operatorSeries, peakOf, timeRange } from "./series";
-
-addStyle(css);
 
 type Tab = "operators" | "components" | "modules";
 const TABS: readonly Tab[] = ["operators", "components", "modules"];
@@ -32,18 +28,13 @@ const TABS: readonly Tab[] = ["operators", "components", "modules"];
 const MODULE_LINES = 10;
 
 /** Memory of the allocators, the components and the CANN modules over time. */
-function MemoryView({ selection }: ViewProps) {
-  const query = { span: selection.span, device: param("m.device"), within: param(WITHIN) };
-  const view = useView<MemoryJson>("memory", query);
-  useAccepted(view, WITHIN, "m.device");
-  return (
-    <ViewFrame view={view} ofRange={t("range.memory")}>
-      {(data, answer) => <Memory data={data} answer={answer} span={selection.span} />}
-    </ViewFrame>
-  );
-}
+export const view = spanView("memory", Memory, {
+  css,
+  params: { device: "m.device", within: WITHIN },
+  ofRange: "range.memory",
+});
 
-function Memory({ data, answer, span }: { data: MemoryJson; answer: ViewJson; span: string }) {
+function Memory({ data, answer, selection: { span } }: Answered<MemoryJson>) {
   const usual = firstTab(data, answer);
   const tab = TABS.find((id) => id === param("m.tab")) ?? usual;
   const metric = METRICS.find((id) => id === param("m.metric")) ?? "reserved";
@@ -211,5 +202,3 @@ function DeviceTable({ data, ...table }: DataTableProps & { data: MemoryJson }) 
   const keys = table.table.columns.map(({ key }) => key);
   return <DataTable {...table} columns={keys.filter((key) => key !== "device" || data.devices.length > 1)} />;
 }
-
-export const view: ViewModule = { Component: MemoryView };

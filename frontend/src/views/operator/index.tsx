@@ -1,12 +1,11 @@
 import type { ComponentChildren } from "preact";
 import type { OperatorJson, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { addStyle } from "../../base/style";
 import { useMedia } from "../../base/use_media";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { useAccepted, useView } from "../../state/use_view";
 import {
+  type Answered,
   Card,
   DataTable,
   Donut,
@@ -19,15 +18,12 @@ import {
   type Row,
   Segments,
   Select,
-  ViewFrame,
+  spanView,
   WITHIN,
 } from "../../widgets";
-import type { ViewModule, ViewProps } from "../view";
 import css from "./operator.css?inline";
 import { METRICS, type Metric, operatorParts } from "./parts";
 import { Stacks } from "./stacks";
-
-addStyle(css);
 
 const GROUPS = ["by_name", "by_shape", "api_statistic"] as const;
 type Group = (typeof GROUPS)[number];
@@ -46,25 +42,19 @@ const COMPARED = [
 ];
 
 /** Host and device time by operator, with the call stacks of each. */
-function OperatorView({ selection }: ViewProps) {
-  const view = useView<OperatorJson>("operator", { span: selection.span, within: param(WITHIN) });
-  useAccepted(view, WITHIN);
+export const view = spanView("operator", Operators, { css, params: { within: WITHIN }, ofRange: "range.operators" });
+
+function Operators({ data, answer: { tables } }: Answered<OperatorJson>) {
+  const groups = GROUPS.filter((id) => tables[id] !== undefined);
+  const group = groups.find((id) => id === param("operator.tab")) ?? groups[0] ?? "by_name";
+  const table = tables[group];
+  const choice = <GroupChoice groups={groups} group={group} />;
+  if (table && group === "api_statistic") return <ApiTable table={table} choice={choice} />;
   return (
-    <ViewFrame view={view} ofRange={t("range.operators")}>
-      {(data, { tables }) => {
-        const groups = GROUPS.filter((id) => tables[id] !== undefined);
-        const group = groups.find((id) => id === param("operator.tab")) ?? groups[0] ?? "by_name";
-        const table = tables[group];
-        const choice = <GroupChoice groups={groups} group={group} />;
-        if (table && group === "api_statistic") return <ApiTable table={table} choice={choice} />;
-        return (
-          <div class="grid">
-            {tables.by_name && <OperatorCharts data={data} table={tables.by_name} />}
-            {table && <OperatorTable key={group} group={group} table={table} data={data} choice={choice} />}
-          </div>
-        );
-      }}
-    </ViewFrame>
+    <div class="grid">
+      {tables.by_name && <OperatorCharts data={data} table={tables.by_name} />}
+      {table && <OperatorTable key={group} group={group} table={table} data={data} choice={choice} />}
+    </div>
   );
 }
 
@@ -147,8 +137,6 @@ function stackCell(row: Row) {
   if (count === 0) return <span class="muted">{t("operator.stacks.none")}</span>;
   return <span class="link">▾ {t("operator.stacks", { count })}</span>;
 }
-
-export const view: ViewModule = { Component: OperatorView };
 
 const CHARTS = ["self", "total", "all"] as const;
 const WIDE = "(min-width: 1900px)";

@@ -12,7 +12,6 @@ import {
   ledgersOf,
   type NamedLedger,
   splitRows,
-  timeText,
 } from "../../widgets/diagnosis/ledger";
 import { message, partColor } from "../../widgets/parts";
 
@@ -52,7 +51,7 @@ export function RankLedgers({ data, class: more = "" }: { data: DiagnosisJson; c
                   {one.name}
                 </span>
                 <StackedBar parts={barParts(splitRows(one)[0], unit)} whole={longest} />
-                <span class="mono">{timeText(one.window_ns, unit)}</span>
+                <span class="mono">{format.inUnit(one.window_ns, unit)}</span>
               </Button>
             ))}
           </div>

@@ -6,7 +6,6 @@ import { TextButton } from "../button";
 import { Card } from "../card";
 import { Dialog } from "../dialog";
 import { message } from "../parts";
-import { timeText } from "./ledger";
 
 /** Kernels that the card shows. */
 const MOST = 8;
@@ -59,7 +58,9 @@ function Kernels({ excess, kernels, who, unit }: TableProps) {
     <>
       <Time ns={ns} unit={unit} />
       <Time ns={other} unit={unit} />
-      <td class={`mono ${ns > other ? "worse" : ""}`}>{`${ns > other ? "+" : ""}${timeText(ns - other, unit)}`}</td>
+      <td
+        class={`mono ${ns > other ? "worse" : ""}`}
+      >{`${ns > other ? "+" : ""}${format.inUnit(ns - other, unit)}`}</td>
     </>
   );
   return (
@@ -111,7 +112,7 @@ function Kernels({ excess, kernels, who, unit }: TableProps) {
 function Time({ ns, unit }: { ns: number; unit: format.Unit }) {
   return (
     <td class="mono" data-tip={ns ? format.exactDuration(ns) : t("diagnosis.excess.none")}>
-      {ns ? timeText(ns, unit) : format.UNKNOWN}
+      {ns ? format.inUnit(ns, unit) : format.UNKNOWN}
     </td>
   );
 }

@@ -3,7 +3,7 @@ import * as format from "../../base/format";
 import { type Period, t, textOf, tOf } from "../../i18n";
 import { message, say } from "../parts";
 import { EvidenceLinks, FindingFix, FindingText, Saving } from "./finding";
-import { colorOf, isHatched, isOutside, type NamedLedger, splitRows, timeText } from "./ledger";
+import { colorOf, isHatched, isOutside, type NamedLedger, splitRows } from "./ledger";
 
 interface Props {
   data: DiagnosisJson;
@@ -114,11 +114,11 @@ function RowLines(props: RowProps) {
 /** Time with its bounds, and share of the step. */
 function Times({ row, ledger, unit }: RowProps) {
   const { ns, low_ns: low, high_ns: high } = row;
-  const range = message("ledger.range", { low: timeText(low, unit), high: timeText(high, unit) });
+  const range = message("ledger.range", { low: format.inUnit(low, unit), high: format.inUnit(high, unit) });
   return (
     <>
       <td class="mono time">
-        <span data-tip={format.exactDuration(ns)}>{timeText(ns, unit)}</span>
+        <span data-tip={format.exactDuration(ns)}>{format.inUnit(ns, unit)}</span>
         {low !== high && <p class="muted">{range}</p>}
       </td>
       <td class="mono share">{!isOutside(row) && format.shareOf(ns, ledger?.window_ns)}</td>
@@ -163,13 +163,13 @@ function SumLine({ data, ledger, unit }: { data: DiagnosisJson; ledger: NamedLed
   return (
     <tr class="sum">
       <th scope="row">{say(data.layout.step)}</th>
-      <td class="mono time">{timeText(ledger.window_ns, unit)}</td>
+      <td class="mono time">{format.inUnit(ledger.window_ns, unit)}</td>
       <td class="mono share">{format.percentOfRatio(1)}</td>
       <td />
       <td class="stake" data-tip={t("diagnosis.stake.help")}>
         {stake > 0 && message("ledger.stake")}
       </td>
-      <td class="mono saves">{stake > 0 && `≤ ${timeText(stake, unit)}`}</td>
+      <td class="mono saves">{stake > 0 && `≤ ${format.inUnit(stake, unit)}`}</td>
       <td>{stake > 0 && format.shareOf(stake, data.mean_step_ms * 1e6)}</td>
     </tr>
   );
