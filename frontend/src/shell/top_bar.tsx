@@ -12,6 +12,7 @@ import { openGlossary } from "../widgets/glossary";
 import { Popover } from "../widgets/popover";
 import { JobList } from "../widgets/progress";
 import { SimulatedMark } from "../widgets/skipped";
+import { Cut } from "../widgets/text";
 import { Search } from "./search";
 
 interface Props {
@@ -51,11 +52,7 @@ function Crumbs() {
   const here = place.value;
   if (!here) return <span class="crumbs" />;
   const text = [here.run.label, workerName(here.worker), here.span.label].join(" ▸ ");
-  return (
-    <span class="crumbs ellipsis" data-tip-cut>
-      {text}
-    </span>
-  );
+  return <Cut class="crumbs">{text}</Cut>;
 }
 
 const NEXT_THEME: Readonly<Record<Theme | "", Theme | "">> = { "": "light", light: "dark", dark: "" };

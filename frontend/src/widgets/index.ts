@@ -34,6 +34,7 @@ export { DataTable, type DataTableProps, TableCard } from "./table/data_table";
 export type { Filter } from "./table/filters";
 export { formatPick, type Pick, PickChips, parsePick, pickFilters, pickWhere } from "./table/filters";
 export { ViewSource } from "./table/props";
+export { Cut, Time } from "./text";
 export { Help } from "./tooltip";
 export { RowList } from "./use_row_window";
 export { type Answered, Reading, spanView, ViewFrame, WITHIN } from "./view_frame";

@@ -3,7 +3,7 @@ import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { Card, lateRankName, Select } from "../../widgets";
+import { Card, lateRankName, Select, Time } from "../../widgets";
 import { BarList } from "./rank_bars";
 import { isInStep } from "./ranks";
 
@@ -93,9 +93,7 @@ function ArrivalBar({ arrival, last, unit }: BarProps) {
       <span class="dist-track">
         <span class={isLast ? "last" : ""} style={{ width: `${(100 * (after ?? 0)) / Math.max(1, last)}%` }} />
       </span>
-      <span class="mono" data-tip={format.exactDuration(after)}>
-        {source === "before" ? `≤ ${figure}` : figure}
-      </span>
+      <Time ns={after} text={source === "before" ? `≤ ${figure}` : figure} />
     </div>
   );
 }

@@ -7,12 +7,14 @@ import {
   type BarPart,
   Button,
   Card,
+  Cut,
   type DataTableProps,
   Empty,
   Legend,
   RowList,
   StackedBar,
   TableCard,
+  Time,
   type Where,
   waitingHelp,
 } from "../../widgets";
@@ -73,19 +75,13 @@ export function RankBars(props: Props) {
               pressed={line.id === chosen}
               onClick={() => props.onChoose(line)}
             >
-              <span class="ellipsis" data-tip-cut>
-                {rankName(line)}
-              </span>
+              <Cut>{rankName(line)}</Cut>
               {total === null ? (
-                <span class="muted ellipsis" data-tip-cut>
-                  {whyEmpty(line, none)}
-                </span>
+                <Cut class="muted">{whyEmpty(line, none)}</Cut>
               ) : (
                 <StackedBar thin whole={whole} parts={parts} />
               )}
-              <span class="mono" data-tip={format.exactDuration(total)}>
-                {format.inUnit(total, unit)}
-              </span>
+              <Time ns={total} text={format.inUnit(total, unit)} />
             </Button>
           );
         }}

@@ -9,7 +9,7 @@ import { param, params, parentDocument, setParams } from "../../state/params";
 import { freshJobs } from "../../state/progress";
 import { theme } from "../../state/theme";
 import type { HoverBar } from "../../timeline/scene";
-import { ControlError, JobControl, Pace, ProblemBanner, ProgressBar, TextButton } from "../../widgets";
+import { ControlError, Cut, JobControl, Pace, ProblemBanner, ProgressBar, TextButton } from "../../widgets";
 import { KeysHelp, listenKeys } from "./help/keyboard";
 import { KEYS, parseLink, parseMoment } from "./link/link";
 import { foreignNote, outdatedNote } from "./link/link_notice";
@@ -225,9 +225,7 @@ function ReadingBanner({ shown, progress }: BannerProps) {
   return (
     <section class="trace-reading" aria-label={t("state.reading.trace")} data-job={job.state}>
       <div class="job-head">
-        <span class="ellipsis grow" data-tip-cut>
-          {t(isStopped ? "trace.reading.cancelled" : "trace.reading", values)}
-        </span>
+        <Cut class="grow">{t(isStopped ? "trace.reading.cancelled" : "trace.reading", values)}</Cut>
         {job.state === "reading" && (
           <span class="job-figures short mono muted">
             <Pace rate={job.rate} left={job.eta_s} />

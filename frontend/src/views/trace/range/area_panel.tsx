@@ -7,7 +7,7 @@ import { lang, t, textOf, viewTitle } from "../../../i18n";
 import { openView } from "../../../state/selection";
 import { useRequest } from "../../../state/use_request";
 import type { Area } from "../../../timeline/scene";
-import { DataTable, Empty, Help, Segments, TextButton, WITHIN } from "../../../widgets";
+import { Cut, DataTable, Empty, Help, Segments, TextButton, WITHIN } from "../../../widgets";
 import type { Grouping } from "../api";
 import { zoomToArea } from "../help/keyboard";
 import type { MembersOf } from "../ranks/placement";
@@ -47,12 +47,12 @@ export function AreaPanel({ session }: { session: TraceSession }) {
         <h2 data-tip={exactDuration(length)}>
           {t("trace.area.title", { duration: duration(length), start: session.shownTime(area.start) })}
         </h2>
-        <span class="muted ellipsis" data-tip-cut>
+        <Cut class="muted">
           {rows}
           {counted > 1 && ` · ${t("trace.area.of_ranks", { count: counted })}`}
           {stats && ` · ${t("trace.area.slices", { count: integer(stats.slices) })}`}
           {stats && stats.table.rows < stats.table.total && ` · ${someNames(stats.table)}`}
-        </span>
+        </Cut>
         <Help text={t("trace.area.about")} />
         <Segments
           label={t("trace.area.by")}

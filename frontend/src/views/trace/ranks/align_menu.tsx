@@ -5,7 +5,7 @@ import { duration } from "../../../base/format";
 import { t, tOf } from "../../../i18n";
 import { originOf } from "../../../timeline/decode";
 import { laneOfSlice } from "../../../timeline/lanes";
-import { Pages, Popover, TextButton } from "../../../widgets";
+import { Cut, Pages, Popover, TextButton } from "../../../widgets";
 
 import type { SlicePair } from "../selection/selection";
 import type { TraceSession } from "../session";
@@ -181,9 +181,9 @@ export function AlignPair({ session }: { session: TraceSession }) {
   const label = ({ id, name }: SliceDetailJson) => `${session.lanes.rankOf(laneOfSlice(id))}: ${name}`;
   return (
     <div class="trace-note" role="group" aria-label={t("trace.pair.title")}>
-      <span class="grow ellipsis" data-tip-cut>
+      <Cut class="grow">
         {label(pair.first)} ↔ {label(pair.second)}
-      </span>
+      </Cut>
       {(["start", "end"] as const).map((by) => (
         <TextButton key={by} onClick={() => align(session, pair, by)}>
           {t(`trace.pair.${by}`, { offset: duration(pairOffset(pair, by)) })}

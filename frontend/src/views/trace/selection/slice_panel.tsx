@@ -3,13 +3,13 @@
 import { useEffect, useState } from "preact/hooks";
 import type { DerivedFactsJson, DescentJson, KernelFactsJson, SliceDetailJson, ViewId } from "../../../api/types.gen";
 import { copyText } from "../../../base/clipboard";
-import { dateAndTime, duration, exactDuration, integer, type Maybe } from "../../../base/format";
+import { dateAndTime, integer } from "../../../base/format";
 import { lang, t, textOf, viewTitle } from "../../../i18n";
 import { sayMessage } from "../../../i18n/messages";
 import { openView } from "../../../state/selection";
 import { useRequest } from "../../../state/use_request";
 import { findTrack, processLabel } from "../../../timeline/rows";
-import { Button, Empty, Facts, Pages, TextButton } from "../../../widgets";
+import { Button, Cut, Empty, Facts, Pages, TextButton, Time } from "../../../widgets";
 import { argument, tensors } from "../format";
 import { focus } from "../help/keyboard";
 import { unfoldRank } from "../ranks/rank_rows";
@@ -74,9 +74,7 @@ function Title({ session, detail }: { session: TraceSession; detail: SliceDetail
       <h2 class="ellipsis" data-tip-cut>
         {session.nameOf(detail)}
       </h2>
-      <span class="muted ellipsis" data-tip-cut>
-        {rowName(session, detail)}
-      </span>
+      <Cut class="muted">{rowName(session, detail)}</Cut>
       <Actions session={session} detail={detail} />
     </div>
   );
@@ -162,8 +160,11 @@ function SliceFacts({ session, selected, detail, descent }: FactsProps) {
       {session.shownTime(detail.start)}
     </span>
   );
-  const children = detail.children > 0 && ` · ${t("trace.slice.children")} ${integer(detail.children)}`;
+  const children = detail.children > 0 && (
+    <span key="children" class="muted">{` · ${t("trace.slice.children")} ${integer(detail.children)}`}</span>
+  );
   const tasks = descent && descent.tasks.total > 0 ? descent.tasks.total : 0;
+  const count = <span key="count" class="muted">{` · ${t("trace.descent.count", { count: integer(tasks) })}`}</span>;
   return (
     <div>
       {selected.merged > 1 && <p class="muted small">{t("trace.slice.merged", { count: integer(selected.merged) })}</p>}
@@ -171,20 +172,13 @@ function SliceFacts({ session, selected, detail, descent }: FactsProps) {
         facts={[
           [t("trace.slice.start"), start],
           [t("trace.slice.duration"), <Time key="duration" ns={detail.dur} />],
-          [t("trace.slice.self"), <Time key="self" ns={detail.self} more={children} />, t("trace.slice.self.tip")],
+          [t("trace.slice.self"), [<Time key="self" ns={detail.self} />, children], t("trace.slice.self.tip")],
           before && [
             t("trace.slice.wait"),
             <Time key="wait" ns={detail.start - before.start - before.dur} />,
             t("trace.slice.wait.tip"),
           ],
-          tasks > 0 && [
-            t("trace.descent.tasks"),
-            <Time
-              key="tasks"
-              ns={descent?.device_ns}
-              more={` · ${t("trace.descent.count", { count: integer(tasks) })}`}
-            />,
-          ],
+          tasks > 0 && [t("trace.descent.tasks"), [<Time key="tasks" ns={descent?.device_ns} />, count]],
           queue !== null && [t("trace.slice.queue"), integer(queue), t("trace.slice.queue.tip")],
           detail.category !== "" && [t("trace.slice.category"), detail.category],
           detail.parent && [
@@ -194,18 +188,6 @@ function SliceFacts({ session, selected, detail, descent }: FactsProps) {
         ]}
       />
     </div>
-  );
-}
-
-/** A time with every digit in its tooltip. */
-function Time({ ns, more }: { ns: Maybe; more?: string | false }) {
-  return (
-    <>
-      <span class="mono" data-tip={exactDuration(ns)}>
-        {duration(ns)}
-      </span>
-      {more && <span class="muted">{more}</span>}
-    </>
   );
 }
 
