@@ -10,7 +10,7 @@ export { Donut, type Part, PartBars, partsCsv } from "./donut";
 
 export { type Fact, Facts } from "./facts";
 export { type HeatCell, HeatMap } from "./heat_map";
-export { Pages } from "./pages";
+export { PagedItems, Pages } from "./pages";
 export { meaningName } from "./parts";
 export { Popover } from "./popover";
 export { ProblemList } from "./problem_list";

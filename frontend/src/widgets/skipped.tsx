@@ -1,6 +1,6 @@
 import type { SkippedJson, SpanJson, SummariesJson } from "../api/types.gen";
 import { t, textOf } from "../i18n";
-import { Pages } from "./pages";
+import { PagedItems } from "./pages";
 import { Popover } from "./popover";
 import { ShellCommand } from "./shell_command";
 
@@ -28,20 +28,16 @@ export function SkippedList({ skipped }: { skipped: readonly SkippedJson[] }) {
 
 export function SkippedItems({ skipped }: { skipped: readonly SkippedJson[] }) {
   return (
-    <Pages items={skipped}>
-      {(shown) => (
-        <ul>
-          {shown.map((item) => (
-            <li key={item.path} class="problem" style={{ marginBottom: "8px" }}>
-              <strong>{item.path}</strong>
-              <div class="small">{textOf(item, "reason")}</div>
-              {item.action && <div class="small muted">{textOf(item, "action")}</div>}
-              {item.command && <ShellCommand command={item.command} />}
-            </li>
-          ))}
-        </ul>
+    <PagedItems items={skipped} list="">
+      {(item) => (
+        <li key={item.path} class="problem" style={{ marginBottom: "8px" }}>
+          <strong>{item.path}</strong>
+          <div class="small">{textOf(item, "reason")}</div>
+          {item.action && <div class="small muted">{textOf(item, "action")}</div>}
+          {item.command && <ShellCommand command={item.command} />}
+        </li>
       )}
-    </Pages>
+    </PagedItems>
   );
 }
 

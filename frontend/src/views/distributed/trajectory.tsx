@@ -3,7 +3,17 @@ import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { type BarPart, Card, Legend, Pages, Segments, Select, StackedBar, TableCard, type Where } from "../../widgets";
+import {
+  type BarPart,
+  Card,
+  Legend,
+  PagedItems,
+  Segments,
+  Select,
+  StackedBar,
+  TableCard,
+  type Where,
+} from "../../widgets";
 import { filterRows } from "../../widgets/table/columnar";
 import { BarList } from "./rank_bars";
 import {
@@ -196,22 +206,18 @@ function Findings({ cluster, choice }: { cluster: ClusterJson; choice: string })
       help={t("finding.help")}
     >
       {!cluster.complete && <p class="small">{t("finding.incomplete")}</p>}
-      <Pages items={found}>
-        {(shown) => (
-          <ul class="dist-findings">
-            {shown.map((one) => (
-              <li key={`${one.rule} ${one.stage} ${one.transport}`} class={one.fires ? "" : "muted"}>
-                <span class={`chip ${one.fires && one.outlier !== false ? "bad" : ""}`}>
-                  {format.percentOfRatio(one.share, 2)}
-                </span>
-                <span>
-                  {sentence(one)} <span class="muted">{compareWithPeers(one)}</span>
-                </span>
-              </li>
-            ))}
-          </ul>
+      <PagedItems items={found} list="dist-findings">
+        {(one) => (
+          <li key={`${one.rule} ${one.stage} ${one.transport}`} class={one.fires ? "" : "muted"}>
+            <span class={`chip ${one.fires && one.outlier !== false ? "bad" : ""}`}>
+              {format.percentOfRatio(one.share, 2)}
+            </span>
+            <span>
+              {sentence(one)} <span class="muted">{compareWithPeers(one)}</span>
+            </span>
+          </li>
         )}
-      </Pages>
+      </PagedItems>
     </Card>
   );
 }

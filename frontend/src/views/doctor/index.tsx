@@ -9,7 +9,7 @@ import {
   DiagnosisCard,
   Empty,
   MissingList,
-  Pages,
+  PagedItems,
   ProblemList,
   spanView,
 } from "../../widgets";
@@ -48,15 +48,13 @@ function Doctor({ data, answer, selection }: Answered<DoctorJson>) {
         </Card>
         <Card title={t("doctor.skipped")}>
           {skipped.length > 0 ? <SkippedItems skipped={skipped} /> : <Empty text={t("doctor.skipped.none")} />}
-          <Pages items={catalog.value?.others ?? []}>
-            {(shown) =>
-              shown.map(({ path, count, names }) => (
-                <p key={path} class="small muted">
-                  {t("doctor.other_files", { path, count: format.integer(count), names: names.join(", ") })}
-                </p>
-              ))
-            }
-          </Pages>
+          <PagedItems items={catalog.value?.others ?? []}>
+            {({ path, count, names }) => (
+              <p key={path} class="small muted">
+                {t("doctor.other_files", { path, count: format.integer(count), names: names.join(", ") })}
+              </p>
+            )}
+          </PagedItems>
         </Card>
         {summaries.length > 0 && (
           <Card title={t("summaries.title")}>

@@ -38,13 +38,7 @@ export function CaptureCard({ capture, hasFiles = true }: { capture: CaptureJson
         {(shown) => <Facts class="mono folded" facts={shown.map(settingOf)} />}
       </Folded>
       <Folded title="overview.files" items={hasFiles ? capture.files : []}>
-        {(shown) => (
-          <ul class="mono folded">
-            {shown.map((file) => (
-              <li key={file}>{file}</li>
-            ))}
-          </ul>
-        )}
+        {(shown) => <ul class="mono folded">{shown.map(listItem)}</ul>}
       </Folded>
     </Card>
   );
@@ -65,6 +59,8 @@ function Folded<T>({ title, items, children }: FoldedProps<T>) {
     </details>
   );
 }
+
+const listItem = (file: string) => <li key={file}>{file}</li>;
 
 const settingOf = ([name, value]: [string, unknown]): Fact => [
   name,

@@ -5,7 +5,7 @@ import * as text from "../../base/format";
 import { saveCsv } from "../../base/save";
 import { t, textOf, tOr } from "../../i18n";
 import { Button } from "../button";
-import { Pages } from "../pages";
+import { PagedItems } from "../pages";
 import { Popover } from "../popover";
 import { columnTitle } from "./columns";
 import type { SourcedTable } from "./props";
@@ -133,42 +133,35 @@ function ColumnMenu({ all, shown, onChange }: MenuProps) {
     <Popover label={face}>
       {() => (
         <div style={{ minWidth: "220px" }}>
-          <Pages items={visible}>
-            {(page, first) =>
-              page.map((column, place) => {
-                const at = first + place;
-                return (
-                  <div class="column-choice" key={column.key}>
-                    <Choice column={column} on onToggle={() => onChange(shown.filter((key) => key !== column.key))} />
-                    <MoveButton
-                      sign="↑"
-                      tip={t("table.columns.left", { column: columnTitle(column) })}
-                      off={at === 0}
-                      onClick={() => move(at, -1)}
-                    />
-                    <MoveButton
-                      sign="↓"
-                      tip={t("table.columns.right", { column: columnTitle(column) })}
-                      off={at === visible.length - 1}
-                      onClick={() => move(at, 1)}
-                    />
-                  </div>
-                );
-              })
-            }
-          </Pages>
+          <PagedItems items={visible}>
+            {(column, at) => (
+              <div class="column-choice" key={column.key}>
+                <Choice column={column} on onToggle={() => onChange(shown.filter((key) => key !== column.key))} />
+                <MoveButton
+                  sign="↑"
+                  tip={t("table.columns.left", { column: columnTitle(column) })}
+                  off={at === 0}
+                  onClick={() => move(at, -1)}
+                />
+                <MoveButton
+                  sign="↓"
+                  tip={t("table.columns.right", { column: columnTitle(column) })}
+                  off={at === visible.length - 1}
+                  onClick={() => move(at, 1)}
+                />
+              </div>
+            )}
+          </PagedItems>
           {groups.map((group) => (
             <div key={group}>
               <div class="column-group">{tOr(`table.group.${group}`, group)}</div>
-              <Pages items={hidden.filter((column) => column.group === group)}>
-                {(page) =>
-                  page.map((column) => (
-                    <div class="column-choice" key={column.key}>
-                      <Choice column={column} on={false} onToggle={() => onChange([...shown, column.key])} />
-                    </div>
-                  ))
-                }
-              </Pages>
+              <PagedItems items={hidden.filter((column) => column.group === group)}>
+                {(column) => (
+                  <div class="column-choice" key={column.key}>
+                    <Choice column={column} on={false} onToggle={() => onChange([...shown, column.key])} />
+                  </div>
+                )}
+              </PagedItems>
             </div>
           ))}
           <Button look="option" onClick={() => onChange(null)}>

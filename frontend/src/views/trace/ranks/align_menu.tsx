@@ -5,7 +5,7 @@ import { duration } from "../../../base/format";
 import { t, tOf } from "../../../i18n";
 import { originOf } from "../../../timeline/decode";
 import { laneOfSlice } from "../../../timeline/lanes";
-import { Cut, Pages, Popover, TextButton } from "../../../widgets";
+import { Cut, PagedItems, Popover, TextButton } from "../../../widgets";
 
 import type { SlicePair } from "../selection/selection";
 import type { TraceSession } from "../session";
@@ -43,32 +43,25 @@ function Ways({ session }: { session: TraceSession }) {
     <>
       <Way ranks={ranks} to={{ kind: "clock" }} text={t("trace.align.clock")} />
       <Way ranks={ranks} to={{ kind: "recorded" }} text={t("trace.align.recorded")} />
-      <Pages items={steps}>
-        {(shown) =>
-          shown.map((step) => (
-            <Way
-              key={step}
-              ranks={ranks}
-              to={{ kind: "step", step }}
-              text={tOf(ranks.period, "trace.align.step", { step })}
-            />
-          ))
-        }
-      </Pages>
-      <Pages items={byWait}>
-        {(shown) =>
-          shown.map((one) => {
-            const collective = collectiveKey(one);
-            const text = t("trace.align.end", { operator: one.operator });
-            const more = tOf(ranks.period, "trace.align.end.more", {
-              step: one.step ?? "–",
-              count: one.ends.length,
-              wait: duration(one.wait),
-            });
-            return <Way key={collective} ranks={ranks} to={{ kind: "end", collective }} text={text} more={more} />;
-          })
-        }
-      </Pages>
+      <PagedItems items={steps}>
+        {(step) => (
+          <Way
+            key={step}
+            ranks={ranks}
+            to={{ kind: "step", step }}
+            text={tOf(ranks.period, "trace.align.step", { step })}
+          />
+        )}
+      </PagedItems>
+      <PagedItems items={byWait}>
+        {(one) => {
+          const collective = collectiveKey(one);
+          const text = t("trace.align.end", { operator: one.operator });
+          const figures = { step: one.step ?? "–", count: one.ends.length, wait: duration(one.wait) };
+          const more = tOf(ranks.period, "trace.align.end.more", figures);
+          return <Way key={collective} ranks={ranks} to={{ kind: "end", collective }} text={text} more={more} />;
+        }}
+      </PagedItems>
     </>
   );
 }
@@ -107,26 +100,22 @@ function ByHand({ session }: { session: TraceSession }) {
         <b>{t("trace.align.by_hand")}</b>
         <TextButton onClick={() => ranks.clearOffsets()}>{t("trace.align.clear")}</TextButton>
       </div>
-      <Pages items={ranks.shown.value}>
-        {(shown) =>
-          shown.map(({ span, name }) => (
-            <div key={span} class="rank-offset">
-              <span class="ellipsis">{name}</span>
-              <span class="muted small">
-                {span === session.span ? t("trace.ranks.is_open") : shiftText(ranks, span)}
-              </span>
-              <input
-                class="field"
-                type="number"
-                step="1"
-                aria-label={t("trace.align.hand.name", { name })}
-                value={ranks.byHand.value.get(span) ?? 0}
-                onChange={(event) => ranks.setOffset(span, Math.round(Number(event.currentTarget.value) || 0))}
-              />
-            </div>
-          ))
-        }
-      </Pages>
+      <PagedItems items={ranks.shown.value}>
+        {({ span, name }) => (
+          <div key={span} class="rank-offset">
+            <span class="ellipsis">{name}</span>
+            <span class="muted small">{span === session.span ? t("trace.ranks.is_open") : shiftText(ranks, span)}</span>
+            <input
+              class="field"
+              type="number"
+              step="1"
+              aria-label={t("trace.align.hand.name", { name })}
+              value={ranks.byHand.value.get(span) ?? 0}
+              onChange={(event) => ranks.setOffset(span, Math.round(Number(event.currentTarget.value) || 0))}
+            />
+          </div>
+        )}
+      </PagedItems>
     </>
   );
 }

@@ -20,7 +20,7 @@ import {
   trackLabel,
   tracksOf,
 } from "../../../timeline/rows";
-import { Button, Pages, TextButton } from "../../../widgets";
+import { Button, PagedItems, TextButton } from "../../../widgets";
 import { pinOnAllRanks } from "../ranks/rank_rows";
 import type { OpenMenu, TraceSession } from "../session";
 import { DisplayFields } from "./display_fields";
@@ -60,17 +60,15 @@ export function RowsMenu({ session }: { session: TraceSession }) {
         )}
       </div>
       {all.items.length === 0 && <p class="muted">{t("trace.rows.none")}</p>}
-      <Pages items={all.items}>
-        {(shown) =>
-          shown.map((item) =>
-            item.kind === "process" ? (
-              <ProcessRow key={item.key} item={item} session={session} />
-            ) : (
-              <ThreadRow key={item.thread.track} item={item} session={session} />
-            ),
+      <PagedItems items={all.items}>
+        {(item) =>
+          item.kind === "process" ? (
+            <ProcessRow key={item.key} item={item} session={session} />
+          ) : (
+            <ThreadRow key={item.thread.track} item={item} session={session} />
           )
         }
-      </Pages>
+      </PagedItems>
     </div>
   );
 }
