@@ -34,6 +34,7 @@ export { DataTable, type DataTableProps, TableCard } from "./table/data_table";
 export type { Filter } from "./table/filters";
 export { formatPick, type Pick, PickChips, parsePick, pickFilters, pickWhere } from "./table/filters";
 export { ViewSource } from "./table/props";
+export { TableHead } from "./table_head";
 export { Cut, Time } from "./text";
 export { Help } from "./tooltip";
 export { RowList } from "./use_row_window";

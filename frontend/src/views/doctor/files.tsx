@@ -2,7 +2,7 @@ import type { Cost, DoctorFileJson, DoctorJson, SeenJson, StageCostJson, ViewId 
 import * as format from "../../base/format";
 import { type Key, t, textOf, viewTitle } from "../../i18n";
 import { openView } from "../../state/selection";
-import { Card, Pages, ProblemList, TextButton } from "../../widgets";
+import { Card, Pages, ProblemList, TableHead, TextButton } from "../../widgets";
 
 const SIGNS: Readonly<Record<DoctorFileJson["state"], string>> = {
   read: "✓",
@@ -44,31 +44,24 @@ export function Files({ data: { path, files, costs, more } }: { data: DoctorJson
   );
 }
 
-const COLUMNS: readonly { title: Key; tip?: Key; look?: string }[] = [
-  { title: "doctor.state" },
-  { title: "doctor.file" },
-  { title: "doctor.holds" },
-  { title: "doctor.size", look: "number" },
-  { title: "doctor.seen", look: "number", tip: "doctor.seen.tip" },
-  { title: "doctor.told", tip: "doctor.told.tip" },
-  { title: "doctor.cpu", look: "number", tip: "doctor.cpu.tip" },
-  { title: "doctor.memory", look: "number", tip: "doctor.memory.tip" },
-  { title: "doctor.shown" },
+/** Title, class and tooltip. */
+const COLUMNS: readonly [Key, string?, Key?][] = [
+  ["doctor.state"],
+  ["doctor.file"],
+  ["doctor.holds"],
+  ["doctor.size", "number"],
+  ["doctor.seen", "number", "doctor.seen.tip"],
+  ["doctor.told", "", "doctor.told.tip"],
+  ["doctor.cpu", "number", "doctor.cpu.tip"],
+  ["doctor.memory", "number", "doctor.memory.tip"],
+  ["doctor.shown"],
 ];
 
 function FileTable({ files }: { files: readonly DoctorFileJson[] }) {
   return (
     <div class="doctor-scroll">
       <table class="doctor-files">
-        <thead>
-          <tr>
-            {COLUMNS.map(({ title, tip, look }) => (
-              <th key={title} class={look} data-tip={tip && t(tip)}>
-                {t(title)}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead cells={COLUMNS.map(([title, look, tip]) => [t(title), look, tip && t(tip)])} />
         {folders(files).map(([folder, own]) => [
           folder && (
             <tbody key={folder}>

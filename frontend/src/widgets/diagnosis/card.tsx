@@ -13,6 +13,7 @@ import { ProblemList } from "../problem_list";
 import { RunProgress } from "../progress";
 import { ticks } from "../scale";
 import { StackedBar } from "../stacked_bar";
+import { TableHead } from "../table_head";
 import css from "./diagnosis.css?inline";
 import { ExcessCard } from "./excess";
 import { withCode } from "./finding";
@@ -223,15 +224,7 @@ function Needs({ needs }: { needs: readonly NeedJson[] }) {
   if (needs.length === 0) return null;
   return (
     <table class="ledger needs">
-      <thead>
-        <tr>
-          {COLUMNS.map((column) => (
-            <th key={column} scope="col">
-              {message(`ledger.need.column.${column}`)}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <TableHead cells={COLUMNS.map((column) => [message(`ledger.need.column.${column}`)])} />
       <tbody>
         {needs.map((need) => (
           <tr key={say(need.missing)}>

@@ -6,6 +6,7 @@ import { TextButton } from "../button";
 import { Card } from "../card";
 import { Dialog } from "../dialog";
 import { message } from "../parts";
+import { TableHead } from "../table_head";
 
 /** Kernels that the card shows. */
 const MOST = 8;
@@ -65,21 +66,15 @@ function Kernels({ excess, kernels, who, unit }: TableProps) {
   );
   return (
     <table class="ledger excess">
-      <thead>
-        <tr>
-          <th scope="col">{t("diagnosis.excess.type")}</th>
-          <th scope="col">{t("diagnosis.excess.shapes")}</th>
-          <th scope="col" class="mono">
-            {who}
-          </th>
-          <th scope="col" class="mono" data-tip={t("diagnosis.excess.median.tip")}>
-            {t("diagnosis.excess.median")}
-          </th>
-          <th scope="col" class="mono">
-            {t("diagnosis.excess.difference")}
-          </th>
-        </tr>
-      </thead>
+      <TableHead
+        cells={[
+          [t("diagnosis.excess.type")],
+          [t("diagnosis.excess.shapes")],
+          [who, "mono"],
+          [t("diagnosis.excess.median"), "mono", t("diagnosis.excess.median.tip")],
+          [t("diagnosis.excess.difference"), "mono"],
+        ]}
+      />
       <tbody>
         {kernels.map(({ type, shapes, calls, other_calls: others, ns, other_ns: other }) => (
           <tr

@@ -1,7 +1,8 @@
 import type { DiagnosisJson, FindingJson, LedgerRowJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { type Period, t, textOf, tOf } from "../../i18n";
+import { t, textOf, tOf } from "../../i18n";
 import { message, say } from "../parts";
+import { type HeadCell, TableHead } from "../table_head";
 import { EvidenceLinks, FindingFix, FindingText, Saving } from "./finding";
 import { colorOf, isHatched, isOutside, type NamedLedger, splitRows } from "./ledger";
 
@@ -24,7 +25,7 @@ export function LedgerTable(props: Props) {
   if (!ledger && others.length === 0) return null;
   return (
     <table class={`ledger ${ledger ? "" : "findings"}`}>
-      <Head unit={unit} hasLedger={ledger !== null} period={data.period} />
+      <TableHead cells={headOf(props)} />
       <tbody>
         {rows.map(lines)}
         {ledger && <SumLine data={data} ledger={ledger} unit={unit} />}
@@ -49,30 +50,16 @@ function placedIn(rows: readonly LedgerRowJson[]): number[] {
   return rows.flatMap(({ findings, parts }) => [...findings, ...placedIn(parts)]);
 }
 
-function Head({ unit, hasLedger, period }: { unit: format.Unit; hasLedger: boolean; period: Period }) {
-  return (
-    <thead>
-      <tr>
-        <th scope="col">{hasLedger ? message("ledger.column.entry") : t("diagnosis.finding")}</th>
-        {hasLedger && (
-          <>
-            <th scope="col" class="mono">
-              {unit.name}
-            </th>
-            <th scope="col" class="mono">
-              {message("ledger.column.share", { period: message(`period.${period}`) })}
-            </th>
-          </>
-        )}
-        <th scope="col">{message("ledger.column.what")}</th>
-        <th scope="col">{message("ledger.column.fix")}</th>
-        <th scope="col" class="mono">
-          {message("ledger.column.saves", { unit: unit.name })}
-        </th>
-        <th scope="col">{t("diagnosis.evidence")}</th>
-      </tr>
-    </thead>
-  );
+function headOf({ data: { period }, ledger, unit }: Props): readonly (HeadCell | false)[] {
+  return [
+    [ledger ? message("ledger.column.entry") : t("diagnosis.finding")],
+    ledger !== null && [unit.name, "mono"],
+    ledger !== null && [message("ledger.column.share", { period: message(`period.${period}`) }), "mono"],
+    [message("ledger.column.what")],
+    [message("ledger.column.fix")],
+    [message("ledger.column.saves", { unit: unit.name }), "mono"],
+    [t("diagnosis.evidence")],
+  ];
 }
 
 interface RowProps extends Props {
