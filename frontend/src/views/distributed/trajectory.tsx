@@ -16,16 +16,6 @@ import {
 } from "../../widgets";
 import { filterRows } from "../../widgets/table/columnar";
 import { BarList } from "./rank_bars";
-import {
-  choicesOf,
-  kindsOf,
-  MEAN,
-  orderedFindings,
-  RECORDED,
-  type TrajectoryKey,
-  type TrajectoryRow,
-  trajectoryRows,
-} from "./trajectory_parts";
 
 interface Props {
   cluster: ClusterJson;
@@ -104,8 +94,8 @@ function modeOf({ mode }: ClusterJson): "data" | "model" | "pipeline" | "unknown
 interface ChoicesProps {
   cluster: ClusterJson;
   table: TableJson;
-  kinds: readonly ("iteration" | "model" | "pipeline")[];
-  kind: "iteration" | "model" | "pipeline" | undefined;
+  kinds: readonly Kind[];
+  kind: Kind | undefined;
   choice: string;
   stage: number | null;
 }
@@ -259,4 +249,63 @@ function figure(one: ClusterFinding, value: number | null): string {
   if (one.rule === "flops_per_second") return `${format.decimal(value, 1)} GFLOPS`;
   if (one.rule === "stage_flops") return `${format.decimal(value, 1)} MFLOPs`;
   return format.percentOfRatio(value, 2);
+}
+
+/** The shown rows of the trajectory: the computed mean, the recorded average, or one step. */
+const MEAN = "mean";
+const RECORDED = "recorded";
+
+/** Parts of a rank's bar by parallel mode; they do not overlap. */
+const KINDS = {
+  iteration: ["interval_ns", "fp_bp_ns", "tail_ns"],
+  model: ["computation_ns", "communication_alone_ns"],
+  pipeline: ["computation_ns", "collective_alone_ns", "receive_alone_ns"],
+} as const;
+
+type Kind = keyof typeof KINDS;
+type TrajectoryKey = (typeof KINDS)[Kind][number];
+
+/** One rank in the chosen rows. */
+interface TrajectoryRow {
+  rank: number | null;
+  stage: number | null;
+  parts: { key: TrajectoryKey; value: number | null }[];
+  total: number | null;
+}
+
+/** Sets of parts in the files: by parallel mode, and by the points of the step. */
+function kindsOf(table: TableJson, mode: ClusterJson["mode"]): Kind[] {
+  const wanted = mode === "pipeline" ? "pipeline" : "model";
+  const kinds: Kind[] = mode === null || mode === "data" ? ["iteration", wanted] : [wanted, "iteration"];
+  return kinds.filter((kind) => KINDS[kind].some((key) => table.data[key]?.some((value) => value !== null)));
+}
+
+/** Rows of one choice, in rank order; `stage` null: all. */
+function trajectoryRows(table: TableJson, kind: Kind, choice: string, stage: number | null): TrajectoryRow[] {
+  const at = (key: string, row: number) => (table.data[key]?.[row] ?? null) as number | null;
+  const rows: TrajectoryRow[] = [];
+  for (let row = 0; row < table.rows; row++) {
+    const basis = table.data.basis?.[row];
+    const isChosen = basis === "step" ? table.data.step?.[row] === choice : basis === choice;
+    if (!isChosen || (stage !== null && at("stage", row) !== stage)) continue;
+    const parts = KINDS[kind].map((key) => ({ key, value: at(key, row) }));
+    const known = parts.flatMap(({ value }) => (value === null ? [] : [value]));
+    const total = known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
+    rows.push({ rank: at("rank", row), stage: at("stage", row), parts, total });
+  }
+  return rows.sort((a, b) => (a.rank ?? Number.POSITIVE_INFINITY) - (b.rank ?? Number.POSITIVE_INFINITY));
+}
+
+/** The choices: the means, and the steps in order. */
+function choicesOf(table: TableJson): { steps: string[]; hasRecorded: boolean } {
+  const bases = table.data.basis ?? [];
+  const steps = (table.data.step ?? []).filter((step): step is string => typeof step === "string");
+  return { steps: [...new Set(steps)], hasRecorded: bases.includes(RECORDED) };
+}
+
+/** The findings in order: fired rules, then outliers, then the rest. */
+function orderedFindings(findings: readonly ClusterFinding[], choice: string): ClusterFinding[] {
+  const basis = choice === RECORDED ? RECORDED : MEAN;
+  const weight = (one: ClusterFinding) => (one.outlier === true ? 0 : one.fires ? (one.outlier === null ? 1 : 2) : 3);
+  return findings.filter((one) => one.basis === basis).sort((a, b) => weight(a) - weight(b));
 }
