@@ -22,16 +22,12 @@ export function chooseTheme(choice: Theme | ""): void {
 export function followTheme(): void {
   const body = parentDocument()?.body;
   if (body) {
-    const read = () => {
-      hostTheme.value = body.classList.contains("dark-mode") ? "dark" : "light";
-    };
+    const read = () => (hostTheme.value = body.classList.contains("dark-mode") ? "dark" : "light");
     read();
     new MutationObserver(read).observe(body, { attributes: true, attributeFilter: ["class"] });
   } else {
     const query = window.matchMedia("(prefers-color-scheme: dark)");
-    const read = () => {
-      hostTheme.value = query.matches ? "dark" : "light";
-    };
+    const read = () => (hostTheme.value = query.matches ? "dark" : "light");
     read();
     query.addEventListener("change", read);
   }

@@ -47,7 +47,6 @@ export class TimelineEngine {
     start: Range | null,
     readonly events: TimelineEvents,
   ) {
-    const { processes, zero, labels, flowKinds } = data;
     this.surface = makeSurface(root);
     this.loader = new Loader(
       data.source,
@@ -58,11 +57,8 @@ export class TimelineEngine {
     );
     this.patience = setTimeout(() => this.loaded(), PATIENCE_MS);
     this.wantedView = start && { start: start.start, scale: start.end - start.start };
-    this.scene = newScene(
-      { processes, limits: boundsOf(data), zero, labels, flowKinds, caches: this.loader.caches },
-      layoutState,
-      readTheme(root),
-    );
+    const trace = { ...data, limits: boundsOf(data), caches: this.loader.caches };
+    this.scene = newScene(trace, layoutState, readTheme(root));
     this.painters = new Painters(this.surface);
     this.pointer = new Pointer(this);
     this.surface.scroller.addEventListener("scroll", () => {

@@ -127,12 +127,18 @@ export const GUTTER = 210;
 /** The fields of a scene that come from the trace. */
 export type TraceParts = Pick<Scene, "processes" | "limits" | "zero" | "labels" | "flowKinds" | "caches">;
 
+/** The part of a scene that another reading of the trace replaces. */
+export function partsOfTrace(trace: TraceParts, layoutState: LayoutState) {
+  const { processes, limits, zero, labels, flowKinds, caches } = trace;
+  const layout = layOut(processes, layoutState);
+  const rows = minimapRows(processes);
+  return { processes, limits, zero, labels, flowKinds, layoutState, layout, caches, minimapRows: rows };
+}
+
 /** A scene without a size yet. */
 export function newScene(trace: TraceParts, layoutState: LayoutState, theme: Theme): Scene {
   return {
-    ...trace,
-    layoutState,
-    layout: layOut(trace.processes, layoutState),
+    ...partsOfTrace(trace, layoutState),
     theme,
     ratio: 1,
     gutter: GUTTER,
@@ -153,12 +159,11 @@ export function newScene(trace: TraceParts, layoutState: LayoutState, theme: The
     needle: "",
     hits: [],
     colours: "name",
-    minimapRows: minimapRows(trace.processes),
   };
 }
 
 /** Rows of the open rank for the minimap: Overlap Analysis if the trace has it, else the fullest tracks. */
-export function minimapRows(all: readonly RowProcess[]): number[] {
+function minimapRows(all: readonly RowProcess[]): number[] {
   const processes = all.filter(({ threads }) => laneOfTrack(threads[0]?.track ?? 0) === 0);
   const overlap = processes.find((process) => process.name === "Overlap Analysis");
   const threads = (overlap ? overlap.threads : processes.flatMap((process) => process.threads)).filter(

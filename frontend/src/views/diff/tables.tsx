@@ -110,14 +110,7 @@ interface TableProps {
 
 function Operators({ table, details, tools, filter, change, shown }: TableProps & Pick<Props, "shown">) {
   const time = TIMES.find((id) => id === param("x.time")) ?? "device_self";
-  const columns = [
-    "name",
-    "baseline_calls",
-    `baseline_${time}_ns`,
-    `experimental_${time}_ns`,
-    `difference_${time}_ns`,
-    `ratio_${time}`,
-  ];
+  const columns = ["name", "baseline_calls", ...sidesOf(`_${time}`), `ratio_${time}`];
   const cells = Object.fromEntries(TIMES.flatMap((id) => Object.entries(differenceCells(`_${id}`))));
   const sorted = useMemo(() => byChange(withCalls(table), `difference_${time}_ns`), [table, time, lang.value]);
   return (
@@ -165,7 +158,7 @@ function Kernels({ table, details, tools, filter, change, tab, chosen, shown, pe
       key={tab}
       name={t(`diff.tab.${tab}`)}
       table={sorted}
-      columns={[...(isCalls ? CALL_KEYS : KERNEL_KEYS), "baseline_ns", "experimental_ns", "difference_ns", "ratio"]}
+      columns={[...(isCalls ? CALL_KEYS : KERNEL_KEYS), ...sidesOf(""), "ratio"]}
       compared={COMPARED}
       where={where}
       filters={filters}

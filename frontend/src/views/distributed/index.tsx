@@ -137,20 +137,8 @@ function Distributed({ data, answer, run }: Props) {
   );
 }
 
-const OPS = [
-  "name",
-  "group",
-  "calls",
-  "size_bytes",
-  "elapse_ns",
-  "waiting_ns",
-  "transit_ns",
-  "wait_ns",
-  "sync_ns",
-  "idle_ns",
-  "bandwidth",
-  "latest_rank",
-];
+const TIMES = ["elapse_ns", "waiting_ns", "transit_ns", "wait_ns", "sync_ns", "idle_ns"];
+const OPS = ["name", "group", "calls", "size_bytes", ...TIMES, "bandwidth", "latest_rank"];
 
 const TRANSPORTS = ["transport", "size_bytes", "time_ns", "bandwidth", "large_packet_ratio"];
 

@@ -27,19 +27,9 @@ import { Stacks } from "./stacks";
 
 const GROUPS = ["by_name", "by_shape", "api_statistic"] as const;
 type Group = (typeof GROUPS)[number];
-const TIMES = [
-  "device_self_ns",
-  "device_total_ns",
-  "host_self_ns",
-  "host_total_ns",
-  "aicore_self_share",
-  "aicore_total_share",
-  "stacks",
-];
-const COMPARED = [
-  ["device_self_ns", "device_total_ns"],
-  ["host_self_ns", "host_total_ns"],
-];
+const DEVICE = ["device_self_ns", "device_total_ns"];
+const HOST = ["host_self_ns", "host_total_ns"];
+const TIMES = [...DEVICE, ...HOST, "aicore_self_share", "aicore_total_share", "stacks"];
 
 /** Host and device time by operator, with the call stacks of each. */
 export const view = spanView("operator", Operators, { css, params: { within: WITHIN }, ofRange: "range.operators" });
@@ -102,7 +92,7 @@ function OperatorTable({ group, table, data, choice }: Props) {
       <DataTable
         table={table}
         columns={["name", ...(isShape ? ["input_shapes"] : []), "calls", ...TIMES]}
-        compared={COMPARED}
+        compared={[DEVICE, HOST]}
         bar={{
           column: isDevice ? "device_self_ns" : "host_self_ns",
           isApart: (row) => param("operator.comm") !== "1" && row.get("communication") === 1,

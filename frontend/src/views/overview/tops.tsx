@@ -7,6 +7,8 @@ import { Card, DataTable, pageColumn, pageTable, type Row, stepTotal, TableCard,
 import { partTitle } from "../../widgets/parts";
 import { formatState, parseState } from "../../widgets/table/state";
 
+const SINGLE_TIMES = ["avg_ns", "min_ns", "max_ns"];
+
 /** The kernels with the most device time; a click shows that type in the Kernel view. */
 export function TopKernels({ table, rank }: { table: TableJson; rank: string }) {
   return (
@@ -19,15 +21,10 @@ export function TopKernels({ table, rank }: { table: TableJson; rank: string }) 
       columns={[
         hasTypes(table) ? "type" : "name",
         ...(hasValues(table, "core") ? ["core"] : []), // level 0 records none
-        "calls",
-        "total_ns",
-        "share",
-        "ratio",
-        "avg_ns",
-        "min_ns",
-        "max_ns",
+        ...["calls", "total_ns", "share", "ratio"],
+        ...SINGLE_TIMES,
       ]}
-      compared={[["avg_ns", "min_ns", "max_ns"]]}
+      compared={[SINGLE_TIMES]}
       bar={{ column: table.columns.some((column) => column.key === "share") ? "share" : "ratio", color: coreOf }}
       onOpen={(row) =>
         hasTypes(table)

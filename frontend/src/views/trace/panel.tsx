@@ -39,9 +39,7 @@ export function Panel({ session }: { session: TraceSession }) {
   const shown = tabs.some((tab) => tab.id === session.panel.value) ? session.panel.value : "slice";
   // Without content, the hint needs one line only.
   const isHint = shown === "slice" && session.selection.selected.value === null;
-  const toggle = () => {
-    session.panelOpen.value = !isOpen;
-  };
+  const toggle = () => (session.panelOpen.value = !isOpen);
   const resize = (next: number) => {
     const kept = Math.round(Math.min(Math.max(next, LEAST), mostHeight()));
     setHeight(kept);
@@ -146,12 +144,8 @@ function Handle({ height, onResize }: { height: number; onResize: (height: numbe
       onPointerMove={(event) => {
         if (from.current) onResize(from.current.height + from.current.y - event.clientY);
       }}
-      onPointerUp={() => {
-        from.current = null;
-      }}
-      onPointerCancel={() => {
-        from.current = null;
-      }}
+      onPointerUp={() => (from.current = null)}
+      onPointerCancel={() => (from.current = null)}
       onKeyDown={(event) => {
         if (event.key === "ArrowUp") onResize(height + STEP);
         else if (event.key === "ArrowDown") onResize(height - STEP);

@@ -120,12 +120,7 @@ function NoteLine({ session }: { session: TraceSession }) {
     <div class={`trace-note ${note.action?.isError ? "error" : ""}`} role="alert">
       <span class="grow">{note.text}</span>
       {note.action && <TextButton onClick={note.action.run}>{note.action.label}</TextButton>}
-      <TextButton
-        label={t("trace.note.close")}
-        onClick={() => {
-          session.note.value = null;
-        }}
-      >
+      <TextButton label={t("trace.note.close")} onClick={() => (session.note.value = null)}>
         ✕
       </TextButton>
     </div>

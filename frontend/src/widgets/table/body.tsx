@@ -80,18 +80,8 @@ export function rowId(table: string, place: number): string {
   return `${table}:${place}`;
 }
 
-function TableRow({
-  id,
-  place,
-  row,
-  columns,
-  barOf,
-  barColor,
-  cell,
-  at,
-  open,
-  isLink,
-}: BodyProps & { place: number; row: Row | null }) {
+function TableRow({ id, place, row, columns, ...props }: BodyProps & { place: number; row: Row | null }) {
+  const { barOf, barColor, cell, at, open, isLink } = props;
   const firstText = columns.findIndex((shown) => !shown.bar && !shown.format.isFigure);
   return (
     <div

@@ -24,19 +24,8 @@ interface ToolsProps extends SourcedTable {
 }
 
 /** The line above a table: filter, column menu, count, CSV, and the view's own controls. */
-export function Tools({
-  table,
-  query,
-  tools,
-  moreTools,
-  placeholder,
-  isLocal,
-  rows,
-  state,
-  asked,
-  shown,
-  change,
-}: ToolsProps) {
+export function Tools({ table, query, rows, state, asked, shown, change, ...others }: ToolsProps) {
+  const { tools, moreTools, placeholder = t("table.filter"), isLocal } = others;
   return (
     <div class="row table-tools">
       {tools}
@@ -44,8 +33,8 @@ export function Tools({
         <input
           class="field"
           type="search"
-          placeholder={placeholder ?? t("table.filter")}
-          aria-label={placeholder ?? t("table.filter")}
+          placeholder={placeholder}
+          aria-label={placeholder}
           data-tip={t("table.filter.tip")}
           value={state.filter}
           onInput={(event) => change({ filter: event.currentTarget.value })}

@@ -59,8 +59,7 @@ export function useRowChoice({ rows, hasDetails, onOpen, of }: Options): RowChoi
     const isMarking = window.getSelection()?.isCollapsed === false;
     if (row && !isMarking && (hasDetails || onOpen)) choose(Number(row.dataset.place));
   };
-  const onPointerOver = (event: PointerEvent) => {
-    hovered.current = (event.target as HTMLElement).closest<HTMLElement>("[data-copy]");
-  };
+  const onPointerOver = (event: PointerEvent) =>
+    (hovered.current = (event.target as HTMLElement).closest<HTMLElement>("[data-copy]"));
   return { at, open, reset, onKeyDown, onClick, onPointerOver };
 }

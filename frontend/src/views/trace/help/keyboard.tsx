@@ -70,9 +70,7 @@ function perform(session: TraceSession, action: Action, targets: KeyTargets): vo
     search: targets.focusSearch,
     nextHit: () => void session.finder.step(1),
     previousHit: () => void session.finder.step(-1),
-    togglePanel: () => {
-      session.panelOpen.value = !session.panelOpen.peek();
-    },
+    togglePanel: () => (session.panelOpen.value = !session.panelOpen.peek()),
     clear: () => clear(session),
     help: targets.openHelp,
   };

@@ -148,9 +148,7 @@ function MembersList({ session, area, of }: { session: TraceSession; area: Area;
   const { value: found, error } = useRequest([area, of, stats], ask);
   const rank = of.lane === null || of.track !== null ? "" : session.lanes.rankOf(of.lane);
   const name = [of.name, rank, ...(of.track === null ? [] : rowNames(session, [of.track]))].filter(Boolean).join(" · ");
-  const back = () => {
-    session.area.members.value = null;
-  };
+  const back = () => (session.area.members.value = null);
   return (
     <section>
       <h3 class="trace-sub trace-list-title">

@@ -139,9 +139,7 @@ export class StripCanvas {
       : null;
   };
 
-  private readonly leave = () => {
-    this.session.hovered.value = null;
-  };
+  private readonly leave = () => (this.session.hovered.value = null);
 
   private readonly click = (event: MouseEvent) => {
     const place = this.placeAt(event);

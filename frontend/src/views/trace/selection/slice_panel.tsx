@@ -1,8 +1,6 @@
 /** Details of the selected slice. */
 
-import { useEffect, useState } from "preact/hooks";
 import type { DerivedFactsJson, DescentJson, KernelFactsJson, SliceDetailJson, ViewId } from "../../../api/types.gen";
-import { copyText } from "../../../base/clipboard";
 import { dateAndTime, integer } from "../../../base/format";
 import { lang, t, textOf, viewTitle } from "../../../i18n";
 import { sayMessage } from "../../../i18n/messages";
@@ -10,6 +8,7 @@ import { openView } from "../../../state/selection";
 import { useRequest } from "../../../state/use_request";
 import { findTrack, processLabel } from "../../../timeline/rows";
 import { Button, Cut, Empty, Facts, Pages, TextButton, Time } from "../../../widgets";
+import { CopyButton } from "../../../widgets/shell_command";
 import { argument, tensors } from "../format";
 import { focus } from "../help/keyboard";
 import { unfoldRank } from "../ranks/rank_rows";
@@ -18,7 +17,6 @@ import { ChainColumn, FlowList, SliceLink } from "./chain_column";
 import { DescentLists } from "./descent_lists";
 import type { Selected } from "./selection";
 
-const COPIED_MS = 1200;
 /** Tasks that wait for an event of another stream. */
 const EVENT_WAIT = /^event_wait$/i;
 
@@ -89,16 +87,9 @@ function rowName(session: TraceSession, { process, thread, track }: SliceDetailJ
 
 /** Actions on the slice, and navigation to its neighbours in the row. */
 function Actions({ session, detail }: { session: TraceSession; detail: SliceDetailJson }) {
-  const [isCopied, setCopied] = useState(false);
-  useEffect(() => setCopied(false), [detail.id]);
-  const copy = async () => {
-    await copyText(session.nameOf(detail));
-    setCopied(true);
-    setTimeout(() => setCopied(false), COPIED_MS);
-  };
   return (
     <div class="trace-actions">
-      <TextButton onClick={() => void copy()}>{t(isCopied ? "trace.slice.copied" : "trace.slice.copy")}</TextButton>
+      <CopyButton key={detail.id} text={session.nameOf(detail)} label="trace.slice.copy" copied="trace.slice.copied" />
       {!detail.derived && (
         <TextButton onClick={() => void session.finder.find(detail.name, false)}>{t("trace.slice.same")}</TextButton>
       )}

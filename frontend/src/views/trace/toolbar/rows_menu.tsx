@@ -216,9 +216,7 @@ export function RowMenu({ session }: { session: TraceSession }) {
 
 function Menu({ session, item, x, y }: OpenMenu & { session: TraceSession }) {
   const box = useRef<HTMLDivElement>(null);
-  const close = () => {
-    session.rowMenu.value = null;
-  };
+  const close = () => (session.rowMenu.value = null);
   useEffect(() => {
     box.current?.querySelector("button")?.focus();
     const leave = (event: Event) => {
