@@ -30,7 +30,7 @@ export function RowFacts({ table, row, children }: Props) {
       {children && <div class="row-facts-links">{children}</div>}
       {groups.map((group) => (
         <section key={group}>
-          <h3>{tOr(`table.group.${group}`, group)}</h3>
+          <h3 class="small strong">{tOr(`table.group.${group}`, group)}</h3>
           <Facts
             facts={known
               .filter((column) => column.group === group)

@@ -171,7 +171,7 @@ function RangeChip({ view, about }: RangeProps) {
   const from = base === "0" ? null : Number(BigInt(start) - BigInt(base)); // null until the view is there
   const length = Number(BigInt(end) - BigInt(start));
   return (
-    <p class="range-chip">
+    <p class="range-chip" style={{ marginBottom: "12px" }}>
       <Button
         look="control on"
         tip={`${t("range.clear")}\n${exactDuration(length)}`}

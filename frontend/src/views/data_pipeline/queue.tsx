@@ -44,7 +44,7 @@ export function QueueCard({ operators, bottleneck }: Props) {
 
 function QueueFigure(props: { title: string; text: ComponentChildren; children: ComponentChildren }) {
   return (
-    <figure class="data-samples">
+    <figure style={{ margin: "12px 0 0" }}>
       <figcaption>
         <strong>{props.title}</strong> <span class="muted">{props.text}</span>
       </figcaption>

@@ -98,12 +98,16 @@ function classesCsv(rows: readonly ClassRow[]): string {
 function Head({ unit }: { unit: string }) {
   return (
     <div class="bar-row diff-row head">
-      <span>{t("diff.class")}</span>
-      <span data-tip-cut>{t("diff.bars", { unit })}</span>
-      <span>{t("diff.baseline")}</span>
-      <span>{t("diff.experimental")}</span>
-      <span class="middle">{t("diff.difference", { unit })}</span>
-      <span data-tip={t("diff.running.help")}>{t("diff.running")}</span>
+      <span class="ellipsis">{t("diff.class")}</span>
+      <span class="ellipsis" data-tip-cut>
+        {t("diff.bars", { unit })}
+      </span>
+      <span class="ellipsis">{t("diff.baseline")}</span>
+      <span class="ellipsis">{t("diff.experimental")}</span>
+      <span class="middle ellipsis">{t("diff.difference", { unit })}</span>
+      <span class="ellipsis" data-tip={t("diff.running.help")}>
+        {t("diff.running")}
+      </span>
     </div>
   );
 }

@@ -26,7 +26,9 @@ export function Files({ data: { path, files, costs, more } }: { data: DoctorJson
   ].join("; ");
   return (
     <Card title={t("doctor.files")} subtitle={count}>
-      <p class="mono small doctor-path">{path}</p>
+      <p class="mono small anywhere" style={{ marginBottom: "8px" }}>
+        {path}
+      </p>
       <Pages items={[...folders(files)].flatMap(([, own]) => own)}>{(shown) => <FileTable files={shown} />}</Pages>
       {proof && <p class="small">{proof}</p>}
       {silent.map((text) => (
@@ -93,7 +95,7 @@ function File({ file }: { file: DoctorFileJson }) {
   return (
     <tbody data-state={file.state}>
       <tr>
-        <td class="state" data-tip={t(`doctor.state.${file.state}.tip`)}>
+        <td class="state nowrap" data-tip={t(`doctor.state.${file.state}.tip`)}>
           <span aria-hidden="true">{SIGNS[file.state]}</span> {t(`doctor.state.${file.state}`)}
         </td>
         <td class="mono file">{file.file.slice(file.file.lastIndexOf("/") + 1)}</td>

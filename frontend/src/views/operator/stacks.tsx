@@ -55,7 +55,7 @@ function Stack({ row, name }: { row: Row; name: string }) {
         {t(calls === 1 ? "operator.stack.line.one" : "operator.stack.line", values)} ·{" "}
         <TextButton onClick={() => openView("trace", { find: name })}>{t("operator.trace")}</TextButton>
       </div>
-      <div class="frames">
+      <div class="frames anywhere">
         {stack.length === 0 && <span class="muted">{t("operator.stack.unknown")} ▸ </span>}
         <PagedItems items={stack}>
           {(frame, place) => (

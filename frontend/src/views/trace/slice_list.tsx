@@ -112,7 +112,9 @@ export function tableCsv(table: TableJson): string {
 export function MenuLabel({ text }: { text: string }) {
   return (
     <>
-      <span class="caption ellipsis trace-face">{text}</span>
+      <span class="caption ellipsis" style={{ maxWidth: "180px" }}>
+        {text}
+      </span>
       <span class="arrow" aria-hidden="true">
         ▾
       </span>

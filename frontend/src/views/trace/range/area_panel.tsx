@@ -151,7 +151,7 @@ function MembersList({ session, area, of }: { session: TraceSession; area: Area;
   const back = () => (session.area.members.value = null);
   return (
     <section>
-      <h3 class="trace-sub trace-list-title">
+      <h3 class="small strong trace-sub trace-list-title">
         <TextButton onClick={back}>‹ {t("trace.area.back")}</TextButton>
         {name}
         {found && (

@@ -22,7 +22,7 @@ export function AlignMenu({ session }: { session: TraceSession }) {
       label={<MenuLabel text={faceOf(ranks)} />}
       tip={tipOf(ranks)}
       name={faceOf(ranks)}
-      class={isDefault ? "" : "chosen"}
+      class={isDefault ? "" : "chosen on"}
     >
       {() => (
         <div class="trace-menu wide">

@@ -14,7 +14,7 @@ export function RanksMenu({ session }: { session: TraceSession }) {
   if (all.value.length < 2 && session.ranks.others().length === 0) return null;
   const label = t("trace.ranks.count", { count: shown.value.length, total: all.value.length });
   return (
-    <Popover label={<MenuLabel text={label} />} class={shown.value.length > 0 ? "chosen" : ""}>
+    <Popover label={<MenuLabel text={label} />} class={shown.value.length > 0 ? "chosen on" : ""}>
       {() => <Choice session={session} />}
     </Popover>
   );

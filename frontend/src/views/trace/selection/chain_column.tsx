@@ -26,8 +26,8 @@ export function ChainColumn({ session, selected, detail }: Props) {
   const hidden = isWhole ? 0 : hiddenLinks(chain.links);
   return (
     <div>
-      <h3 class="trace-sub">{t("trace.slice.chain")}</h3>
-      <div class="trace-chain">
+      <h3 class="small strong trace-sub">{t("trace.slice.chain")}</h3>
+      <div class="trace-chain anywhere">
         {hidden > 0 && (
           <span>
             <TextButton name={t("trace.slice.chain.more", { count: integer(hidden) })} onClick={() => setWhole(true)}>
@@ -78,7 +78,7 @@ export function FlowList({ session, selected, detail }: Props) {
   if (selected.flows.length === 0) return null;
   return (
     <>
-      <h3 class="trace-sub">{t("trace.slice.flows")}</h3>
+      <h3 class="small strong trace-sub">{t("trace.slice.flows")}</h3>
       <PagedItems items={selected.flows} list="">
         {(flow) => (
           <Flow key={`${flow.kind} ${flow.from.id} ${flow.to.id}`} session={session} flow={flow} id={detail.id} />
@@ -92,7 +92,7 @@ function Flow({ session, flow, id }: { session: TraceSession; flow: FlowJson; id
   const isOut = flow.from.id === id;
   const other = isOut ? flow.to : flow.from;
   return (
-    <li class="trace-flow">
+    <li class="trace-flow small anywhere">
       <span class="swatch" style={{ background: `var(${flowToken(flow.kind)})` }} />{" "}
       <span class="muted">
         {flow.kind} {t(isOut ? "trace.slice.out" : "trace.slice.in")}

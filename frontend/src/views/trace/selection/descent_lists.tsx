@@ -32,7 +32,7 @@ export function DescentLists({ session, detail, descent }: Props) {
       {isOnAllRanks && <CollectiveList session={session} detail={detail} />}
       {tasks.total > 0 && !isOnAllRanks && (
         <section>
-          <h3 class="trace-sub trace-list-title">
+          <h3 class="small strong trace-sub trace-list-title">
             {title}
             <Sum session={session} descent={descent} />
             <SomeRows table={tasks} />
@@ -52,7 +52,7 @@ export function DescentLists({ session, detail, descent }: Props) {
       )}
       {nested.total > 0 && (
         <section>
-          <h3 class="trace-sub trace-list-title">
+          <h3 class="small strong trace-sub trace-list-title">
             {t("trace.descent.nested")}
             <SomeRows table={nested} />
             <CsvLink table={nested} name="nested" />
@@ -110,7 +110,7 @@ function CollectiveList({ session, detail }: CollectiveProps) {
   const ready = ranks.filter(({ state }) => state === "ready").length;
   return (
     <section>
-      <h3 class="trace-sub trace-list-title">
+      <h3 class="small strong trace-sub trace-list-title">
         {title}
         <span class="muted">
           {t("trace.collective.ranks", { ready, total: ranks.length })} ·{" "}

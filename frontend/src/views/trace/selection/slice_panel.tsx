@@ -190,7 +190,7 @@ function Kernel({ facts }: { facts: KernelFactsJson }) {
   const outputs = tensors(facts.output_shapes, facts.output_types, facts.output_formats);
   return (
     <>
-      <h3 class="trace-sub">{t("trace.kernel.source", { file: facts.source })}</h3>
+      <h3 class="small strong trace-sub">{t("trace.kernel.source", { file: facts.source })}</h3>
       <Facts
         facts={[
           facts.core !== null && [t("trace.kernel.core"), core.filter(Boolean).join(" · ")],
@@ -221,7 +221,7 @@ function Arguments({ detail }: { detail: SliceDetailJson }) {
   const pairs = Object.entries(detail.args ?? {}).filter(([key]) => key !== "Call stack");
   return (
     <>
-      <h3 class="trace-sub">{t("trace.slice.args")}</h3>
+      <h3 class="small strong trace-sub">{t("trace.slice.args")}</h3>
       {detail.args_error && <p class="muted">{textOf(detail, "args_error")}</p>}
       {pairs.length === 0 && !detail.args_error && <p class="muted">{t("trace.slice.args.none")}</p>}
       <Pages items={pairs}>
@@ -235,7 +235,7 @@ function Stack({ detail }: { detail: SliceDetailJson }) {
   if (!detail.stack || detail.stack.length === 0) return null;
   return (
     <>
-      <h3 class="trace-sub">{t("trace.slice.stack")}</h3>
+      <h3 class="small strong trace-sub">{t("trace.slice.stack")}</h3>
       <Pages items={detail.stack}>
         {(shown, first) => (
           <ol class="mono trace-stack" start={first + 1}>

@@ -117,7 +117,7 @@ function ProcessRow({ item, session }: { item: ProcessItem; session: TraceSessio
       onMove={(step) => session.arrange({ processOrder: moved(keys, item.key, step) })}
     >
       <Button
-        look="option trace-process"
+        look="option strong trace-process"
         expanded={!isFolded}
         onClick={() =>
           session.setLayout({ ...state, collapsedProcesses: toggled(state.collapsedProcesses, item.fold) })
