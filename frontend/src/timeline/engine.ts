@@ -12,7 +12,7 @@ import { type Item, itemsIn, type LayoutState, layOut, sameItem } from "./rows";
 import { GUTTER, newScene, type Range, rowPlaces, type Scene, sections, timeWidth } from "./scene";
 import { makeSurface, measure, resizeAll, type Surface } from "./surface";
 import { readTheme } from "./theme";
-import { clamp, fit, type Limits, reveal, sameView, show, timeAt, type View } from "./viewport";
+import { clamp, fit, reveal, sameView, show, timeAt, type View } from "./viewport";
 
 const GUTTER_NARROW = 130;
 const NARROW = 760;
@@ -96,7 +96,7 @@ export class TimelineEngine {
   }
 
   /** Where the view may be: over the trace, and over what the view shows beside it. */
-  private get bounds(): Limits {
+  private get bounds(): Range {
     return boundsOf(this.data);
   }
 

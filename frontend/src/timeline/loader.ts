@@ -6,7 +6,7 @@ import { isDerivedRow } from "./lanes";
 import { type RowAnswer, RowLoader, type RowQuery, type RowRequest } from "./row_loader";
 import { barsIn, type Item, itemsIn, type TrackItem } from "./rows";
 import { type Caches, type Scene, sections, timeWidth } from "./scene";
-import type { Limits, View } from "./viewport";
+import type { Range, View } from "./viewport";
 
 export interface TimelineSource {
   /** Bars of rows and curves of counters. `needle`: only slices that match it; "": all. */
@@ -63,7 +63,7 @@ export class Loader {
   constructor(
     private readonly source: TimelineSource,
     private readonly spanBase: string,
-    private limits: Limits,
+    private limits: Range,
     private readonly onData: () => void,
     private readonly onError: (error: unknown) => void,
   ) {
@@ -108,7 +108,7 @@ export class Loader {
   }
 
   /** Requests cover times in `limits`. */
-  setLimits(limits: Limits): void {
+  setLimits(limits: Range): void {
     this.limits = limits;
     this.overviewFlight?.abort();
     this.overviewFlight = null;

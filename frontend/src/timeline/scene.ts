@@ -18,16 +18,13 @@ import {
   type TrackItem,
 } from "./rows";
 import type { Theme } from "./theme";
-import type { Limits, View } from "./viewport";
+import type { Range, View } from "./viewport";
+
+export type { Range } from "./viewport";
 
 const MINIMAP_LANES = 4;
 /** Pinned rows stay in place up to this share of the height; more of them scroll with the others. */
 const MOST_PINNED = 0.7;
-
-export interface Range {
-  start: number;
-  end: number;
-}
 
 /** A slice and its position. */
 export interface SliceMark extends Range {
@@ -81,7 +78,7 @@ export interface Caches {
 
 export interface Scene {
   processes: readonly RowProcess[];
-  limits: Limits;
+  limits: Range;
   /** The zero of the ruler. */
   zero: number;
   labels: SliceLabels;

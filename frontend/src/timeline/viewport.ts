@@ -9,7 +9,8 @@ export interface View {
   scale: number;
 }
 
-export interface Limits {
+/** A part of the time axis. */
+export interface Range {
   start: number;
   end: number;
 }
@@ -33,7 +34,7 @@ export function xAt(view: View, time: number): number {
 }
 
 /** The view that shows everything. */
-export function fit(limits: Limits, width: number): View {
+export function fit(limits: Range, width: number): View {
   return show(limits.start, limits.end, width, MARGIN);
 }
 
@@ -46,7 +47,7 @@ export function show(start: number, end: number, width: number, margin = 0): Vie
 }
 
 /** Limits the zoom and keeps the view over the data. */
-export function clamp(view: View, limits: Limits, width: number): View {
+export function clamp(view: View, limits: Range, width: number): View {
   const all = fit(limits, width);
   if (view.scale >= all.scale) return all;
   const scale = Math.max(view.scale, MIN_SCALE);

@@ -1,6 +1,6 @@
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { listen } from "../base/listen";
+import { listen, together } from "../base/listen";
 
 interface Props {
   /** Content of the button. */
@@ -35,14 +35,11 @@ function useClosing(
     };
     // On the document: a click on text in the panel removes the focus.
     const onKey = (event: KeyboardEvent) => event.key === "Escape" && close();
-    const stops = [
+    return together([
       listen(document, { pointerdown: onDown, keydown: onKey }),
       listen(document, { scroll: onScroll }, { capture: true }),
       listen(window, { resize: leave }),
-    ];
-    return () => {
-      for (const stop of stops) stop();
-    };
+    ]);
   }, [isOpen]);
 }
 

@@ -71,6 +71,7 @@ function Distributed({ data, answer, run }: Props) {
     group: (_: Row, name: string) => <span data-tip={name}>{groupTitle(data.groups, name)}</span>,
   };
   const shared = { answer, stepText, where, chosen, isSilent, cell };
+  const bars = { subtitle: stepText, lines, isLongestFirst, chosen: chosen?.id ?? "", onChoose };
   const links = ranks.linksOf(data, step);
   // Results with a trajectory have no budget: the trajectory replaces it.
   const hasBudget = data.cluster === null || data.budgets.some((budget) => budget.stage !== null);
@@ -93,30 +94,22 @@ function Distributed({ data, answer, run }: Props) {
       {isSilent && <NoCommunication data={data} />}
       {hasBudget && (
         <RankBars
+          {...bars}
           title={tOf(data.period, isRange ? "distributed.range.budget" : "distributed.budget")}
-          subtitle={stepText}
           help={tOf(data.period, isRange ? "distributed.range.budget.help" : "distributed.budget.help")}
           name="step-by-rank"
-          lines={lines}
           partsOf={budgetParts}
-          isLongestFirst={isLongestFirst}
-          chosen={chosen?.id ?? ""}
-          onChoose={onChoose}
           isWide={isSilent}
         />
       )}
       {!isSilent && (
         <RankBars
+          {...bars}
           title={t("distributed.split")}
-          subtitle={stepText}
           help={t("distributed.split.help")}
           none={isRange ? t("distributed.none.range") : undefined}
           name="communication-by-rank"
-          lines={lines}
           partsOf={communicationParts}
-          isLongestFirst={isLongestFirst}
-          chosen={chosen?.id ?? ""}
-          onChoose={onChoose}
         />
       )}
       <Arrivals data={data} collectives={collectives} isWide={isMatrixWide && halves % 2 === 1} />

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { PARTS, TableJson } from "../../api/types.gen";
 import { integer } from "../../base/format";
-import { type Key, type Period, t, textOf, tOf } from "../../i18n";
+import { type Period, t, textOf, tOf } from "../../i18n";
 import { readStored, store } from "../../state/storage";
 import { useRequest } from "../../state/use_request";
 import { Button, DataTable, Empty, pageColumn, pageTable, Segments } from "../../widgets";
@@ -23,14 +23,6 @@ import type { PanelId } from "./timeline_port";
 const HEIGHT = 190;
 const LEAST = 96;
 const STEP = 24;
-
-const TITLES: Record<PanelId, Key> = {
-  slice: "trace.panel.slice",
-  area: "trace.panel.area",
-  hits: "trace.panel.hits",
-  marks: "trace.panel.marks",
-  steps: "trace.panel.steps",
-};
 
 export function Panel({ session }: { session: TraceSession }) {
   const [height, setHeight] = useState(() => Number(readStored("trace.panel")) || HEIGHT);
@@ -54,10 +46,7 @@ export function Panel({ session }: { session: TraceSession }) {
           label={t("trace.panel")}
           value={shown}
           options={tabs}
-          onChange={(id) => {
-            session.panel.value = id;
-            session.panelOpen.value = true;
-          }}
+          onChange={(id) => session.openPanel(id)}
         />
         <Button
           look="control plain"
@@ -72,7 +61,7 @@ export function Panel({ session }: { session: TraceSession }) {
         <div
           class="trace-panel-body"
           role="tabpanel"
-          aria-label={t(TITLES[shown])}
+          aria-label={t(`trace.panel.${shown}`)}
           style={{ height: isHint ? "auto" : `${height}px` }}
         >
           {content(session, shown)}
@@ -104,7 +93,7 @@ function tab(id: PanelId, count: number | null, period: Period = "step"): Tab {
     id,
     label: (
       <>
-        {tOf(period, TITLES[id])}
+        {tOf(period, `trace.panel.${id}`)}
         {note}
       </>
     ),

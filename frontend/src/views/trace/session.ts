@@ -413,6 +413,11 @@ export class TraceSession implements TimelinePort {
 
   // Notes, announcements and link state
 
+  openPanel(id: PanelId): void {
+    this.panel.value = id;
+    this.panelOpen.value = true;
+  }
+
   say(text: string, isPassing = true): void {
     this.note.value = { text, isPassing, action: null };
     this.announcement.value = text;

@@ -44,14 +44,7 @@ export function Toolbar({ session, field, onHelp }: Props) {
       <FlowsMenu session={session} />
       <SearchBox session={session} field={field} />
       {marks > 0 && (
-        <Button
-          onClick={() => {
-            session.panel.value = "marks";
-            session.panelOpen.value = true;
-          }}
-        >
-          {t("trace.marks.count", { count: marks })}
-        </Button>
+        <Button onClick={() => session.openPanel("marks")}>{t("trace.marks.count", { count: marks })}</Button>
       )}
       <span class="grow" />
       {session.busy.value && <span class="muted small">{t("trace.loading")}</span>}
