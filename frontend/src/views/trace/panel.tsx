@@ -17,7 +17,7 @@ import type { RanksState } from "./ranks/ranks_state";
 import { changeOf, placeOf, type StepPair, stepTime } from "./ranks/step_differences";
 import { SlicePanel } from "./selection/slice_panel";
 import type { TraceSession } from "./session";
-import { CsvLink, SliceList } from "./slice_list";
+import { CsvDownload, CsvLink, SliceList, SomeRows } from "./slice_list";
 import type { PanelId } from "./timeline_port";
 
 const HEIGHT = 190;
@@ -168,13 +168,9 @@ function HitsPanel({ session }: { session: TraceSession }) {
         <span class="muted" data-tip={unsearchedTip(ranks)}>
           {inRanks(t("trace.search.total", { total: integer(total) }), ranks)}
         </span>
-        {found && found.total < total && (
-          <span class="muted">{t("trace.descent.some", { shown: integer(found.total), total: integer(total) })}</span>
-        )}
+        {found && <SomeRows rows={found.total} total={total} />}
         <span class="grow" />
-        <a class="link" href={api.hitsCsvUrl(text)} download data-tip={t("trace.area.members.csv")}>
-          CSV ↓
-        </a>
+        <CsvDownload url={api.hitsCsvUrl(text)} tip="trace.area.members.csv" />
       </div>
       {error && <Empty text={t("trace.area.failed", { message: textOf(error, "message") })} />}
       {!found && !error && <Empty text={t("state.loading")} />}

@@ -1,12 +1,13 @@
 /** A table of slices; a click selects one. */
 
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Query } from "../../api/client";
 import type { ColumnJson, TableJson } from "../../api/types.gen";
 import { csvHeader, csvText, type Field } from "../../base/csv";
 import { absoluteNs, integer } from "../../base/format";
 import { saveCsv } from "../../base/save";
-import { lang, t } from "../../i18n";
+import { type Key, lang, t } from "../../i18n";
 import { laneOfTrack } from "../../timeline/lanes";
 import { findTrack, processLabel, trackLabel } from "../../timeline/rows";
 import { DataTable, pageColumn, TextButton } from "../../widgets";
@@ -63,9 +64,43 @@ export function SliceList({ session, name, table, columns, compared = [], isTree
 }
 
 /** Says that the server only sent some of the rows. */
-export function SomeRows({ table: { rows, total } }: { table: TableJson }) {
-  if (rows === total) return null;
+export function SomeRows({ rows, total }: Pick<TableJson, "rows" | "total">) {
+  if (rows >= total) return null;
   return <span class="muted">{t("trace.descent.some", { shown: integer(rows), total: integer(total) })}</span>;
+}
+
+interface SectionProps extends Props {
+  /** Beside the name. */
+  notes?: ComponentChildren;
+  csv: ComponentChildren;
+  /** Between title and list. */
+  children?: ComponentChildren;
+}
+
+/** A list whose loaded rows are all there are to see, below its title. */
+export function SliceSection({ notes, csv, children, table, ...list }: SectionProps) {
+  const loaded = useMemo(() => ({ ...table, total: table.rows }), [table]);
+  return (
+    <section>
+      <h3 class="small strong trace-sub trace-list-title">
+        {list.name}
+        {notes}
+        <SomeRows {...table} />
+        {csv}
+      </h3>
+      {children}
+      <SliceList {...list} table={loaded} />
+    </section>
+  );
+}
+
+/** A link to all rows as CSV, from the server. */
+export function CsvDownload({ url, tip }: { url: string; tip: Key }) {
+  return (
+    <a class="link" href={url} download data-tip={t(tip)}>
+      CSV ↓
+    </a>
+  );
 }
 
 /** With names of rows and ranks, and times from the zero of all views. */

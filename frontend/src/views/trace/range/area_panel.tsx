@@ -12,7 +12,7 @@ import type { Grouping } from "../api";
 import { zoomToArea } from "../help/keyboard";
 import type { MembersOf } from "../ranks/placement";
 import type { TraceSession } from "../session";
-import { rowColumns, rowNames, SliceList } from "../slice_list";
+import { CsvDownload, rowColumns, rowNames, SliceList } from "../slice_list";
 import { CountersList, RanksList } from "./ranks_list";
 
 const FIGURES = ["clipped_self", "share", "count", "total", "avg", "min", "p50", "p95", "max"];
@@ -81,11 +81,7 @@ export function AreaPanel({ session }: { session: TraceSession }) {
           <TextButton onClick={() => zoomToArea(session)}>{t("trace.area.zoom")}</TextButton>
           <TextButton onClick={() => session.marks.markHere()}>{t("trace.area.mark")}</TextButton>
           <TextButton onClick={() => void session.setArea(null)}>{t("trace.area.clear")}</TextButton>
-          {list === "slices" && (
-            <a class="link" href={session.api.csvUrl(area, by)} download data-tip={t("trace.area.csv")}>
-              CSV ↓
-            </a>
-          )}
+          {list === "slices" && <CsvDownload url={session.api.csvUrl(area, by)} tip="trace.area.csv" />}
         </div>
       </div>
       {error && <Empty text={t("trace.area.failed", { message: error })} />}
@@ -164,9 +160,7 @@ function MembersList({ session, area, of }: { session: TraceSession; area: Area;
         {of.name && (
           <TextButton onClick={() => void session.finder.find(of.name, true)}>{t("trace.slice.same")}</TextButton>
         )}
-        <a class="link" href={session.api.membersCsvUrl(area, of)} download data-tip={t("trace.area.members.csv")}>
-          CSV ↓
-        </a>
+        <CsvDownload url={session.api.membersCsvUrl(area, of)} tip="trace.area.members.csv" />
       </h3>
       {error && <Empty text={t("trace.area.failed", { message: textOf(error, "message") })} />}
       {!found && !error && <Empty text={t("state.loading")} />}
