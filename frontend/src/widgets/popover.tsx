@@ -5,6 +5,8 @@ import { listen, together } from "../base/listen";
 interface Props {
   /** Content of the button. */
   label: ComponentChildren;
+  /** Draws an arrow after it. */
+  arrow?: boolean;
   /** Name for screen readers, and tooltip. */
   tip?: string;
   /** Name for screen readers only, if the content does not describe the button. */
@@ -44,7 +46,7 @@ function useClosing(
 }
 
 /** A button that opens a panel below it (above if there is no room). Escape, a click outside and scrolling close it. */
-export function Popover({ label, tip, name, class: more = "", disabled = false, popup = "dialog", children }: Props) {
+export function Popover({ label, arrow, tip, name, class: more = "", popup = "dialog", ...props }: Props) {
   const [isOpen, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
   const panel = useRef<HTMLDivElement>(null);
@@ -81,14 +83,19 @@ export function Popover({ label, tip, name, class: more = "", disabled = false, 
         aria-expanded={isOpen}
         aria-label={name ?? tip}
         data-tip={tip}
-        disabled={disabled}
+        disabled={props.disabled}
         onClick={() => setOpen(!isOpen)}
       >
         {label}
+        {arrow && (
+          <span class="arrow" aria-hidden="true">
+            ▾
+          </span>
+        )}
       </button>
       {isOpen && (
         <div class="popover" ref={panel} {...(popup === "dialog" ? { role: "dialog", "aria-labelledby": id } : {})}>
-          {children(close)}
+          {props.children(close)}
         </div>
       )}
     </span>

@@ -1,16 +1,11 @@
-import type { PipelineOp } from "../../api/types.gen";
+import type { DataPipelineJson, PipelineOp } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { Button } from "../../widgets";
 
-interface Props {
-  operators: readonly PipelineOp[];
-  bottleneck: number | null;
-}
-
 /** The operators from source to device, each with its output queue. */
-export function Graph({ operators, bottleneck }: Props) {
+export function Graph({ operators, bottleneck }: Pick<DataPipelineJson, "operators" | "bottleneck">) {
   return (
     <div class="data-graph">
       {columnsOf(operators).map((column) => (

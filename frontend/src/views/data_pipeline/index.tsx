@@ -18,8 +18,8 @@ function DataPipeline({ data, answer }: Answered<DataPipelineJson>) {
       {hasPipeline && <Verdict data={data} hasBatches={(batches?.total ?? 0) > 0} />}
       {data.operators.length > 0 && (
         <Card title={t("data.graph")} subtitle={t("data.graph.sub")} help={t("data.graph.help")}>
-          <Graph operators={data.operators} bottleneck={data.bottleneck} />
-          <QueueCard operators={data.operators} bottleneck={data.bottleneck} />
+          <Graph {...data} />
+          <QueueCard {...data} />
         </Card>
       )}
       {data.loader && <LoaderCard loader={data.loader} />}

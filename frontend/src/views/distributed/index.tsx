@@ -7,6 +7,7 @@ import { param, setParams } from "../../state/params";
 import { freshJobs } from "../../state/progress";
 import { useAccepted, useView } from "../../state/use_view";
 import {
+  type Answered,
   Button,
   budgetParts,
   Card,
@@ -46,18 +47,12 @@ function DistributedView({ selection }: ViewProps) {
   useAccepted(view, WITHIN);
   return (
     <ViewFrame view={view} ofRange={t("range.distributed")}>
-      {(data, answer) => <Distributed data={data} answer={answer} run={selection.run} />}
+      {(data, answer) => <Distributed data={data} answer={answer} selection={selection} />}
     </ViewFrame>
   );
 }
 
-interface Props {
-  data: DistributedJson;
-  answer: ViewJson;
-  run: string;
-}
-
-function Distributed({ data, answer, run }: Props) {
+function Distributed({ data, answer, selection: { run } }: Answered<DistributedJson>) {
   const isRange = param(WITHIN) !== "";
   const step = isRange ? ranks.ALL_STEPS : ranks.chosenStep(data, param("d.step"));
   const lines = ranks.rankLines(data, step);

@@ -252,15 +252,7 @@ function SizeFilter({ limits, bounds, onChange }: FilterProps) {
   const isOpen = least === null && most === null;
   const text = isOpen ? t("memory.size.any") : limitsText(limits);
   return (
-    <Popover
-      class={isOpen ? "" : "on"}
-      label={
-        <>
-          {t("memory.size.label", { size: text })} <span class="arrow">▾</span>
-        </>
-      }
-      tip={t("memory.size.tip")}
-    >
+    <Popover class={isOpen ? "" : "on"} label={t("memory.size.label", { size: text })} arrow tip={t("memory.size.tip")}>
       {() => (
         <div class="mem-sizes">
           <Field

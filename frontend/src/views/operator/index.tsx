@@ -19,6 +19,7 @@ import {
   Segments,
   Select,
   spanView,
+  TableCard,
   WITHIN,
 } from "../../widgets";
 import css from "./operator.css?inline";
@@ -63,15 +64,13 @@ function GroupChoice({ groups, group }: { groups: readonly Group[]; group: Group
 /** CANN calls on the host, as summed by the profiler. */
 function ApiTable({ table, choice }: Pick<Props, "table" | "choice">) {
   return (
-    <Card>
-      <DataTable
-        table={table}
-        columns={["name", "level", "calls", "total_ns", "avg_ns", "min_ns", "max_ns"]}
-        compared={[["avg_ns", "min_ns", "max_ns"]]}
-        bar={{ column: "total_ns" }}
-        tools={choice}
-      />
-    </Card>
+    <TableCard
+      table={table}
+      columns={["name", "level", "calls", "total_ns", "avg_ns", "min_ns", "max_ns"]}
+      compared={[["avg_ns", "min_ns", "max_ns"]]}
+      bar={{ column: "total_ns" }}
+      tools={choice}
+    />
   );
 }
 

@@ -10,7 +10,7 @@ import { saveCsv } from "../../base/save";
 import { type Key, lang, t } from "../../i18n";
 import { laneOfTrack } from "../../timeline/lanes";
 import { findTrack, processLabel, trackLabel } from "../../timeline/rows";
-import { DataTable, pageColumn, TextButton } from "../../widgets";
+import { DataTable, Popover, pageColumn, TextButton } from "../../widgets";
 import type { Row } from "../../widgets/table/columnar";
 import type { TraceSession } from "./session";
 
@@ -143,16 +143,12 @@ export function tableCsv(table: TableJson): string {
   return csvText(table.columns.map(csvHeader), rows);
 }
 
-/** Label of a button that opens a menu. */
-export function MenuLabel({ text }: { text: string }) {
-  return (
-    <>
-      <span class="caption ellipsis" style={{ maxWidth: "180px" }}>
-        {text}
-      </span>
-      <span class="arrow" aria-hidden="true">
-        ▾
-      </span>
-    </>
+/** A button that opens a menu. */
+export function Menu({ text, ...popover }: { text: string } & Omit<Parameters<typeof Popover>[0], "label">) {
+  const label = (
+    <span class="caption ellipsis" style={{ maxWidth: "180px" }}>
+      {text}
+    </span>
   );
+  return <Popover label={label} arrow {...popover} />;
 }

@@ -110,16 +110,8 @@ function ColumnMenu({ all, shown, onChange }: MenuProps) {
     if (key !== undefined) next.splice(at + step, 0, key);
     onChange(next);
   };
-  const face = (
-    <>
-      {t("table.columns")}
-      <span class="arrow" aria-hidden="true">
-        ▾
-      </span>
-    </>
-  );
   return (
-    <Popover label={face}>
+    <Popover label={t("table.columns")} arrow>
       {() => (
         <div style={{ minWidth: "220px" }}>
           <PagedItems items={visible}>

@@ -5,11 +5,11 @@ import { duration } from "../../../base/format";
 import { t, tOf } from "../../../i18n";
 import { originOf } from "../../../timeline/decode";
 import { laneOfSlice } from "../../../timeline/lanes";
-import { Cut, PagedItems, Popover, TextButton } from "../../../widgets";
+import { Cut, PagedItems, TextButton } from "../../../widgets";
 
 import type { SlicePair } from "../selection/selection";
 import type { TraceSession } from "../session";
-import { MenuLabel } from "../slice_list";
+import { Menu } from "../slice_list";
 import { type Alignment, collectiveKey, formatAlignment } from "./alignment";
 import { type RanksState, shiftText } from "./ranks_state";
 
@@ -18,19 +18,14 @@ export function AlignMenu({ session }: { session: TraceSession }) {
   if (ranks.shown.value.length === 0) return null;
   const isDefault = ranks.alignment.value.kind === "clock" && ranks.byHand.value.size === 0;
   return (
-    <Popover
-      label={<MenuLabel text={faceOf(ranks)} />}
-      tip={tipOf(ranks)}
-      name={faceOf(ranks)}
-      class={isDefault ? "" : "chosen on"}
-    >
+    <Menu text={faceOf(ranks)} tip={tipOf(ranks)} name={faceOf(ranks)} class={isDefault ? "" : "chosen on"}>
       {() => (
         <div class="trace-menu wide">
           <Ways session={session} />
           <ByHand session={session} />
         </div>
       )}
-    </Popover>
+    </Menu>
   );
 }
 

@@ -2,9 +2,9 @@
 
 import { toggled } from "../../../base/search";
 import { t } from "../../../i18n";
-import { Button, PagedItems, Popover, Select, TextButton } from "../../../widgets";
+import { Button, PagedItems, Select, TextButton } from "../../../widgets";
 import type { TraceSession } from "../session";
-import { MenuLabel } from "../slice_list";
+import { Menu } from "../slice_list";
 import { type RankSet, rankSets } from "./choice";
 import type { RanksState } from "./ranks_state";
 import { useRanks } from "./use_ranks";
@@ -14,9 +14,9 @@ export function RanksMenu({ session }: { session: TraceSession }) {
   if (all.value.length < 2 && session.ranks.others().length === 0) return null;
   const label = t("trace.ranks.count", { count: shown.value.length, total: all.value.length });
   return (
-    <Popover label={<MenuLabel text={label} />} class={shown.value.length > 0 ? "chosen on" : ""}>
+    <Menu text={label} class={shown.value.length > 0 ? "chosen on" : ""}>
       {() => <Choice session={session} />}
-    </Popover>
+    </Menu>
   );
 }
 
