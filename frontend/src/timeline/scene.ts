@@ -196,20 +196,11 @@ export type SectionScene = Pick<Scene, "layout" | "height" | "scroll">;
 export function sections(scene: SectionScene): Section[] {
   const { layout, height, scroll } = scene;
   const split = layout.pinnedHeight;
-  if (split > height * MOST_PINNED) {
-    return [
-      { items: layout.pinned, shift: -scroll, top: 0, bottom: Math.min(Math.max(split - scroll, 0), height) },
-      {
-        items: layout.items,
-        shift: split - scroll,
-        top: Math.min(Math.max(split - scroll, 0), height),
-        bottom: height,
-      },
-    ];
-  }
+  const isMoving = split > height * MOST_PINNED;
+  const edge = isMoving ? Math.min(Math.max(split - scroll, 0), height) : split;
   return [
-    { items: layout.pinned, shift: 0, top: 0, bottom: split },
-    { items: layout.items, shift: split - scroll, top: split, bottom: height },
+    { items: layout.pinned, shift: isMoving ? -scroll : 0, top: 0, bottom: edge },
+    { items: layout.items, shift: split - scroll, top: edge, bottom: height },
   ];
 }
 
