@@ -119,9 +119,7 @@ export function tickLabel(time: number, step: number, unitStep = step): string {
   return `${fixedDecimals(time / unit.scale, decimals)} ${unit.name}`;
 }
 
-/**
- * Visible ticks, counted from `zero`; labelled ones are at least `spacing` pixels apart, with four intervals between.
- */
+/** Visible ticks from `zero`; labelled ones at least `spacing` pixels apart, with four intervals between. */
 export function ticks(view: View, width: number, spacing: number, zero = 0): Tick[] {
   if (width <= 0) return [];
   const step = niceStep(view.scale * spacing);

@@ -9,10 +9,7 @@ import { TextButton } from "./button";
 import { Popover } from "./popover";
 import { Cut } from "./text";
 
-/**
- * Reading progress: bars, figures, and buttons to cancel and resume. Fixed widths, so that nothing moves with the
- * figures.
- */
+/** Reading progress: bars, figures, buttons to cancel and resume. Fixed widths: nothing moves with the figures. */
 
 /** Largest number of listed jobs; the others are counted. */
 const MOST = 40;

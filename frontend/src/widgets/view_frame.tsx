@@ -54,10 +54,7 @@ export function spanView<T>(
 interface Props<T> {
   /** From `useView`. */
   view: ViewState<T>;
-  /**
-   * Renders the view with its data and the full answer (tables, base_ns); also with partial data, if the server sends
-   * them.
-   */
+  /** Renders the view with its data and the full answer (tables, base_ns); with partial data, too, if there are any. */
   children: (data: T, answer: ViewJson) => ComponentChildren;
   /** "plain": without the banner of problems (for a view that fills the page). */
   problems?: "banner" | "plain";

@@ -4,7 +4,7 @@ import { addStyle } from "../../base/style";
 import { type Period, t, tOf } from "../../i18n";
 import { places, workerName } from "../../state/catalog";
 import { param, setParams } from "../../state/params";
-import type { Selection } from "../../state/selection";
+import { type Selection, swapSides } from "../../state/selection";
 import { useAccepted, useView } from "../../state/use_view";
 import { Button, Card, Empty, Select, SimulatedMark, ViewFrame } from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
@@ -100,11 +100,7 @@ export function Sides({ selection }: { selection: Selection }) {
     <div class="diff-sides">
       <Side name={t("diff.baseline")} token={baseline} />
       <Side name={t("diff.experimental")} token={experimental} />
-      <Button
-        tip={t("diff.swap.tip")}
-        // The other side may number its steps differently: reset the chosen step.
-        onClick={() => setParams({ baseline: experimental, experimental: baseline, "x.step": null }, true)}
-      >
+      <Button tip={t("diff.swap.tip")} onClick={swapSides}>
         ⇄ {t("diff.swap")}
       </Button>
     </div>

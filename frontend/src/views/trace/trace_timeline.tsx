@@ -140,10 +140,7 @@ function useFollowLanguage(session: TraceSession): void {
   }, [language, session]);
 }
 
-/**
- * Handles links from other views: `find` (a name), `at` ("start,duration": ns since 1970, ns), and a search typed
- * elsewhere.
- */
+/** Handles links from other views: `find` (a name), `at` ("start,duration" in ns, from 1970 on), a search typed elsewhere. */
 function useDeepLinks(session: TraceSession): void {
   const name = param("find");
   const at = param("at");
