@@ -16,14 +16,13 @@ interface Props {
 /** Columns with yes (1) or no (0); only yes is shown. */
 const FLAGS: ReadonlySet<string> = new Set(["communication"]);
 
-function isTelling(key: string, value: Cell): boolean {
-  return value !== null && value !== "" && !(FLAGS.has(key) && value === 0);
-}
-
 /** All values of a row, by groups, each in its own unit. */
 export function RowFacts({ table, row, children }: Props) {
   const { baseNs } = useContext(ViewSource);
-  const known = table.columns.filter((column) => isTelling(column.key, row.get(column.key)));
+  const known = table.columns.filter(({ key }) => {
+    const value = row.get(key);
+    return value !== null && value !== "" && !(FLAGS.has(key) && value === 0);
+  });
   const groups = [...new Set(known.map((column) => column.group))];
   return (
     <div class="row-facts">

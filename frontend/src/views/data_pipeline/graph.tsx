@@ -70,7 +70,7 @@ export function nameOf({ name, op_id }: PipelineOp): string {
   return `${name.replace(/Op$/, "")}(id=${op_id})`;
 }
 
-/** The operators in columns, by the longest path from a source. Those in a cycle (damaged file) are in the first one. */
+/** The operators in columns, by the longest path from a source. Those in a cycle (damaged file) come first. */
 export function columnsOf(operators: readonly PipelineOp[]): PipelineOp[][] {
   const depth = new Map<number, number>();
   const byId = new Map(operators.map((op) => [op.op_id, op]));

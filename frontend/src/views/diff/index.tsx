@@ -161,11 +161,6 @@ function stepCount(count: number): string {
   return count === 0 ? t("diff.head.steps.none") : String(count);
 }
 
-/** Number of steps in the mean: "mean of 5 steps", or "mean of 5 → 4 steps". */
-function averagedOf({ baseline_count: before, experimental_count: after }: DiffStepJson, period: Period): string {
-  return tOf(period, "diff.averaged", { count: before === after ? before : `${before} → ${after}` });
-}
-
 interface TimesProps {
   before: number;
   after: number;
@@ -175,11 +170,9 @@ interface TimesProps {
 
 function Times({ before, after, pair, period }: TimesProps) {
   const change = after - before;
-  const figures = {
-    before: format.duration(before, 2),
-    after: format.duration(after, 2),
-    of: averagedOf(pair, period),
-  };
+  const { baseline_count: one, experimental_count: other } = pair;
+  const of = tOf(period, "diff.averaged", { count: one === other ? one : `${one} → ${other}` });
+  const figures = { before: format.duration(before, 2), after: format.duration(after, 2), of };
   const step = stepName(pair.experimental_step ?? "", period);
   const text = isPair(pair) ? "diff.head.step" : pair.id === WHOLE ? "diff.head.whole" : "diff.head.mean";
   return (

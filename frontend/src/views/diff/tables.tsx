@@ -109,7 +109,9 @@ function Rows({ table, tab, tools, filter, change, chosen, shown, period, hasCal
   const isOperators = tab === "operators";
   const time = TIMES.find((id) => id === param("x.time")) ?? "device_self";
   const suffix = isOperators ? `_${time}` : "";
-  const where: Where[] = [...changeWhere(change, `changed${suffix}`), ...(tab === "calls" ? callsWhere() : [])];
+  const ofCalls = tab === "calls" ? OF_CALLS_PARAMS.filter((id) => param(id)) : [];
+  const where: Where[] = changeWhere(change, `changed${suffix}`);
+  where.push(...ofCalls.map((id) => ({ column: OF_CALLS[id], value: param(id) })));
   const filters = [...changeFilters(change), ...(tab === "calls" ? callsFilters() : [])];
   const clear = () => setParams({ "x.class": null });
   const isOfClass = chosen !== "" && tab === "kernels";
@@ -164,10 +166,6 @@ const KEYS: Readonly<Record<Tab, readonly string[]>> = {
 /** The operation and group whose calls are listed, by parameter and column. */
 const OF_CALLS = { "x.name": "name", "x.group": "group" } as const;
 const OF_CALLS_PARAMS = ["x.name", "x.group"] as const;
-
-function callsWhere(): Where[] {
-  return OF_CALLS_PARAMS.flatMap((id) => (param(id) ? [{ column: OF_CALLS[id], value: param(id) }] : []));
-}
 
 function callsFilters(): Filter[] {
   const clear = () => setParams({ "x.name": null, "x.group": null });

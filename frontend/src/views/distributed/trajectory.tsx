@@ -1,7 +1,7 @@
 import type { ClusterFinding, ClusterJson, TableJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
-import { t } from "../../i18n";
+import { t, tOr } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import {
   type BarPart,
@@ -55,7 +55,7 @@ export function Trajectory({ cluster, table }: Props) {
       <Findings cluster={cluster} choice={choice} />
       <Card
         title={t("trajectory.title")}
-        subtitle={t(`trajectory.mode.${modeOf(cluster)}`)}
+        subtitle={tOr(`trajectory.mode.${cluster.mode}`, t("trajectory.mode.unknown"))}
         help={t("trajectory.help")}
         actions={<Choices cluster={cluster} table={table} kinds={kinds} kind={kind} choice={choice} stage={stage} />}
         chart={{ name: "trajectory", csv: () => rowsCsv(rows) }}
@@ -85,10 +85,6 @@ function rowsThat(table: TableJson, where: readonly Where[]): TableJson {
   const kept = [...filterRows(table, "", where)];
   const columns = Object.entries(table.data).map(([key, cells]) => [key, kept.map((row) => cells[row])]);
   return { ...table, data: Object.fromEntries(columns), rows: kept.length, total: kept.length };
-}
-
-function modeOf({ mode }: ClusterJson): "data" | "model" | "pipeline" | "unknown" {
-  return mode === "data" || mode === "model" || mode === "pipeline" ? mode : "unknown";
 }
 
 interface ChoicesProps {

@@ -1,4 +1,4 @@
-import type { Cost, DoctorFileJson, DoctorJson, SeenJson, StageCostJson, ViewId } from "../../api/types.gen";
+import type { DoctorFileJson, DoctorJson, SeenJson, StageCostJson, ViewId } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { type Key, t, textOf, viewTitle } from "../../i18n";
 import { openView } from "../../state/selection";
@@ -92,6 +92,8 @@ function folders(files: readonly DoctorFileJson[]): [string, DoctorFileJson[]][]
 }
 
 function File({ file }: { file: DoctorFileJson }) {
+  const { cost } = file;
+  const io = cost && t("doctor.io", { read: format.bytes(cost.read_bytes), written: format.bytes(cost.written_bytes) });
   return (
     <tbody data-state={file.state}>
       <tr>
@@ -112,11 +114,11 @@ function File({ file }: { file: DoctorFileJson }) {
         <td class="number" data-tip={balanceText(file) || undefined}>
           {seenText(file)}
         </td>
-        <td class="told">{toldText(file)}</td>
-        <td class="number mono" data-tip={file.cost === null ? undefined : ioText(file.cost)}>
-          {file.cost !== null && format.duration(file.cost.cpu_ms * 1e6, 1)}
+        <td class="told">{sums(file.seen, "told")}</td>
+        <td class="number mono" data-tip={io ?? undefined}>
+          {cost && format.duration(cost.cpu_ms * 1e6, 1)}
         </td>
-        <td class="number mono">{file.cost !== null && format.bytes(file.cost.peak_bytes)}</td>
+        <td class="number mono">{cost && format.bytes(cost.peak_bytes)}</td>
         <td class="links">
           {file.views.map((id) => (
             <TextButton key={id} onClick={() => openView(id as ViewId)}>
@@ -135,10 +137,6 @@ function File({ file }: { file: DoctorFileJson }) {
       )}
     </tbody>
   );
-}
-
-function ioText({ read_bytes, written_bytes }: Cost): string {
-  return t("doctor.io", { read: format.bytes(read_bytes), written: format.bytes(written_bytes) });
 }
 
 function costText({ stage, total, ...most }: StageCostJson): string {
@@ -186,11 +184,6 @@ function mainCounts({ seen }: DoctorFileJson): SeenJson[] {
 function seenText(file: DoctorFileJson): string {
   const main = KINDS.find((kind) => file.seen.some((count) => count.kind === kind));
   return main === undefined ? "" : sums(mainCounts(file), "seen", [main]);
-}
-
-/** What of a file no view shows. */
-function toldText({ seen }: DoctorFileJson): string {
-  return sums(seen, "told");
 }
 
 /** One line for each count: what was seen, shown and told. */

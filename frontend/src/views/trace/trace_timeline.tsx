@@ -140,7 +140,7 @@ function useFollowLanguage(session: TraceSession): void {
   }, [language, session]);
 }
 
-/** Handles links from other views: `find` (a name), `at` ("start,duration" in ns, from 1970 on), a search typed elsewhere. */
+/** Handles links from other views: `find` (a name), `at` ("start,duration" since 1970, ns), and a search. */
 function useDeepLinks(session: TraceSession): void {
   const name = param("find");
   const at = param("at");
@@ -184,9 +184,11 @@ function HoverTip({ session }: { session: TraceSession }) {
 }
 
 function BarFigures({ session, bar }: { session: TraceSession; bar: HoverBar }) {
+  const { merged, busy, start, end } = bar;
+  const figures = { count: integer(merged), total: duration(busy), share: shareOf(busy, end - start) };
   return (
     <>
-      {bar.merged > 1 && <div>{t("trace.hover.merged", mergedFigures(bar))}</div>}
+      {merged > 1 && <div>{t("trace.hover.merged", figures)}</div>}
       <div>
         <b>{session.nameOf(bar)}</b>
       </div>
@@ -196,10 +198,6 @@ function BarFigures({ session, bar }: { session: TraceSession; bar: HoverBar }) 
       </div>
     </>
   );
-}
-
-function mergedFigures({ merged, busy, start, end }: HoverBar) {
-  return { count: integer(merged), total: duration(busy), share: shareOf(busy, end - start) };
 }
 
 interface BannerProps {

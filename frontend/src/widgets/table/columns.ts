@@ -54,7 +54,7 @@ export function columnFormat(column: ColumnJson, values: readonly unknown[], bas
       return figures(
         title,
         (value) => format.percentOfRatio(value),
-        (value) => format.percent(times100(value), 6),
+        (value) => format.percentOfRatio(value, 6),
       );
     case "percent":
       return figures(
@@ -73,10 +73,6 @@ export function columnFormat(column: ColumnJson, values: readonly unknown[], bas
     default:
       return scaledColumn(title, numbers, { name: "", scale: 1 }, (value) => format.decimal(value, 9));
   }
-}
-
-function times100(value: format.Maybe): format.Maybe {
-  return format.isKnown(value) ? value * 100 : value;
 }
 
 function scaledColumn(

@@ -38,6 +38,9 @@ export function AreaPanel({ session }: { session: TraceSession }) {
   if (!area) return <Empty text={t("trace.panel.none")} />;
   const length = area.end - area.start;
   const rows = area.tracks ? t("trace.area.rows", { count: area.tracks.length }) : t("trace.area.all");
+  const { rows: named = 0, total = 0 } = stats?.table ?? {};
+  // The server only returns the names with the largest totals.
+  const some = named < total && t("trace.area.some", { shown: integer(named), total: integer(total) });
   const counted = stats?.parts.length ?? 1;
   const isOffered = (id: (typeof SHOWN)[number]) =>
     id === "rank" ? counted > 1 || by === "rank" : id !== "ranks" || ranks.length > 0;
@@ -51,7 +54,7 @@ export function AreaPanel({ session }: { session: TraceSession }) {
           {rows}
           {counted > 1 && ` · ${t("trace.area.of_ranks", { count: counted })}`}
           {stats && ` · ${t("trace.area.slices", { count: integer(stats.slices) })}`}
-          {stats && stats.table.rows < stats.table.total && ` · ${someNames(stats.table)}`}
+          {some && ` · ${some}`}
         </Cut>
         <Help text={t("trace.area.about")} />
         <Segments
@@ -113,11 +116,6 @@ export function AreaPanel({ session }: { session: TraceSession }) {
 /** A range as "start,end", whole ns since 1970. */
 function epochRange(session: TraceSession, { start, end }: Area): string {
   return [Math.floor(start), Math.ceil(end)].map((time) => absoluteNs(session.base, time)).join(",");
-}
-
-/** The server only returns the names with the largest totals. */
-function someNames({ rows, total }: TableJson): string {
-  return t("trace.area.some", { shown: integer(rows), total: integer(total) });
 }
 
 /** With names of rows and ranks. */

@@ -9,7 +9,7 @@ import { t } from "../../../i18n";
 import { FRAME } from "../../../timeline/display";
 import { isDerivedSlice, laneOfSlice } from "../../../timeline/lanes";
 import { findTrack, foldKey, layOut, processKey } from "../../../timeline/rows";
-import type { FlowCurve, HoverBar, SliceMark } from "../../../timeline/scene";
+import type { HoverBar, SliceMark } from "../../../timeline/scene";
 import type { TimelineApi } from "../api";
 import { messageOf } from "../format";
 import { KEYS } from "../link/link";
@@ -197,7 +197,8 @@ export class Selection {
   private updateFlows(): void {
     const hidden = this.hiddenFlows.peek();
     const flows = (this.selected.peek()?.flows ?? []).filter((flow) => !hidden.has(flow.kind));
-    this.port.engine?.update({ flows: flows.map(curveOf) });
+    const curves = flows.map(({ kind, from, to }) => ({ kind, from: markOf(from), to: markOf(to) }));
+    this.port.engine?.update({ flows: curves });
   }
 
   /** Selects the other end of a flow of the selected slice. */
@@ -274,10 +275,6 @@ function memos(api: TimelineApi): Memos {
 function markOf(end: SliceJson | SliceDetailJson): SliceMark {
   const { id, name, track, depth, start, dur } = end;
   return { id, name, track, depth, start, end: start + dur };
-}
-
-function curveOf({ kind, from, to }: FlowJson): FlowCurve {
-  return { kind, from: markOf(from), to: markOf(to) };
 }
 
 type Direction = "next" | "previous";
