@@ -155,8 +155,8 @@ export function bytes(value: Maybe, decimals = 2): string {
 }
 
 /** Transferred bytes, with a decimal unit: "427.60 MB". */
-export function traffic(value: Maybe, decimals = 2): string {
-  return size(value, TRAFFIC_UNITS, decimals);
+export function traffic(value: Maybe): string {
+  return size(value, TRAFFIC_UNITS, 2);
 }
 
 function size(value: Maybe, units: readonly Unit[], decimals: number): string {
@@ -239,11 +239,4 @@ export function dateAndTime(epochNs: string | null, utcOffsetMinutes: number): s
   const date = new Date(Number(BigInt(epochNs) / 1_000_000n) + utcOffsetMinutes * 60_000);
   if (Number.isNaN(date.getTime())) return UNKNOWN;
   return `${date.toISOString().slice(0, 19).replace("T", " ")} ${zoneName(utcOffsetMinutes)}`;
-}
-
-/** Shortens in the middle, where kernel names differ least. */
-export function shorten(text: string, most: number): string {
-  if (text.length <= most) return text;
-  const tail = Math.floor((most - 1) / 3);
-  return `${text.slice(0, most - 1 - tail)}…${text.slice(text.length - tail)}`;
 }

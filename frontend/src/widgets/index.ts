@@ -9,7 +9,7 @@ export { Dialog } from "./dialog";
 export { Donut, type Part, PartBars, partsCsv } from "./donut";
 
 export { type Fact, Facts } from "./facts";
-export { type HeatCell, HeatMap } from "./heat_map";
+export { HeatMap } from "./heat_map";
 export { PagedItems, Pages } from "./pages";
 export { meaningName } from "./parts";
 export { Popover } from "./popover";

@@ -89,15 +89,15 @@ export class TimelineApi {
     return (await this.json<json.StepMarksJson>("steps")).steps;
   }
 
-  async slice(id: number, signal?: AbortSignal): Promise<json.SliceDetailJson> {
+  async slice(id: number): Promise<json.SliceDetailJson> {
     const lane = await this.laneOf(id);
-    const detail = await this.ofSlice<json.SliceDetailJson>("slice", id, lane, { shown: this.shownOf(lane) }, signal);
+    const detail = await this.ofSlice<json.SliceDetailJson>("slice", id, lane, { shown: this.shownOf(lane) });
     return placeDetail(detail, offsetOf(id, lane), lane.offset);
   }
 
-  async flows(id: number, signal?: AbortSignal): Promise<json.FlowJson[]> {
+  async flows(id: number): Promise<json.FlowJson[]> {
     const lane = await this.laneOf(id);
-    const { flows } = await this.ofSlice<json.FlowsJson>("flows", id, lane, { shown: this.shownOf(lane) }, signal);
+    const { flows } = await this.ofSlice<json.FlowsJson>("flows", id, lane, { shown: this.shownOf(lane) });
     return flows.map((flow) => placeFlow(flow, lane.offset));
   }
 
@@ -106,9 +106,9 @@ export class TimelineApi {
     return placeChain(await this.ofSlice<json.ChainJson>("chain", id, lane, {}, signal), offsetOf(id, lane));
   }
 
-  async descent(id: number, signal?: AbortSignal): Promise<json.DescentJson> {
+  async descent(id: number): Promise<json.DescentJson> {
     const lane = await this.laneOf(id);
-    return placeDescent(await this.ofSlice<json.DescentJson>("descent", id, lane, {}, signal), offsetOf(id, lane));
+    return placeDescent(await this.ofSlice<json.DescentJson>("descent", id, lane), offsetOf(id, lane));
   }
 
   /** The tasks of collective `id` on all ranks of its run. */
@@ -270,7 +270,7 @@ export class TimelineApi {
     return found;
   }
 
-  private ofSlice<T>(ask: string, id: number, lane: LaneTimeline, fields: object, signal?: AbortSignal): Promise<T> {
+  private ofSlice<T>(ask: string, id: number, lane: LaneTimeline, fields = {}, signal?: AbortSignal): Promise<T> {
     const query = askOf(ask, [sourceOf(id, lane)], { id: idOf(id, lane), ...fields });
     return this.current(getJson<T>(...query, signal), laneOfSlice(id));
   }

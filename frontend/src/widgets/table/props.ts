@@ -45,6 +45,4 @@ export interface DataTableProps {
   moreTools?: ComponentChildren;
   /** false: rows only, without filter, column menu, count and CSV (a short excerpt). */
   hasTools?: boolean;
-  /** Placeholder of the filter field. */
-  placeholder?: string;
 }

@@ -25,7 +25,7 @@ interface ToolsProps extends SourcedTable {
 
 /** The line above a table: filter, column menu, count, CSV, and the view's own controls. */
 export function Tools({ table, query, rows, state, asked, shown, change, ...others }: ToolsProps) {
-  const { tools, moreTools, placeholder = t("table.filter"), isLocal } = others;
+  const { tools, moreTools, isLocal } = others;
   return (
     <div class="row table-tools">
       {tools}
@@ -33,8 +33,8 @@ export function Tools({ table, query, rows, state, asked, shown, change, ...othe
         <input
           class="field"
           type="search"
-          placeholder={placeholder}
-          aria-label={placeholder}
+          placeholder={t("table.filter")}
+          aria-label={t("table.filter")}
           data-tip={t("table.filter.tip")}
           value={state.filter}
           onInput={(event) => change({ filter: event.currentTarget.value })}
