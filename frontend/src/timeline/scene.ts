@@ -47,8 +47,6 @@ export interface HoverBar extends SliceMark {
   /** Total time of the slices, and duration of the longest, ns. */
   busy: number;
   longest: number;
-  x: number;
-  y: number;
 }
 
 export interface FlowCurve {

@@ -95,8 +95,6 @@ export function interpolateViews(from: View, to: View, progress: number, width: 
 }
 
 interface Tick {
-  /** ns after the zero. */
-  time: number;
   x: number;
   /** Empty on minor ticks. */
   label: string;
@@ -130,7 +128,7 @@ export function ticks(view: View, width: number, spacing: number, zero = 0): Tic
   for (let index = Math.floor(start / minor); index * minor <= last; index++) {
     const time = index * minor;
     const labelled = minor === step || index % 5 === 0;
-    result.push({ time, x: (time - start) / view.scale, label: labelled ? tickLabel(time, step) : "" });
+    result.push({ x: (time - start) / view.scale, label: labelled ? tickLabel(time, step) : "" });
   }
   return result;
 }

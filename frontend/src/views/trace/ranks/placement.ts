@@ -104,8 +104,6 @@ function unsearched(ranks: readonly RankHits[]): number {
 export interface CollectiveRank {
   lane: number;
   state: json.CollectiveJson["ranks"][number]["state"] | "unasked";
-  /** The collective on this rank. */
-  slice: number | null;
 }
 
 export interface CollectiveTasks {
@@ -118,10 +116,7 @@ export interface CollectiveTasks {
 export function placeCollective(answer: json.CollectiveJson, ranks: readonly SearchedRank[]): CollectiveTasks {
   const asked = askedRanks(ranks);
   const found = ranks.map((rank): CollectiveRank => {
-    const one = answer.ranks[asked.indexOf(rank)];
-    const slice = one?.slice ?? null;
-    const placed = slice === null ? null : slice + laneOffset(rank.lane, 0).slice;
-    return { lane: rank.lane, state: one?.state ?? "unasked", slice: placed };
+    return { lane: rank.lane, state: answer.ranks[asked.indexOf(rank)]?.state ?? "unasked" };
   });
   return { ranks: found, isMatched: answer.is_matched, tasks: placeHits(answer.tasks, ranks) };
 }
