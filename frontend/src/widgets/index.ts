@@ -29,7 +29,7 @@ export { SimulatedMark } from "./skipped";
 export { type BarPart, Legend, StackedBar, wholeOf } from "./stacked_bar";
 export { Empty, ErrorPanel, MissingList, ProblemBanner } from "./states";
 export type { Row, Where } from "./table/columnar";
-export { pageColumn, pageTable } from "./table/columns";
+export { type PageColumn, pageColumn, pageTable } from "./table/columns";
 export { DataTable, type DataTableProps, TableCard } from "./table/data_table";
 export type { Filter } from "./table/filters";
 export { formatPick, type Pick, PickChips, parsePick, pickFilters, pickWhere } from "./table/filters";

@@ -63,11 +63,10 @@ export function Arrivals({ data, collectives, isWide }: Props) {
     >
       <BarList
         class="dist-arrivals"
-        count={chosen.arrivals.length}
-        bar={(place) => {
-          const arrival = chosen.arrivals[place] as Arrival;
-          return <ArrivalBar key={`${arrival.rank} ${arrival.peer}`} arrival={arrival} last={last} unit={unit} />;
-        }}
+        items={chosen.arrivals}
+        bar={(arrival) => (
+          <ArrivalBar key={`${arrival.rank} ${arrival.peer}`} arrival={arrival} last={last} unit={unit} />
+        )}
       />
       <p class="muted small">{clockText(data)}</p>
     </Card>

@@ -64,27 +64,24 @@ export function RankBars(props: Props) {
       chart={{ name: props.name, csv: () => barsCsv(bars) }}
     >
       <BarList
-        count={bars.length}
-        bar={(place) => {
-          const { line, parts, total } = bars[place] as Bar;
-          return (
-            <Button
-              key={line.id}
-              look="bar-row dist-bar"
-              disabled={line.figures === null}
-              pressed={line.id === chosen}
-              onClick={() => props.onChoose(line)}
-            >
-              <Cut>{rankName(line)}</Cut>
-              {total === null ? (
-                <Cut class="muted">{whyEmpty(line, none)}</Cut>
-              ) : (
-                <StackedBar thin whole={whole} parts={parts} />
-              )}
-              <Time ns={total} text={format.inUnit(total, unit)} />
-            </Button>
-          );
-        }}
+        items={bars}
+        bar={({ line, parts, total }) => (
+          <Button
+            key={line.id}
+            look="bar-row dist-bar"
+            disabled={line.figures === null}
+            pressed={line.id === chosen}
+            onClick={() => props.onChoose(line)}
+          >
+            <Cut>{rankName(line)}</Cut>
+            {total === null ? (
+              <Cut class="muted">{whyEmpty(line, none)}</Cut>
+            ) : (
+              <StackedBar thin whole={whole} parts={parts} />
+            )}
+            <Time ns={total} text={format.inUnit(total, unit)} />
+          </Button>
+        )}
       />
       <Legend parts={legendOf(bars)} />
     </Card>
@@ -129,19 +126,21 @@ const CLOSE_FROM = 12;
 const BAR_PX = 30;
 const CLOSE_PX = 18;
 
-interface BarListProps {
-  count: number;
-  /** The bar at a place, with a key. */
-  bar: (place: number) => ComponentChildren;
+interface BarListProps<T> {
+  items: readonly T[];
+  /** The bar of an item, with a key. */
+  bar: (item: T) => ComponentChildren;
   class?: string;
 }
 
 /** Bars of ranks below each other; many scroll. */
-export function BarList({ count, bar, class: name = "" }: BarListProps) {
+export function BarList<T>({ items, bar, class: name = "" }: BarListProps<T>) {
+  const count = items.length;
   const isClose = count > CLOSE_FROM;
+  const row = (place: number) => bar(items[place] as T);
   return (
     <div class={`dist-bars ${isClose ? "close" : ""} ${name}`}>
-      <RowList count={count} rowPx={isClose ? CLOSE_PX : BAR_PX} row={bar} class="dist-bar-rows" />
+      <RowList count={count} rowPx={isClose ? CLOSE_PX : BAR_PX} row={row} class="dist-bar-rows" />
     </div>
   );
 }

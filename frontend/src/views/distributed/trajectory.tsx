@@ -143,29 +143,24 @@ function Bars({ rows }: { rows: readonly TrajectoryRow[] }) {
   return (
     <>
       <BarList
-        count={rows.length}
-        bar={(place) => {
-          const row = rows[place] as TrajectoryRow;
-          return (
-            <div key={row.rank} class="bar-row dist-bar">
-              <span class="ellipsis">
-                {row.stage === null
-                  ? `rank ${row.rank}`
-                  : t("trajectory.rank", { rank: row.rank ?? "–", stage: row.stage })}
-              </span>
-              {row.total === null ? (
-                <span class="muted">{t("distributed.none.figures")}</span>
-              ) : (
-                <StackedBar thin whole={whole} parts={parts(row)} />
-              )}
-              <span class="mono" data-tip={format.exactDuration(row.total)}>
-                {row.total === null
-                  ? format.UNKNOWN
-                  : `${format.fixedDecimals(row.total / unit.scale, 2)} ${unit.name}`}
-              </span>
-            </div>
-          );
-        }}
+        items={rows}
+        bar={(row) => (
+          <div key={row.rank} class="bar-row dist-bar">
+            <span class="ellipsis">
+              {row.stage === null
+                ? `rank ${row.rank}`
+                : t("trajectory.rank", { rank: row.rank ?? "–", stage: row.stage })}
+            </span>
+            {row.total === null ? (
+              <span class="muted">{t("distributed.none.figures")}</span>
+            ) : (
+              <StackedBar thin whole={whole} parts={parts(row)} />
+            )}
+            <span class="mono" data-tip={format.exactDuration(row.total)}>
+              {row.total === null ? format.UNKNOWN : `${format.fixedDecimals(row.total / unit.scale, 2)} ${unit.name}`}
+            </span>
+          </div>
+        )}
       />
       {rows[0] && <Legend parts={parts(rows[0])} />}
     </>

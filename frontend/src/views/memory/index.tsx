@@ -1,4 +1,4 @@
-import type { ColumnJson, MemoryJson, MemoryPeakJson, TableJson, ViewJson } from "../../api/types.gen";
+import type { MemoryJson, MemoryPeakJson, TableJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
@@ -9,7 +9,7 @@ import {
   type DataTableProps,
   Empty,
   MissingList,
-  pageColumn,
+  type PageColumn,
   pageTable,
   Segments,
   Select,
@@ -185,14 +185,12 @@ function Peaks({ data, onMoment }: { data: MemoryJson; onMoment: (at: number) =>
 
 /** The peaks as a table, for sorting and export. */
 function peaksTable(peaks: readonly MemoryPeakJson[]): TableJson {
-  const column = (key: keyof MemoryPeakJson, kind: ColumnJson["kind"], title: string, doc = "") =>
-    [pageColumn(key, kind, title, doc), (peak: MemoryPeakJson) => peak[key]] as const;
   return pageTable("memory.peaks", peaks, [
-    column("component", "text", t("memory.component")),
-    column("device", "text", t("memory.device")),
-    ...METRICS.flatMap((metric) => [
-      column(`${metric}_bytes`, "bytes", t(`memory.${metric}`), t(`memory.${metric}.help`)),
-      column(`${metric}_at`, "time", t("memory.when"), t("memory.when.help")),
+    ["component", "text", t("memory.component")],
+    ["device", "text", t("memory.device")],
+    ...METRICS.flatMap((metric): PageColumn<MemoryPeakJson>[] => [
+      [`${metric}_bytes`, "bytes", t(`memory.${metric}`), t(`memory.${metric}.help`)],
+      [`${metric}_at`, "time", t("memory.when"), t("memory.when.help")],
     ]),
   ]);
 }

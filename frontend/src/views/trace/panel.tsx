@@ -7,7 +7,7 @@ import { integer } from "../../base/format";
 import { type Period, t, textOf, tOf } from "../../i18n";
 import { readStored, store } from "../../state/storage";
 import { useRequest } from "../../state/use_request";
-import { Button, DataTable, Empty, pageColumn, pageTable, Segments } from "../../widgets";
+import { Button, DataTable, Empty, type PageColumn, pageTable, Segments } from "../../widgets";
 import { partTitle } from "../../widgets/parts";
 import { messageOf } from "./format";
 import { MarksPanel } from "./marks/marks_panel";
@@ -237,27 +237,21 @@ const isDifference = (key: string): boolean => key.startsWith("difference");
 function tableOf({ steps, data, period }: RanksState): TableJson {
   const pairs = steps.value;
   const titleOf = (id: string) => partTitle("budget", id as keyof (typeof PARTS)["budget"]);
-  const parts = (data.value?.parts ?? []).flatMap((id, part) => {
-    if (!pairs.some(({ own, other }) => (own.times[part] ?? 0) + (other.times[part] ?? 0) > 0)) return [];
-    const column = pageColumn(`difference_${id}`, "duration", titleOf(id));
-    return [[column, ({ own, other }: StepPair) => (other.times[part] ?? 0) - (own.times[part] ?? 0)] as const];
+  const parts = (data.value?.parts ?? []).flatMap((id, part): PageColumn<StepPair>[] => {
+    const timeOf = ({ times }: StepPair["own"]) => times[part] ?? 0;
+    if (!pairs.some(({ own, other }) => timeOf(own) + timeOf(other) > 0)) return [];
+    return [[`difference_${id}`, "duration", titleOf(id), "", ({ own, other }) => timeOf(other) - timeOf(own)]];
   });
+  const rankOf = ({ line }: StepPair) => (line.rank === null ? line.worker : `rank ${line.rank}`);
+  const stepOf = ({ own, other }: StepPair) => (own.step === other.step ? own.step : `${own.step} / ${other.step}`);
+  const difference = ({ own, other }: StepPair) => stepTime(other) - stepTime(own);
   return pageTable("trace.steps", pairs, [
-    [pageColumn("number", "int", ""), (_, at) => at + 1],
-    [
-      pageColumn("rank", "text", t("trace.versus.column.rank")),
-      ({ line }) => (line.rank === null ? line.worker : `rank ${line.rank}`),
-    ],
-    [
-      pageColumn("step", "text", tOf(period, "step.label")),
-      ({ own, other }) => (own.step === other.step ? own.step : `${own.step} / ${other.step}`),
-    ],
-    [pageColumn("own", "duration", t("trace.versus.column.own")), ({ own }) => stepTime(own)],
-    [pageColumn("other", "duration", t("trace.versus.column.other")), ({ other }) => stepTime(other)],
-    [
-      pageColumn("difference", "duration", t("trace.versus.column.difference")),
-      ({ own, other }) => stepTime(other) - stepTime(own),
-    ],
+    ["number", "int", "", "", (_, at) => at + 1],
+    ["rank", "text", t("trace.versus.column.rank"), "", rankOf],
+    ["step", "text", tOf(period, "step.label"), "", stepOf],
+    ["own", "duration", t("trace.versus.column.own"), "", ({ own }) => stepTime(own)],
+    ["other", "duration", t("trace.versus.column.other"), "", ({ other }) => stepTime(other)],
+    ["difference", "duration", t("trace.versus.column.difference"), "", difference],
     ...parts,
   ]);
 }
