@@ -15,13 +15,8 @@ import { SimulatedMark } from "../widgets/skipped";
 import { Cut } from "../widgets/text";
 import { Search } from "./search";
 
-interface Props {
-  onToggleSide: () => void;
-  onHelp: () => void;
-}
-
 /** Title, current selection, reading progress, search, language, colours, help. */
-export function TopBar({ onToggleSide, onHelp }: Props) {
+export function TopBar({ onToggleSide, onHelp }: { onToggleSide: () => void; onHelp: () => void }) {
   return (
     <header class="top">
       <Button look="control plain" onClick={onToggleSide} name={t("side.toggle")}>

@@ -7,17 +7,11 @@ import type { Cell, Row } from "./table/columnar";
 import { type ColumnFormat, columnFormat } from "./table/columns";
 import { ViewSource } from "./table/props";
 
-interface Props {
-  table: TableJson;
-  row: Row;
-  children?: ComponentChildren;
-}
-
 /** Columns with yes (1) or no (0); only yes is shown. */
 const FLAGS: ReadonlySet<string> = new Set(["communication"]);
 
 /** All values of a row, by groups, each in its own unit. */
-export function RowFacts({ table, row, children }: Props) {
+export function RowFacts({ table, row, children }: { table: TableJson; row: Row; children?: ComponentChildren }) {
   const { baseNs } = useContext(ViewSource);
   const known = table.columns.filter(({ key }) => {
     const value = row.get(key);

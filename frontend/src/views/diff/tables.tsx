@@ -180,14 +180,8 @@ function changeFilters(change: Change): Filter[] {
   return [{ label, clear: () => setParams({ "x.change": null }) }];
 }
 
-interface DetailsProps {
-  table: TableJson;
-  row: Row;
-  hasCalls: boolean;
-}
-
 /** All times of a row, and links to the trace of each side. */
-function Details({ table, row, hasCalls }: DetailsProps) {
+function Details({ table, row, hasCalls }: { table: TableJson; row: Row; hasCalls: boolean }) {
   const { query } = useContext(ViewSource);
   const name = row.get("name");
   const times = table.columns.filter((column) => column.group === "time");

@@ -73,13 +73,7 @@ export function Arrivals({ data, collectives, isWide }: Props) {
   );
 }
 
-interface BarProps {
-  arrival: Arrival;
-  last: number;
-  unit: format.Unit;
-}
-
-function ArrivalBar({ arrival, last, unit }: BarProps) {
+function ArrivalBar({ arrival, last, unit }: { arrival: Arrival; last: number; unit: format.Unit }) {
   const { after, source } = arrival;
   const isLast = after !== null && after === last && last > 0;
   const figure = format.inUnit(after, unit);

@@ -17,11 +17,6 @@ import {
 import { filterRows } from "../../widgets/table/columnar";
 import { BarList } from "./rank_bars";
 
-interface Props {
-  cluster: ClusterJson;
-  table: TableJson;
-}
-
 const COLORS: Readonly<Record<TrajectoryKey, string>> = {
   interval_ns: "var(--c-free)",
   fp_bp_ns: "var(--c-compute)",
@@ -37,7 +32,7 @@ const PARALLEL = ["computation_ns", "communication_alone_ns", "collective_alone_
 const ONCE = ["flops", "flops_rate", "peak_bytes", "capacity_bytes"];
 
 /** The steps of all ranks and the findings, for results of MindSpore up to 2.2. */
-export function Trajectory({ cluster, table }: Props) {
+export function Trajectory({ cluster, table }: { cluster: ClusterJson; table: TableJson }) {
   const choice = param("d.basis") || MEAN;
   const kinds = kindsOf(table, cluster.mode);
   const kind = kinds.find((one) => one === param("d.kind")) ?? kinds[0];

@@ -44,13 +44,8 @@ const COLUMNS: Readonly<Record<Tab, readonly [bar: string, columns: string]>> = 
 /** The value chosen by a click on a chart or row, and the row's core. */
 const PICKS = ["kernel.pick", "kernel.core", "kernel.group"] as const;
 
-interface Props {
-  data: KernelJson;
-  tables: Readonly<Record<string, TableJson>>;
-}
-
 /** The kernels by name, by type and core, and one by one. */
-export function KernelTables({ data, tables }: Props) {
+export function KernelTables({ data, tables }: { data: KernelJson; tables: Readonly<Record<string, TableJson>> }) {
   const tabs = TABS.filter((id) => tables[id] !== undefined);
   const tab = tabs.find((id) => id === param("kernel.tab")) ?? tabs[0] ?? "statistic";
   const table = tables[tab];

@@ -157,14 +157,8 @@ function Chip({ text, tip, onClear }: { text: string; tip: string; onClear: () =
   );
 }
 
-interface DetailsProps {
-  row: Row;
-  table: TableJson;
-  onMoment: (at: number) => void;
-}
-
 /** All figures of one allocation, and a button for the allocations live at the same time. */
-function Details({ row, table, onMoment }: DetailsProps) {
+function Details({ row, table, onMoment }: { row: Row; table: TableJson; onMoment: (at: number) => void }) {
   const { baseNs } = useContext(ViewSource);
   const at = row.get("alloc_ns");
   const name = row.get("name");

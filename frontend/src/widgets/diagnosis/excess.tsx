@@ -11,13 +11,8 @@ import { TableHead } from "../table_head";
 /** Kernels that the card shows. */
 const MOST = 8;
 
-interface Props {
-  excess: ExcessJson | null;
-  class?: string;
-}
-
 /** What the ranks that the others wait for compute longer, by kernel type and shapes. */
-export function ExcessCard({ excess, class: more = "" }: Props) {
+export function ExcessCard({ excess, class: more = "" }: { excess: ExcessJson | null; class?: string }) {
   const [isOpen, setOpen] = useState(false);
   if (!excess?.kind) return null;
   const { ranks, stage } = excess;
