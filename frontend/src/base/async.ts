@@ -4,9 +4,7 @@ import type { ReadonlySignal } from "@preact/signals";
 export class Latest {
   private controller: AbortController | null = null;
 
-  /**
-   * The result of the task; undefined if a newer task or `cancel` replaced it. Errors of replaced tasks are ignored.
-   */
+  /** The result of the task; undefined if a newer one or `cancel` replaced it. Errors of replaced tasks are ignored. */
   async run<T>(task: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
     this.cancel();
     const controller = new AbortController();

@@ -1,15 +1,8 @@
 /** Colours by meaning, as CSS variables of styles/tokens.css, which follow the colour mode. */
 
 /** Parts of a donut in order of size; "other" is `FREE`. */
-export const PARTS: readonly string[] = [
-  "var(--c-compute)",
-  "var(--c-vec)",
-  "var(--c-comm)",
-  "var(--c-mix)",
-  "var(--c-over)",
-  "var(--c-pink)",
-  "var(--c-wait)",
-];
+const HUES = ["compute", "vec", "comm", "mix", "over", "pink", "wait"];
+export const PARTS: readonly string[] = HUES.map((hue) => `var(--c-${hue})`);
 
 export const FREE = "var(--c-free)";
 export const COMMUNICATION = "var(--c-comm)";

@@ -61,6 +61,16 @@ export function columnUnit(units: readonly Unit[], values: Iterable<Maybe>): Uni
   return unitFor(units, largest);
 }
 
+/** One unit for times. */
+export function timeUnit(times: Iterable<Maybe>): Unit {
+  return columnUnit(TIME_UNITS, times);
+}
+
+/** A value in a unit, without its name; whole in the smallest one. */
+export function inUnit(value: Maybe, unit: Unit, decimals = 2): string {
+  return fixedDecimals(isKnown(value) ? value / unit.scale : null, unit.scale === 1 ? 0 : decimals);
+}
+
 /** Below this (in the unit) the median of a column has too few digits. */
 const LEAST_USUAL = 0.05;
 /** Above this the largest value has too many digits before the point. */
@@ -145,14 +155,14 @@ export function bytes(value: Maybe, decimals = 2): string {
 }
 
 /** Transferred bytes, with a decimal unit: "427.60 MB". */
-export function traffic(value: Maybe, decimals = 2): string {
-  return size(value, TRAFFIC_UNITS, decimals);
+export function traffic(value: Maybe): string {
+  return size(value, TRAFFIC_UNITS, 2);
 }
 
 function size(value: Maybe, units: readonly Unit[], decimals: number): string {
   if (!isKnown(value)) return UNKNOWN;
   const unit = unitFor(units, value);
-  return `${fixedDecimals(value / unit.scale, unit.scale === 1 ? 0 : decimals)} ${unit.name}`;
+  return `${inUnit(value, unit, decimals)} ${unit.name}`;
 }
 
 /** All digits of a size: "1 322 246 144 B". */
@@ -229,11 +239,4 @@ export function dateAndTime(epochNs: string | null, utcOffsetMinutes: number): s
   const date = new Date(Number(BigInt(epochNs) / 1_000_000n) + utcOffsetMinutes * 60_000);
   if (Number.isNaN(date.getTime())) return UNKNOWN;
   return `${date.toISOString().slice(0, 19).replace("T", " ")} ${zoneName(utcOffsetMinutes)}`;
-}
-
-/** Shortens in the middle, where kernel names differ least. */
-export function shorten(text: string, most: number): string {
-  if (text.length <= most) return text;
-  const tail = Math.floor((most - 1) / 3);
-  return `${text.slice(0, most - 1 - tail)}…${text.slice(text.length - tail)}`;
 }

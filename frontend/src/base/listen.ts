@@ -2,6 +2,11 @@ type Handlers = { [Type in keyof HTMLElementEventMap]?: (event: HTMLElementEvent
   [type: string]: ((event: never) => unknown) | undefined;
 };
 
+/** Calls all of several functions that stop something. */
+export const together = (stops: readonly (() => void)[]) => () => {
+  for (const stop of stops) stop();
+};
+
 /** Listens to events until the returned function is called. */
 export function listen(target: EventTarget, handlers: Handlers, options: AddEventListenerOptions = {}): () => void {
   const end = new AbortController();

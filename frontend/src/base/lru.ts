@@ -1,47 +1,21 @@
-/** A map that keeps the most recently used entries within a budget (number of entries, or a sum by `cost`). */
-export class Lru<K, V> {
-  private readonly entries = new Map<K, V>();
-  private total = 0;
+/** A map that drops the entry used longest ago when it has more than `most`. */
+export class Lru<K, V> extends Map<K, V> {
+  constructor(private readonly most: number) {
+    super();
+  }
 
-  constructor(
-    private readonly budget: number,
-    private readonly cost: (value: V) => number = () => 1,
-  ) {}
-
-  get(key: K): V | undefined {
-    const value = this.entries.get(key);
-    if (value !== undefined) {
-      this.entries.delete(key);
-      this.entries.set(key, value);
-    }
+  override get(key: K): V | undefined {
+    const value = super.get(key);
+    if (value !== undefined) this.set(key, value);
     return value;
   }
 
-  /** Adds or replaces; evicts the least recently used entries until the rest fits. The newest always stays. */
-  set(key: K, value: V): void {
+  override set(key: K, value: V): this {
     this.delete(key);
-    this.entries.set(key, value);
-    this.total += this.cost(value);
-    for (const oldest of this.entries.keys()) {
-      if (this.total <= this.budget || oldest === key) break;
-      this.delete(oldest);
-    }
-  }
-
-  delete(key: K): void {
-    const value = this.entries.get(key);
-    if (value === undefined) return;
-    this.entries.delete(key);
-    this.total -= this.cost(value);
-  }
-
-  clear(): void {
-    this.entries.clear();
-    this.total = 0;
-  }
-
-  get size(): number {
-    return this.entries.size;
+    super.set(key, value);
+    const [oldest] = this.keys();
+    if (this.size > this.most) this.delete(oldest as K);
+    return this;
   }
 }
 

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { listen } from "./listen";
+import { listen, together } from "./listen";
 
 /** True if the media query matches. Keeps its value while TensorBoard hides the tab (by giving it no height). */
 export function useMedia(query: string): boolean {
@@ -22,14 +22,11 @@ export function usePrinting(): boolean {
     const media = window.matchMedia("print");
     const follow = () => setPrinting(media.matches);
     follow();
-    const stops = [
+    return together([
       listen(media, { change: follow }),
       // These events arrive before the layout for printing, early enough to render the rows.
       listen(window, { beforeprint: () => setPrinting(true), afterprint: () => setPrinting(false) }),
-    ];
-    return () => {
-      for (const stop of stops) stop();
-    };
+    ]);
   }, []);
   return isPrinting;
 }

@@ -3,7 +3,7 @@ import * as format from "../base/format";
 import { t } from "../i18n";
 import { catalog, places, workerName } from "../state/catalog";
 import { setParams } from "../state/params";
-import { openView, selection } from "../state/selection";
+import { openView, selection, swapSides } from "../state/selection";
 import { type Option, Select } from "../widgets/select";
 
 type Side = "baseline" | "experimental";
@@ -20,8 +20,7 @@ export function DiffSides() {
         class="control"
         disabled={!baseline || !experimental}
         style={{ marginTop: "8px", justifyContent: "center" }}
-        // The other side may number its steps differently: reset the chosen step.
-        onClick={() => setParams({ baseline: experimental, experimental: baseline, "x.step": null }, true)}
+        onClick={swapSides}
       >
         ⇄ {t("side.swap")}
       </button>

@@ -1,9 +1,7 @@
 import { addStyle } from "../base/style";
 import { parentDocument } from "../state/params";
 
-/**
- * Declares the Roboto faces of TensorBoard's page in this frame, which does not inherit them. Nothing else is fetched.
- */
+/** Declares the Roboto faces of TensorBoard's page in this frame, which does not inherit them. Fetches nothing else. */
 export function shareFonts(): void {
   const host = parentDocument();
   if (!host) return;

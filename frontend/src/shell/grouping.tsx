@@ -4,7 +4,7 @@ import type { CatalogJson, RunJson } from "../api/types.gen";
 import { t, textOf } from "../i18n";
 import { isGrouped, joinRuns, splitRun, ungroup } from "../state/grouping";
 import { Button } from "../widgets/button";
-import { Pages } from "../widgets/pages";
+import { PagedItems } from "../widgets/pages";
 import { Popover } from "../widgets/popover";
 import { Select } from "../widgets/select";
 
@@ -55,17 +55,9 @@ export function RunFolders({ run, catalog }: { run: RunJson; catalog: CatalogJso
 
 function Folders({ run }: { run: RunJson }) {
   return (
-    <Pages items={run.folders}>
-      {(shown) => (
-        <ul>
-          {shown.map(({ id, label }) => (
-            <li key={id} class="small">
-              {label}
-            </li>
-          ))}
-        </ul>
-      )}
-    </Pages>
+    <PagedItems items={run.folders} list="small">
+      {({ id, label }) => <li key={id}>{label}</li>}
+    </PagedItems>
   );
 }
 

@@ -12,15 +12,11 @@ import { openGlossary } from "../widgets/glossary";
 import { Popover } from "../widgets/popover";
 import { JobList } from "../widgets/progress";
 import { SimulatedMark } from "../widgets/skipped";
+import { Cut } from "../widgets/text";
 import { Search } from "./search";
 
-interface Props {
-  onToggleSide: () => void;
-  onHelp: () => void;
-}
-
 /** Title, current selection, reading progress, search, language, colours, help. */
-export function TopBar({ onToggleSide, onHelp }: Props) {
+export function TopBar({ onToggleSide, onHelp }: { onToggleSide: () => void; onHelp: () => void }) {
   return (
     <header class="top">
       <Button look="control plain" onClick={onToggleSide} name={t("side.toggle")}>
@@ -51,11 +47,7 @@ function Crumbs() {
   const here = place.value;
   if (!here) return <span class="crumbs" />;
   const text = [here.run.label, workerName(here.worker), here.span.label].join(" ▸ ");
-  return (
-    <span class="crumbs ellipsis" data-tip-cut>
-      {text}
-    </span>
-  );
+  return <Cut class="crumbs">{text}</Cut>;
 }
 
 const NEXT_THEME: Readonly<Record<Theme | "", Theme | "">> = { "": "light", light: "dark", dark: "" };

@@ -33,9 +33,7 @@ const busy = computed(() => waiting.value > 0 || jobs.value.some(isActive));
 export function waitForData(): () => void {
   eagerUntil = performance.now() + EAGER_FOR_MS;
   waiting.value = waiting.peek() + 1;
-  return () => {
-    waiting.value = waiting.peek() - 1;
-  };
+  return () => (waiting.value = waiting.peek() - 1);
 }
 
 /** Current state of the jobs in a view's answer. Subscribes the calling component. */

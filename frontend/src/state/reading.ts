@@ -71,7 +71,9 @@ export function followEnded(
   if (!now.some(isActive)) return new Map();
   const next = new Map(ended);
   for (const key of back) next.delete(key);
-  for (const job of left) next.set(jobKey(job), asReady(job));
+  for (const job of left) {
+    next.set(jobKey(job), { ...job, state: "ready", bytes_done: job.bytes_total, rate: null, eta_s: null });
+  }
   return next;
 }
 
@@ -83,8 +85,4 @@ export function refreshJobs(
 ): ProgressJson[] {
   const now = new Map(jobs.map((job) => [jobKey(job), job]));
   return answered.map((job) => now.get(jobKey(job)) ?? ended.get(jobKey(job)) ?? job);
-}
-
-function asReady(job: ProgressJson): ProgressJson {
-  return { ...job, state: "ready", bytes_done: job.bytes_total, rate: null, eta_s: null };
 }

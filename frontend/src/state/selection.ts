@@ -139,13 +139,16 @@ export function openView(view: ViewId, more: Readonly<Record<string, string | nu
   setParams({ view, ...more }, true);
 }
 
-/**
- * Shows the slice of this name that starts `start` ns after `baseNs` (ns since 1970); the first one if `start` is
- * unknown.
- */
+/** Shows the slice of this name that starts `start` ns after `baseNs` (ns since 1970); if unknown, the first one. */
 export function openSlice(name: string, baseNs: string, start: unknown, duration: unknown): void {
   const at = typeof start === "number" ? `${BigInt(baseNs) + BigInt(start)},${Number(duration ?? 0)}` : null;
   openView("trace", { find: name, at });
+}
+
+/** Swaps the sides of Diff. The other side may number its steps differently: no step stays chosen. */
+export function swapSides(): void {
+  const { baseline, experimental } = selection.peek();
+  setParams({ baseline: experimental, experimental: baseline, "x.step": null }, true);
 }
 
 export function chooseRun(run: string): void {

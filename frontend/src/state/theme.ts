@@ -21,20 +21,14 @@ export function chooseTheme(choice: Theme | ""): void {
 /** Follows TensorBoard's `dark-mode` class (without TensorBoard the system's preference). */
 export function followTheme(): void {
   const body = parentDocument()?.body;
-  if (body) {
-    const read = () => {
-      hostTheme.value = body.classList.contains("dark-mode") ? "dark" : "light";
-    };
-    read();
-    new MutationObserver(read).observe(body, { attributes: true, attributeFilter: ["class"] });
-  } else {
-    const query = window.matchMedia("(prefers-color-scheme: dark)");
-    const read = () => {
-      hostTheme.value = query.matches ? "dark" : "light";
-    };
-    read();
-    query.addEventListener("change", read);
-  }
+  const query = window.matchMedia("(prefers-color-scheme: dark)");
+  const read = () => {
+    const isDark = body ? body.classList.contains("dark-mode") : query.matches;
+    hostTheme.value = isDark ? "dark" : "light";
+  };
+  read();
+  if (body) new MutationObserver(read).observe(body, { attributes: true, attributeFilter: ["class"] });
+  else query.addEventListener("change", read);
   effect(() => {
     document.documentElement.dataset.theme = theme.value;
   });

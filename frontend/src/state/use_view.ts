@@ -113,17 +113,11 @@ function isStopped({ progress }: ViewJson): boolean {
 
 /** True if nothing needs redrawing: the fingerprint identifies the data. */
 export function isSame(before: ViewJson, after: ViewJson): boolean {
-  const rest = ({ state, fingerprint, problems, missing, progress, data }: ViewJson) =>
-    JSON.stringify([state, fingerprint, problems, missing, progress, ranksOf(data), versionOf(data)]);
+  const rest = ({ state, fingerprint, problems, missing, progress, data }: ViewJson) => {
+    const { ranks, version } = (data ?? {}) as { ranks?: unknown; version?: unknown };
+    return JSON.stringify([state, fingerprint, problems, missing, progress, ranks, version]);
+  };
   return before.state === "ready" && rest(before) === rest(after);
-}
-
-function ranksOf(data: ViewJson["data"]): unknown {
-  return (data as { ranks?: unknown } | null)?.ranks;
-}
-
-function versionOf(data: ViewJson["data"]): unknown {
-  return (data as { version?: unknown } | null)?.version;
 }
 
 /** Key that changes when the data of the query may have changed: fingerprints, span states and jobs. */

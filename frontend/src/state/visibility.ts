@@ -7,9 +7,7 @@ import { signal } from "@preact/signals";
 export const shown = signal(true);
 
 export function followVisibility(): void {
-  const read = () => {
-    shown.value = window.innerHeight > 0 && document.visibilityState !== "hidden";
-  };
+  const read = () => (shown.value = window.innerHeight > 0 && document.visibilityState !== "hidden");
   read();
   window.addEventListener("resize", read);
   document.addEventListener("visibilitychange", read);

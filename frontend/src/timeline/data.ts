@@ -4,7 +4,7 @@ import type { SliceLabels } from "./lanes";
 import type { TimelineSource } from "./loader";
 import type { LayoutState, RowProcess, TrackItem } from "./rows";
 import type { Area, HoverBar, Range } from "./scene";
-import { clamp, fit, type Limits, sameView, show, type View } from "./viewport";
+import { clamp, fit, sameView, show, type View } from "./viewport";
 
 /** Callbacks from the engine to its view. */
 export interface TimelineEvents {
@@ -32,7 +32,7 @@ export interface TimelineData {
   processes: readonly RowProcess[];
   labels: SliceLabels;
   flowKinds: readonly string[];
-  limits: Limits;
+  limits: Range;
   /** The times of what the view shows beside the trace; null: nothing. */
   beside: Range | null;
   /** The zero of displayed times. */
@@ -45,7 +45,7 @@ export interface TimelineData {
 }
 
 /** The times that the view may show. */
-export function boundsOf({ limits, beside }: Pick<TimelineData, "limits" | "beside">): Limits {
+export function boundsOf({ limits, beside }: Pick<TimelineData, "limits" | "beside">): Range {
   if (!beside) return limits;
   return { start: Math.min(limits.start, beside.start), end: Math.max(limits.end, beside.end) };
 }

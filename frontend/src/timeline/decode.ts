@@ -159,6 +159,14 @@ export function originOf(base: string, spanBase: string): number {
 
 const OPEN_RANK = laneOffset(0, 0);
 
+const BAR_COLUMNS = ["start", "dur", "end", "id", "name", "count", "busy"] as const;
+type BarColumn = (typeof BAR_COLUMNS)[number];
+
+/** The columns of bars by name. */
+function barColumns(of: (name: BarColumn) => Uint32Array): Record<BarColumn, Uint32Array> {
+  return Object.fromEntries(BAR_COLUMNS.map((name) => [name, of(name)])) as Record<BarColumn, Uint32Array>;
+}
+
 /** Decodes the bars of an answer to "rows". Rows without bars are included, with empty columns. */
 export function decodeSlices(
   bytes: ArrayBufferLike | Uint32Array,
@@ -167,15 +175,7 @@ export function decodeSlices(
 ): SliceRow[] {
   const frame = parseFrame(bytes);
   const { header } = frame;
-  const columns = {
-    start: frame.u32("start"),
-    dur: frame.u32("dur"),
-    end: frame.u32("end"),
-    id: frame.u32("id"),
-    name: frame.u32("name"),
-    count: frame.u32("count"),
-    busy: frame.u32("busy"),
-  };
+  const columns = barColumns((name) => frame.u32(name));
   const names = header.names ?? fail("no names");
   const categories = header.categories ?? fail("no categories");
   const meanings = header.meanings ?? fail("no meanings");
@@ -185,7 +185,6 @@ export function decodeSlices(
   const far = header.far ?? [];
   return rows.map(([track, depth, first, count]) => {
     if (first + count > columns.start.length) fail(`row ${depth} of track ${track} runs past the columns`);
-    const part = (values: Uint32Array) => values.subarray(first, first + count);
     return {
       row: lane.row + track * ROWS_PER_TRACK + depth,
       origin,
@@ -194,14 +193,8 @@ export function decodeSlices(
       names,
       categories,
       meanings,
-      start: part(columns.start),
-      dur: part(columns.dur),
-      end: part(columns.end),
-      id: part(columns.id),
+      ...barColumns((name) => columns[name].subarray(first, first + count)),
       firstId: lane.slice,
-      name: part(columns.name),
-      count: part(columns.count),
-      busy: part(columns.busy),
       far: new Map(
         far
           .filter(([index]) => index >= first && index < first + count)
@@ -250,8 +243,7 @@ export function decodeArrows(buffer: ArrayBuffer, spanBase: string): ArrowSet {
 
 /** A row without bars. */
 export function emptyRow(row: number): SliceRow {
-  const none = new Uint32Array(0);
-  const columns = { name: none, start: none, dur: none, end: none, id: none, count: none, busy: none };
+  const columns = barColumns(() => new Uint32Array(0));
   return {
     row,
     origin: 0,

@@ -12,7 +12,7 @@ import { type Item, itemsIn, type LayoutState, layOut, sameItem } from "./rows";
 import { GUTTER, newScene, type Range, rowPlaces, type Scene, sections, timeWidth } from "./scene";
 import { makeSurface, measure, resizeAll, type Surface } from "./surface";
 import { readTheme } from "./theme";
-import { clamp, fit, type Limits, reveal, sameView, show, timeAt, type View } from "./viewport";
+import { clamp, fit, reveal, sameView, show, timeAt, type View } from "./viewport";
 
 const GUTTER_NARROW = 130;
 const NARROW = 760;
@@ -47,7 +47,6 @@ export class TimelineEngine {
     start: Range | null,
     readonly events: TimelineEvents,
   ) {
-    const { processes, zero, labels, flowKinds } = data;
     this.surface = makeSurface(root);
     this.loader = new Loader(
       data.source,
@@ -58,11 +57,8 @@ export class TimelineEngine {
     );
     this.patience = setTimeout(() => this.loaded(), PATIENCE_MS);
     this.wantedView = start && { start: start.start, scale: start.end - start.start };
-    this.scene = newScene(
-      { processes, limits: boundsOf(data), zero, labels, flowKinds, caches: this.loader.caches },
-      layoutState,
-      readTheme(root),
-    );
+    const trace = { ...data, limits: boundsOf(data), caches: this.loader.caches };
+    this.scene = newScene(trace, layoutState, readTheme(root));
     this.painters = new Painters(this.surface);
     this.pointer = new Pointer(this);
     this.surface.scroller.addEventListener("scroll", () => {
@@ -100,7 +96,7 @@ export class TimelineEngine {
   }
 
   /** Where the view may be: over the trace, and over what the view shows beside it. */
-  private get bounds(): Limits {
+  private get bounds(): Range {
     return boundsOf(this.data);
   }
 

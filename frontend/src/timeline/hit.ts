@@ -89,8 +89,6 @@ export function barUnder(scene: Scene, x: number, y: number): Under {
       merged: data.count[index] as number,
       busy: busyOf(data, index),
       longest: longestOf(data, index),
-      x,
-      y,
     };
     return { place, bar };
   }

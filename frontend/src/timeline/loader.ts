@@ -6,7 +6,7 @@ import { isDerivedRow } from "./lanes";
 import { type RowAnswer, RowLoader, type RowQuery, type RowRequest } from "./row_loader";
 import { barsIn, type Item, itemsIn, type TrackItem } from "./rows";
 import { type Caches, type Scene, sections, timeWidth } from "./scene";
-import type { Limits, View } from "./viewport";
+import type { Range, View } from "./viewport";
 
 export interface TimelineSource {
   /** Bars of rows and curves of counters. `needle`: only slices that match it; "": all. */
@@ -37,7 +37,7 @@ interface Overview {
 }
 
 /** A request for one kind of arrows. */
-interface SingleFlight {
+interface ArrowFlight {
   window: Window;
   controller: AbortController;
 }
@@ -55,7 +55,7 @@ export class Loader {
   private needle = "";
   private wantedOverview: Overview | null = null;
   private overviewFlight: AbortController | null = null;
-  private readonly singleFlights = new Map<string, SingleFlight>();
+  private readonly arrowFlights = new Map<number, ArrowFlight>();
   private readonly failed = new Set<string>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private lastStart = Number.NEGATIVE_INFINITY;
@@ -63,7 +63,7 @@ export class Loader {
   constructor(
     private readonly source: TimelineSource,
     private readonly spanBase: string,
-    private limits: Limits,
+    private limits: Range,
     private readonly onData: () => void,
     private readonly onError: (error: unknown) => void,
   ) {
@@ -99,7 +99,7 @@ export class Loader {
 
   /** Number of active requests, for the loading indicator. */
   get loading(): boolean {
-    return this.slices.loading || this.hits.loading || this.singleFlights.size > 0;
+    return this.slices.loading || this.hits.loading || this.arrowFlights.size > 0;
   }
 
   /** True if no request is active or scheduled. */
@@ -108,7 +108,7 @@ export class Loader {
   }
 
   /** Requests cover times in `limits`. */
-  setLimits(limits: Limits): void {
+  setLimits(limits: Range): void {
     this.limits = limits;
     this.overviewFlight?.abort();
     this.overviewFlight = null;
@@ -136,8 +136,8 @@ export class Loader {
     this.slices.stop();
     this.hits.stop();
     this.overviewFlight?.abort();
-    for (const { controller } of this.singleFlights.values()) controller.abort();
-    this.singleFlights.clear();
+    for (const { controller } of this.arrowFlights.values()) controller.abort();
+    this.arrowFlights.clear();
   }
 
   /** Loads rows over the full range and keeps them, for the minimap: once, after the next rows in sight. */
@@ -191,8 +191,11 @@ export class Loader {
     for (const kind of request.arrows) {
       if (!this.caches.arrows.has(kind, start, end, window.level)) this.askArrows(kind, window);
     }
-    const wanted = new Set(request.arrows.map(arrowsName));
-    for (const [name, flight] of this.singleFlights) if (!wanted.has(name)) this.giveUp(name, flight);
+    for (const [kind, { controller }] of this.arrowFlights) {
+      if (request.arrows.includes(kind)) continue;
+      controller.abort();
+      this.arrowFlights.delete(kind);
+    }
   }
 
   private wantHits(needle: string, rows: RowRequest): boolean {
@@ -216,45 +219,33 @@ export class Loader {
     };
   }
 
+  /** Allows one request per kind; a request for another window replaces it. */
   private askArrows(kind: number, window: Window): void {
-    this.askSingle(arrowsName(kind), window, async (signal) => {
-      const data = decodeArrows(await this.source.arrows(kind, window, signal), this.spanBase);
-      const bytes = data.count.length * BYTES_PER_ARROW + 256;
-      const pieces = new Map([[kind, { window, asked: window.level, exact: false, data }]]);
-      if (!signal.aborted) this.caches.arrows.add(pieces, bytes);
-    });
-  }
-
-  /** Allows one request per name; a request for another window replaces it. */
-  private askSingle(name: string, window: Window, fetch: (signal: AbortSignal) => Promise<void>): void {
-    const key = `${keyOf(window)} ${name}`;
-    const before = this.singleFlights.get(name);
+    const key = `${keyOf(window)} ${kind}`;
+    const before = this.arrowFlights.get(kind);
     if (this.failed.has(key) || (before && keyOf(before.window) === keyOf(window))) return;
     before?.controller.abort();
-    const mine: SingleFlight = { window, controller: new AbortController() };
+    const mine: ArrowFlight = { window, controller: new AbortController() };
     const { signal } = mine.controller;
-    this.singleFlights.set(name, mine);
+    this.arrowFlights.set(kind, mine);
     this.lastStart = performance.now();
-    fetch(signal)
+    this.source
+      .arrows(kind, window, signal)
+      .then((answer) => {
+        const data = decodeArrows(answer, this.spanBase);
+        const pieces = new Map([[kind, { window, asked: window.level, exact: false, data }]]);
+        if (!signal.aborted) this.caches.arrows.add(pieces, data.count.length * BYTES_PER_ARROW + 256);
+      })
       .catch((error: unknown) => {
         if (signal.aborted) return;
         this.failed.add(key);
         this.onError(error);
       })
       .finally(() => {
-        if (this.singleFlights.get(name) === mine) this.singleFlights.delete(name);
+        if (this.arrowFlights.get(kind) === mine) this.arrowFlights.delete(kind);
         if (!signal.aborted) this.onData();
       });
   }
-
-  private giveUp(name: string, flight: SingleFlight): void {
-    flight.controller.abort();
-    this.singleFlights.delete(name);
-  }
-}
-
-function arrowsName(kind: number): string {
-  return `arrows ${kind}`;
 }
 
 function keyOf(window: Window): string {

@@ -19,9 +19,7 @@ export interface Line {
   fill: Float32Array;
   /** Rounded fill, 0 or 1, if the column only holds one end of a wide slice; -1 elsewhere. */
   rounded: Int8Array;
-  /**
-   * Duration of the longest slice in the column, which sets the colour; infinite for wide slices, -1 without a slice.
-   */
+  /** Duration of the longest slice in the column, which sets the colour; infinite for wide ones, -1 without any. */
   longest: Float32Array;
   /** Receives the indices of bars at least `wideFrom` pixels wide: they can have a label. */
   wide: number[];

@@ -5,8 +5,8 @@
 
 import type { TimelineData } from "./data";
 import { Loader, visibleRequest } from "./loader";
-import { type LayoutState, layOut } from "./rows";
-import { minimapRows, type Scene, timeWidth } from "./scene";
+import type { LayoutState } from "./rows";
+import { partsOfTrace, type Scene, timeWidth } from "./scene";
 import type { View } from "./viewport";
 
 /** The old reading is replaced after this time (ms), even if data are still missing. */
@@ -74,22 +74,6 @@ export class Renewal {
 
 /** The scene with the data of another reading. */
 export function sceneOf(scene: Scene, change: Change, loader: Loader, view: View): Scene {
-  const { processes, limits, zero, labels, flowKinds } = change.data;
-  const layoutState = change.layoutState();
-  return {
-    ...scene,
-    processes,
-    limits,
-    zero,
-    labels,
-    flowKinds,
-    layoutState,
-    layout: layOut(processes, layoutState),
-    caches: loader.caches,
-    arrows: change.arrows(),
-    minimapRows: minimapRows(processes),
-    view,
-    hover: null,
-    hoverItem: null,
-  };
+  const parts = partsOfTrace({ ...change.data, caches: loader.caches }, change.layoutState());
+  return { ...scene, ...parts, arrows: change.arrows(), view, hover: null, hoverItem: null };
 }

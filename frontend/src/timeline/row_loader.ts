@@ -5,7 +5,7 @@
 
 import { type Piece, PieceCache, rowRanges, type Window } from "./cache";
 import type { CounterSeries, SliceRow } from "./decode";
-import type { Limits } from "./viewport";
+import type { Range } from "./viewport";
 
 /** Rows and counters (tracks) of one request. */
 export interface RowQuery {
@@ -59,7 +59,7 @@ export class RowLoader {
   /** `limits`: of the data, which may change. */
   constructor(
     private readonly ask: AskRows,
-    private readonly limits: () => Limits,
+    private readonly limits: () => Range,
     private readonly onData: () => void,
     private readonly onError: (error: unknown) => void,
   ) {}

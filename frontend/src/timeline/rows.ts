@@ -78,7 +78,6 @@ export interface Layout {
 /** One depth row on the screen. `y` counts from the top of its section. */
 export interface Bar {
   item: TrackItem;
-  depth: number;
   row: number;
   y: number;
 }
@@ -187,7 +186,7 @@ export function barsIn(items: readonly Item[], top: number, bottom: number): Bar
     const first = Math.max(0, Math.floor((top - item.y) / PITCH));
     const last = Math.min(item.depths, Math.ceil((bottom - item.y) / PITCH));
     for (let depth = first; depth < last; depth++) {
-      result.push({ item, depth, row: threadRow(item.thread, depth), y: item.y + depth * PITCH });
+      result.push({ item, row: threadRow(item.thread, depth), y: item.y + depth * PITCH });
     }
   }
   return result;

@@ -18,16 +18,13 @@ import {
   type TrackItem,
 } from "./rows";
 import type { Theme } from "./theme";
-import type { Limits, View } from "./viewport";
+import type { Range, View } from "./viewport";
+
+export type { Range } from "./viewport";
 
 const MINIMAP_LANES = 4;
 /** Pinned rows stay in place up to this share of the height; more of them scroll with the others. */
 const MOST_PINNED = 0.7;
-
-export interface Range {
-  start: number;
-  end: number;
-}
 
 /** A slice and its position. */
 export interface SliceMark extends Range {
@@ -50,8 +47,6 @@ export interface HoverBar extends SliceMark {
   /** Total time of the slices, and duration of the longest, ns. */
   busy: number;
   longest: number;
-  x: number;
-  y: number;
 }
 
 export interface FlowCurve {
@@ -81,7 +76,7 @@ export interface Caches {
 
 export interface Scene {
   processes: readonly RowProcess[];
-  limits: Limits;
+  limits: Range;
   /** The zero of the ruler. */
   zero: number;
   labels: SliceLabels;
@@ -127,12 +122,18 @@ export const GUTTER = 210;
 /** The fields of a scene that come from the trace. */
 export type TraceParts = Pick<Scene, "processes" | "limits" | "zero" | "labels" | "flowKinds" | "caches">;
 
+/** The part of a scene that another reading of the trace replaces. */
+export function partsOfTrace(trace: TraceParts, layoutState: LayoutState) {
+  const { processes, limits, zero, labels, flowKinds, caches } = trace;
+  const layout = layOut(processes, layoutState);
+  const rows = minimapRows(processes);
+  return { processes, limits, zero, labels, flowKinds, layoutState, layout, caches, minimapRows: rows };
+}
+
 /** A scene without a size yet. */
 export function newScene(trace: TraceParts, layoutState: LayoutState, theme: Theme): Scene {
   return {
-    ...trace,
-    layoutState,
-    layout: layOut(trace.processes, layoutState),
+    ...partsOfTrace(trace, layoutState),
     theme,
     ratio: 1,
     gutter: GUTTER,
@@ -153,12 +154,11 @@ export function newScene(trace: TraceParts, layoutState: LayoutState, theme: The
     needle: "",
     hits: [],
     colours: "name",
-    minimapRows: minimapRows(trace.processes),
   };
 }
 
 /** Rows of the open rank for the minimap: Overlap Analysis if the trace has it, else the fullest tracks. */
-export function minimapRows(all: readonly RowProcess[]): number[] {
+function minimapRows(all: readonly RowProcess[]): number[] {
   const processes = all.filter(({ threads }) => laneOfTrack(threads[0]?.track ?? 0) === 0);
   const overlap = processes.find((process) => process.name === "Overlap Analysis");
   const threads = (overlap ? overlap.threads : processes.flatMap((process) => process.threads)).filter(
@@ -194,20 +194,11 @@ export type SectionScene = Pick<Scene, "layout" | "height" | "scroll">;
 export function sections(scene: SectionScene): Section[] {
   const { layout, height, scroll } = scene;
   const split = layout.pinnedHeight;
-  if (split > height * MOST_PINNED) {
-    return [
-      { items: layout.pinned, shift: -scroll, top: 0, bottom: Math.min(Math.max(split - scroll, 0), height) },
-      {
-        items: layout.items,
-        shift: split - scroll,
-        top: Math.min(Math.max(split - scroll, 0), height),
-        bottom: height,
-      },
-    ];
-  }
+  const isMoving = split > height * MOST_PINNED;
+  const edge = isMoving ? Math.min(Math.max(split - scroll, 0), height) : split;
   return [
-    { items: layout.pinned, shift: 0, top: 0, bottom: split },
-    { items: layout.items, shift: split - scroll, top: split, bottom: height },
+    { items: layout.pinned, shift: isMoving ? -scroll : 0, top: 0, bottom: edge },
+    { items: layout.items, shift: split - scroll, top: edge, bottom: height },
   ];
 }
 

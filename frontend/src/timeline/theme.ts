@@ -1,37 +1,27 @@
 /** Colours of the canvas, read from the page's tokens. */
 
-import {
-  cssColour,
-  flowToken,
-  type MarkColour,
-  markToken,
-  mix,
-  palette,
-  parseColour,
-  type Rgb,
-  textOn,
-} from "./colours";
+import * as colours from "./colours";
 
 export interface Theme {
-  surface: Rgb;
+  surface: colours.Rgb;
   /** Process headers. */
   band: string;
-  bandPixels: Rgb;
-  grid: Rgb;
+  bandPixels: colours.Rgb;
+  grid: colours.Rgb;
   line: string;
   text: string;
-  textColour: Rgb;
+  textColour: colours.Rgb;
   muted: string;
   accent: string;
   surfaceText: string;
   worse: string;
   good: string;
   /** A CSS variable. */
-  token: (name: string) => Rgb;
+  token: (name: string) => colours.Rgb;
   /** Slice colours by ColourIndex. */
-  slices: Rgb[];
+  slices: colours.Rgb[];
   /** Colour of a mark, and the text colour that reads on it. */
-  mark: (colour: MarkColour | undefined) => { fill: string; text: string };
+  mark: (colour: colours.MarkColour | undefined) => { fill: string; text: string };
   /** Colour of a kind of flow. */
   flow: (kind: string) => string;
 }
@@ -43,37 +33,37 @@ export const HEADER_FONT = `500 ${LABEL_FONT}`;
 export function readTheme(element: Element): Theme {
   const style = getComputedStyle(element);
   const token = (name: string) => style.getPropertyValue(name);
-  const known = new Map<string, Rgb>();
+  const known = new Map<string, colours.Rgb>();
   const colour = (name: string) => {
-    const found = known.get(name) ?? parseColour(token(name));
+    const found = known.get(name) ?? colours.parseColour(token(name));
     known.set(name, found);
     return found;
   };
-  const css = (name: string) => cssColour(colour(name));
-  const surface = parseColour(token("--surface"));
-  const text = parseColour(token("--text"));
+  const css = (name: string) => colours.cssColour(colour(name));
+  const surface = colours.parseColour(token("--surface"));
+  const text = colours.parseColour(token("--text"));
   const dark = surface[0] + surface[1] + surface[2] < 384;
-  const slices = palette(dark, token);
-  const bandPixels = mix(surface, text, dark ? 0.07 : 0.055);
+  const slices = colours.palette(dark, token);
+  const bandPixels = colours.mix(surface, text, dark ? 0.07 : 0.055);
   return {
     surface,
-    band: cssColour(bandPixels),
+    band: colours.cssColour(bandPixels),
     bandPixels,
-    grid: mix(surface, parseColour(token("--line")), 0.8),
+    grid: colours.mix(surface, colours.parseColour(token("--line")), 0.8),
     line: css("--line"),
-    text: cssColour(text),
+    text: colours.cssColour(text),
     textColour: text,
     muted: css("--muted"),
     accent: css("--accent"),
     worse: css("--worse"),
     good: css("--good"),
     token: colour,
-    surfaceText: cssColour(surface),
+    surfaceText: colours.cssColour(surface),
     slices,
     mark: (colour) => {
-      const fill = parseColour(token(markToken(colour)));
-      return { fill: cssColour(fill), text: cssColour(textOn(fill)) };
+      const fill = colours.parseColour(token(colours.markToken(colour)));
+      return { fill: colours.cssColour(fill), text: colours.cssColour(colours.textOn(fill)) };
     },
-    flow: (kind) => token(flowToken(kind)).trim(),
+    flow: (kind) => token(colours.flowToken(kind)).trim(),
   };
 }

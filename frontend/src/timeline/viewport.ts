@@ -9,7 +9,8 @@ export interface View {
   scale: number;
 }
 
-export interface Limits {
+/** A part of the time axis. */
+export interface Range {
   start: number;
   end: number;
 }
@@ -33,7 +34,7 @@ export function xAt(view: View, time: number): number {
 }
 
 /** The view that shows everything. */
-export function fit(limits: Limits, width: number): View {
+export function fit(limits: Range, width: number): View {
   return show(limits.start, limits.end, width, MARGIN);
 }
 
@@ -46,7 +47,7 @@ export function show(start: number, end: number, width: number, margin = 0): Vie
 }
 
 /** Limits the zoom and keeps the view over the data. */
-export function clamp(view: View, limits: Limits, width: number): View {
+export function clamp(view: View, limits: Range, width: number): View {
   const all = fit(limits, width);
   if (view.scale >= all.scale) return all;
   const scale = Math.max(view.scale, MIN_SCALE);
@@ -94,8 +95,6 @@ export function interpolateViews(from: View, to: View, progress: number, width: 
 }
 
 interface Tick {
-  /** ns after the zero. */
-  time: number;
   x: number;
   /** Empty on minor ticks. */
   label: string;
@@ -118,9 +117,7 @@ export function tickLabel(time: number, step: number, unitStep = step): string {
   return `${fixedDecimals(time / unit.scale, decimals)} ${unit.name}`;
 }
 
-/**
- * Visible ticks, counted from `zero`; labelled ones are at least `spacing` pixels apart, with four intervals between.
- */
+/** Visible ticks from `zero`; labelled ones at least `spacing` pixels apart, with four intervals between. */
 export function ticks(view: View, width: number, spacing: number, zero = 0): Tick[] {
   if (width <= 0) return [];
   const step = niceStep(view.scale * spacing);
@@ -131,7 +128,7 @@ export function ticks(view: View, width: number, spacing: number, zero = 0): Tic
   for (let index = Math.floor(start / minor); index * minor <= last; index++) {
     const time = index * minor;
     const labelled = minor === step || index % 5 === 0;
-    result.push({ time, x: (time - start) / view.scale, label: labelled ? tickLabel(time, step) : "" });
+    result.push({ x: (time - start) / view.scale, label: labelled ? tickLabel(time, step) : "" });
   }
   return result;
 }

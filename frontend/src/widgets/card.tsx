@@ -60,24 +60,19 @@ function ChartMenu({ name, csv }: ChartFile) {
       <Popover label="⋯" tip={t("chart.menu")} class="plain">
         {(close) => (
           <>
-            <Button
-              look="option"
-              onClick={() => {
-                close();
-                void savePng(place.current?.closest<HTMLElement>(".card") ?? null, name);
-              }}
-            >
-              {t("chart.png")}
-            </Button>
-            <Button
-              look="option"
-              onClick={() => {
-                close();
-                saveCsv(csv(), name);
-              }}
-            >
-              {t("chart.csv")}
-            </Button>
+            {(["png", "csv"] as const).map((kind) => (
+              <Button
+                key={kind}
+                look="option"
+                onClick={() => {
+                  close();
+                  if (kind === "csv") saveCsv(csv(), name);
+                  else void savePng(place.current?.closest<HTMLElement>(".card") ?? null, name);
+                }}
+              >
+                {t(`chart.${kind}`)}
+              </Button>
+            ))}
           </>
         )}
       </Popover>

@@ -4,9 +4,9 @@ import { csvText } from "../base/csv";
 import * as format from "../base/format";
 import { t } from "../i18n";
 import { Button } from "./button";
-import { MiddleCut } from "./middle_cut";
 import { HBar } from "./stacked_bar";
 import { Empty } from "./states";
+import { Cut, MiddleCut, Time } from "./text";
 
 interface Props {
   parts: readonly Part[];
@@ -72,13 +72,11 @@ export function Donut({ parts, most = MOST, unlisted, under, none, selected = nu
                   <MiddleCut text={part.label} />
                 </button>
               ) : (
-                <span class="ellipsis" data-tip-cut>
+                <Cut>
                   <MiddleCut text={part.label} />
-                </span>
+                </Cut>
               )}
-              <span class="mono" data-tip={format.exactDuration(part.value)}>
-                {valueText(part.value)}
-              </span>
+              <Time ns={part.value} text={valueText(part.value)} />
               <span class="mono">{format.percentOfRatio(part.share)}</span>
             </li>
           );
@@ -90,11 +88,8 @@ export function Donut({ parts, most = MOST, unlisted, under, none, selected = nu
 
 /** Writes values in the unit of the largest. */
 function inOneUnit(parts: readonly DrawnPart[]): (value: number) => string {
-  const unit = format.columnUnit(
-    format.TIME_UNITS,
-    parts.map(({ value }) => value),
-  );
-  return (value) => `${format.fixedDecimals(value / unit.scale, unit.scale === 1 ? 0 : 3)} ${unit.name}`;
+  const unit = format.timeUnit(parts.map(({ value }) => value));
+  return (value) => `${format.inUnit(value, unit, 3)} ${unit.name}`;
 }
 
 function nameOf({ label, count }: DrawnPart): string {
@@ -172,15 +167,11 @@ export function PartBars({ parts, unlisted, most, selected, onSelect }: PartBars
             pressed={part.id === selected}
             onClick={() => onSelect(part.id === selected ? null : part.id)}
           >
-            <span class="ellipsis" data-tip-cut>
-              {nameOf(part)}
-            </span>
+            <Cut>{nameOf(part)}</Cut>
             <span>
               <HBar ratio={part.value / largest} color={part.count > 0 ? part.color : "var(--c-compute)"} />
             </span>
-            <span class="mono" data-tip={format.exactDuration(part.value)}>
-              {valueText(part.value)}
-            </span>
+            <Time ns={part.value} text={valueText(part.value)} />
             <span class="mono">{format.percentOfRatio(part.share)}</span>
           </Button>
         );

@@ -2,7 +2,7 @@ import { useRef } from "preact/hooks";
 import * as format from "../base/format";
 import { useRowWindow } from "./use_row_window";
 
-export interface HeatCell {
+interface HeatCell {
   row: string;
   column: string;
   /** null: no value for this pair. */

@@ -46,3 +46,23 @@ export function Pages<T>({ items, most = PAGE_ITEMS, children }: Props<T>) {
     </>
   );
 }
+
+interface ItemsProps<T> {
+  items: readonly T[];
+  /** Draws an item, with a key. */
+  children: (item: T, place: number) => ComponentChildren;
+  /** Class of the list around the items; without one, there is no list. */
+  list?: string;
+}
+
+/** Items that are drawn one by one, a page at a time. */
+export function PagedItems<T>({ items, children, list }: ItemsProps<T>) {
+  return (
+    <Pages items={items}>
+      {(shown, first) => {
+        const drawn = shown.map((item, at) => children(item, first + at));
+        return list === undefined ? drawn : <ul class={list}>{drawn}</ul>;
+      }}
+    </Pages>
+  );
+}

@@ -1,10 +1,12 @@
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { listen } from "../base/listen";
+import { listen, together } from "../base/listen";
 
 interface Props {
   /** Content of the button. */
   label: ComponentChildren;
+  /** Draws an arrow after it. */
+  arrow?: boolean;
   /** Name for screen readers, and tooltip. */
   tip?: string;
   /** Name for screen readers only, if the content does not describe the button. */
@@ -35,19 +37,16 @@ function useClosing(
     };
     // On the document: a click on text in the panel removes the focus.
     const onKey = (event: KeyboardEvent) => event.key === "Escape" && close();
-    const stops = [
+    return together([
       listen(document, { pointerdown: onDown, keydown: onKey }),
       listen(document, { scroll: onScroll }, { capture: true }),
       listen(window, { resize: leave }),
-    ];
-    return () => {
-      for (const stop of stops) stop();
-    };
+    ]);
   }, [isOpen]);
 }
 
 /** A button that opens a panel below it (above if there is no room). Escape, a click outside and scrolling close it. */
-export function Popover({ label, tip, name, class: more = "", disabled = false, popup = "dialog", children }: Props) {
+export function Popover({ label, arrow, tip, name, class: more = "", popup = "dialog", ...props }: Props) {
   const [isOpen, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
   const panel = useRef<HTMLDivElement>(null);
@@ -84,14 +83,19 @@ export function Popover({ label, tip, name, class: more = "", disabled = false, 
         aria-expanded={isOpen}
         aria-label={name ?? tip}
         data-tip={tip}
-        disabled={disabled}
+        disabled={props.disabled}
         onClick={() => setOpen(!isOpen)}
       >
         {label}
+        {arrow && (
+          <span class="arrow" aria-hidden="true">
+            ▾
+          </span>
+        )}
       </button>
       {isOpen && (
         <div class="popover" ref={panel} {...(popup === "dialog" ? { role: "dialog", "aria-labelledby": id } : {})}>
-          {children(close)}
+          {props.children(close)}
         </div>
       )}
     </span>

@@ -2,21 +2,15 @@ import { useState } from "preact/hooks";
 import type { ProblemJson } from "../api/types.gen";
 import { placesOf, t, textOf } from "../i18n";
 import { TextButton } from "./button";
-import { Pages } from "./pages";
+import { PagedItems, Pages } from "./pages";
 
 /** A list of problems: file and place, expected and found, what is lost, what to do. */
 export function ProblemList({ problems }: { problems: readonly ProblemJson[] }) {
   if (problems.length === 0) return null;
   return (
-    <Pages items={problemGroups(problems)}>
-      {(shown, first) => (
-        <ul>
-          {shown.map((group, index) => (
-            <Problem key={first + index} group={group} />
-          ))}
-        </ul>
-      )}
-    </Pages>
+    <PagedItems items={problemGroups(problems)} list="">
+      {(group, place) => <Problem key={place} group={group} />}
+    </PagedItems>
   );
 }
 

@@ -7,11 +7,9 @@ import { control, controlError } from "../state/progress";
 import { isActive, isResumable, jobKey, shareDone, sortJobs, type Totals, totalsOf } from "../state/reading";
 import { TextButton } from "./button";
 import { Popover } from "./popover";
+import { Cut } from "./text";
 
-/**
- * Reading progress: bars, figures, and buttons to cancel and resume. Fixed widths, so that nothing moves with the
- * figures.
- */
+/** Reading progress: bars, figures, buttons to cancel and resume. Fixed widths: nothing moves with the figures. */
 
 /** Largest number of listed jobs; the others are counted. */
 const MOST = 40;
@@ -101,9 +99,7 @@ function JobLine({ job, named = false }: { job: ProgressJson; named?: boolean })
   return (
     <div class="job" data-job={job.state}>
       <div class="job-head">
-        <span class="ellipsis grow" data-tip-cut>
-          {name}
-        </span>
+        <Cut class="grow">{name}</Cut>
         {job.state === "reading" ? <Figures {...figures} /> : <span class="muted">{stateText(job)}</span>}
         <JobControl jobs={[job]} />
       </div>

@@ -7,30 +7,23 @@ import type { Cell, Row } from "./table/columnar";
 import { type ColumnFormat, columnFormat } from "./table/columns";
 import { ViewSource } from "./table/props";
 
-interface Props {
-  table: TableJson;
-  row: Row;
-  children?: ComponentChildren;
-}
-
 /** Columns with yes (1) or no (0); only yes is shown. */
 const FLAGS: ReadonlySet<string> = new Set(["communication"]);
 
-function isTelling(key: string, value: Cell): boolean {
-  return value !== null && value !== "" && !(FLAGS.has(key) && value === 0);
-}
-
 /** All values of a row, by groups, each in its own unit. */
-export function RowFacts({ table, row, children }: Props) {
+export function RowFacts({ table, row, children }: { table: TableJson; row: Row; children?: ComponentChildren }) {
   const { baseNs } = useContext(ViewSource);
-  const known = table.columns.filter((column) => isTelling(column.key, row.get(column.key)));
+  const known = table.columns.filter(({ key }) => {
+    const value = row.get(key);
+    return value !== null && value !== "" && !(FLAGS.has(key) && value === 0);
+  });
   const groups = [...new Set(known.map((column) => column.group))];
   return (
     <div class="row-facts">
       {children && <div class="row-facts-links">{children}</div>}
       {groups.map((group) => (
         <section key={group}>
-          <h3>{tOr(`table.group.${group}`, group)}</h3>
+          <h3 class="small strong">{tOr(`table.group.${group}`, group)}</h3>
           <Facts
             facts={known
               .filter((column) => column.group === group)

@@ -2,6 +2,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { holdsAll, wordsOf } from "../base/search";
 import { t } from "../i18n";
 import { Popover } from "./popover";
+import { Cut } from "./text";
 import { RowList } from "./use_row_window";
 
 export interface Option {
@@ -43,18 +44,10 @@ function longest(options: readonly Option[]): number {
 export function Select({ label, options, value, onChange, prefix = false, placeholder, class: more = "" }: Props) {
   const chosen = options.find((option) => option.id === value);
   const text = chosen?.label ?? placeholder ?? "–";
-  const face = (
-    <>
-      <span class={`caption ellipsis ${chosen ? "" : "muted"}`} data-tip-cut>
-        {prefix ? `${label}: ${text}` : text}
-      </span>
-      <span class="arrow" aria-hidden="true">
-        ▾
-      </span>
-    </>
-  );
+  const face = <Cut class={`caption ${chosen ? "" : "muted"}`}>{prefix ? `${label}: ${text}` : text}</Cut>;
+  const state = { class: more, disabled: options.length === 0 };
   return (
-    <Popover label={face} name={`${label}: ${text}`} class={more} popup="listbox" disabled={options.length === 0}>
+    <Popover label={face} arrow name={`${label}: ${text}`} popup="listbox" {...state}>
       {(close) => (
         <OptionList
           label={label}

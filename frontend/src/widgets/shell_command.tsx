@@ -1,22 +1,34 @@
 import { useState } from "preact/hooks";
 import { copyText } from "../base/clipboard";
-import { t } from "../i18n";
+import { type Key, t } from "../i18n";
 import { TextButton } from "./button";
 
 const COPIED_MS = 1200;
 
-/** A shell command with a copy button. */
-export function ShellCommand({ command }: { command: string }) {
+interface CopyProps {
+  text: string;
+  /** Its label, before and after. */
+  label: Key;
+  copied: Key;
+}
+
+/** Copies a text, and says so for a moment. */
+export function CopyButton({ text, label, copied }: CopyProps) {
   const [isCopied, setCopied] = useState(false);
   const copy = async () => {
-    await copyText(command);
+    await copyText(text);
     setCopied(true);
     setTimeout(() => setCopied(false), COPIED_MS);
   };
+  return <TextButton onClick={() => void copy()}>{t(isCopied ? copied : label)}</TextButton>;
+}
+
+/** A shell command with a copy button. */
+export function ShellCommand({ command }: { command: string }) {
   return (
     <div class="command">
       <code>{command}</code>
-      <TextButton onClick={() => void copy()}>{t(isCopied ? "command.copied" : "command.copy")}</TextButton>
+      <CopyButton text={command} label="command.copy" copied="command.copied" />
     </div>
   );
 }

@@ -1,8 +1,18 @@
+import type { ComponentChildren } from "preact";
 import type { SkippedJson, SpanJson, SummariesJson } from "../api/types.gen";
 import { t, textOf } from "../i18n";
-import { Pages } from "./pages";
+import { PagedItems } from "./pages";
 import { Popover } from "./popover";
 import { ShellCommand } from "./shell_command";
+
+/** What a line of the side bar opens. */
+function Behind({ children, ...popover }: { label: ComponentChildren; tip?: string; children: ComponentChildren }) {
+  return (
+    <div style={{ marginTop: "18px" }}>
+      <Popover {...popover}>{() => <div style={{ padding: "6px 8px" }}>{children}</div>}</Popover>
+    </div>
+  );
+}
 
 /** Skipped folders with the reason. */
 export function SkippedList({ skipped }: { skipped: readonly SkippedJson[] }) {
@@ -14,34 +24,24 @@ export function SkippedList({ skipped }: { skipped: readonly SkippedJson[] }) {
     </>
   );
   return (
-    <div style={{ marginTop: "18px" }}>
-      <Popover label={face} tip={t("side.skipped.tip")}>
-        {() => (
-          <div style={{ padding: "6px 8px" }}>
-            <SkippedItems skipped={skipped} />
-          </div>
-        )}
-      </Popover>
-    </div>
+    <Behind label={face} tip={t("side.skipped.tip")}>
+      <SkippedItems skipped={skipped} />
+    </Behind>
   );
 }
 
 export function SkippedItems({ skipped }: { skipped: readonly SkippedJson[] }) {
   return (
-    <Pages items={skipped}>
-      {(shown) => (
-        <ul>
-          {shown.map((item) => (
-            <li key={item.path} class="problem" style={{ marginBottom: "8px" }}>
-              <strong>{item.path}</strong>
-              <div class="small">{textOf(item, "reason")}</div>
-              {item.action && <div class="small muted">{textOf(item, "action")}</div>}
-              {item.command && <ShellCommand command={item.command} />}
-            </li>
-          ))}
-        </ul>
+    <PagedItems items={skipped} list="">
+      {(item) => (
+        <li key={item.path} class="problem" style={{ marginBottom: "8px" }}>
+          <strong>{item.path}</strong>
+          <div class="small">{textOf(item, "reason")}</div>
+          {item.action && <div class="small muted">{textOf(item, "action")}</div>}
+          {item.command && <ShellCommand command={item.command} />}
+        </li>
       )}
-    </Pages>
+    </PagedItems>
   );
 }
 
@@ -63,15 +63,9 @@ export function Summaries({ summaries }: { summaries: readonly SummariesJson[] }
 export function SummaryHint({ summaries }: { summaries: readonly SummariesJson[] }) {
   if (summaries.length === 0) return null;
   return (
-    <div style={{ marginTop: "18px" }}>
-      <Popover label={t("summaries.title")}>
-        {() => (
-          <div style={{ padding: "6px 8px" }}>
-            <Summaries summaries={summaries} />
-          </div>
-        )}
-      </Popover>
-    </div>
+    <Behind label={t("summaries.title")}>
+      <Summaries summaries={summaries} />
+    </Behind>
   );
 }
 

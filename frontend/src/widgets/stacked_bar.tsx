@@ -89,10 +89,7 @@ export function wholeOf(parts: readonly BarPart[]): number {
 /** Colours and names, with value and share of the sum where `hasValues`. One unit for all. */
 export function Legend({ parts, hasValues = false }: { parts: readonly BarPart[]; hasValues?: boolean }) {
   const sum = wholeOf(parts);
-  const unit = format.columnUnit(
-    format.TIME_UNITS,
-    parts.map((part) => part.value),
-  );
+  const unit = format.timeUnit(parts.map((part) => part.value));
   return (
     <div class="legend">
       {parts.map((part) => (
@@ -102,9 +99,7 @@ export function Legend({ parts, hasValues = false }: { parts: readonly BarPart[]
           {hasValues && (
             <>
               <b data-tip={format.exactDuration(part.value)}>
-                {part.value === null
-                  ? format.UNKNOWN
-                  : `${format.fixedDecimals(part.value / unit.scale, unit.scale === 1 ? 0 : 2)} ${unit.name}`}
+                {part.value === null ? format.UNKNOWN : `${format.inUnit(part.value, unit)} ${unit.name}`}
               </b>
               {!part.outside && format.shareOf(part.value, sum)}
             </>

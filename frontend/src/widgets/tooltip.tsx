@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { listen } from "../base/listen";
+import { listen, together } from "../base/listen";
 import { t } from "../i18n";
 import { Button } from "./button";
 import { openGlossary } from "./glossary";
@@ -49,14 +49,11 @@ export function TooltipLayer() {
       isByKey = true;
       if (event.key === "Escape") hide();
     };
-    const stops = [
+    return together([
       listen(document, { pointerover: show, focusin: show, pointerdown: onDown, input: hide }),
       // Capture: scrolling does not bubble, and keys come before the handler that moves the focus.
       listen(document, { scroll: hideMoved, keydown: onKey }, { capture: true }),
-    ];
-    return () => {
-      for (const stop of stops) stop();
-    };
+    ]);
   }, []);
 
   // Screen readers read the tooltip, unless it equals the element's name.

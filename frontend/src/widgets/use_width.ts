@@ -1,36 +1,29 @@
 import { type MutableRef, useLayoutEffect, useState } from "preact/hooks";
+import { listen } from "../base/listen";
 
-/** Width of an element in px, kept up to date; 0 until it is known. */
-export function useWidth(box: MutableRef<HTMLElement | null>): number {
-  const [width, setWidth] = useState(0);
+/** What `read` finds of an element, kept up to date while its size, that of its content or its scroll position changes. */
+function useMeasure<T>(box: MutableRef<HTMLElement | null>, unknown: T, read: (element: HTMLElement) => T): T {
+  const [found, setFound] = useState(unknown);
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return;
-    const read = () => setWidth(element.clientWidth);
-    read();
-    const observer = new ResizeObserver(read);
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, [box]);
-  return width;
-}
-
-/** True while the element can be scrolled to the right, and so hides columns. */
-export function useMoreRight(box: MutableRef<HTMLElement | null>): boolean {
-  const [hasMore, setMore] = useState(false);
-  useLayoutEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    const read = () => setMore(element.scrollLeft + element.clientWidth < element.scrollWidth - 1);
-    read();
-    const observer = new ResizeObserver(read);
+    const update = () => setFound(() => read(element));
+    update();
+    const observer = new ResizeObserver(update);
     observer.observe(element);
     if (element.firstElementChild) observer.observe(element.firstElementChild);
-    element.addEventListener("scroll", read, { passive: true });
+    const stop = listen(element, { scroll: update }, { passive: true });
     return () => {
       observer.disconnect();
-      element.removeEventListener("scroll", read);
+      stop();
     };
   }, [box]);
-  return hasMore;
+  return found;
 }
+
+/** Width of an element in px; 0 until it is known. */
+export const useWidth = (box: MutableRef<HTMLElement | null>) => useMeasure(box, 0, ({ clientWidth }) => clientWidth);
+
+/** True while the element can be scrolled to the right, and so hides columns. */
+export const useMoreRight = (box: MutableRef<HTMLElement | null>) =>
+  useMeasure(box, false, (element) => element.scrollLeft + element.clientWidth < element.scrollWidth - 1);

@@ -1,26 +1,60 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { ViewJson } from "../api/types.gen";
+import type { ViewId, ViewJson } from "../api/types.gen";
 import { duration, exactDuration } from "../base/format";
-import { t, textOf } from "../i18n";
+import { addStyle } from "../base/style";
+import { type Key, t, textOf } from "../i18n";
 import { param, setParams } from "../state/params";
 import { control, freshJobs } from "../state/progress";
 import { isActive, isResumable } from "../state/reading";
-import { place, selection } from "../state/selection";
-import type { ViewState } from "../state/use_view";
+import { place, type Selection, selection } from "../state/selection";
+import { useAccepted, useView, type ViewState } from "../state/use_view";
 import { Button } from "./button";
 import { ProblemList } from "./problem_list";
 import { JobList } from "./progress";
 import { ErrorPanel, MissingList, ProblemBanner } from "./states";
 import { ViewSource } from "./table/props";
 
+/** The answer that a view shows. `answer`: with tables and base_ns. */
+export interface Answered<T> {
+  data: T;
+  answer: ViewJson;
+  selection: Selection;
+}
+
+interface SpanViewOptions {
+  css?: string;
+  /** Parameters of the address, by their names in the request; those that the server refuses are removed. */
+  params?: Readonly<Record<string, string>>;
+  /** See `ViewFrame`. */
+  problems?: "plain";
+  ofRange?: Key;
+}
+
+/** A view of the selected span. `Content` shows its answer. */
+export function spanView<T>(
+  id: ViewId,
+  Content: (props: Answered<T>) => ComponentChildren,
+  { css = "", params = {}, problems, ofRange }: SpanViewOptions = {},
+) {
+  if (css) addStyle(css);
+  function Component({ selection }: Pick<Answered<T>, "selection">) {
+    const asked = Object.entries(params).map(([name, key]) => [name, param(key)]);
+    const view = useView<T>(id, { span: selection.span, ...Object.fromEntries(asked) });
+    useAccepted(view, ...Object.values(params));
+    return (
+      <ViewFrame view={view} {...(problems ? { problems } : {})} {...(ofRange ? { ofRange: t(ofRange) } : {})}>
+        {(data, answer) => <Content data={data} answer={answer} selection={selection} />}
+      </ViewFrame>
+    );
+  }
+  return { Component };
+}
+
 interface Props<T> {
   /** From `useView`. */
   view: ViewState<T>;
-  /**
-   * Renders the view with its data and the full answer (tables, base_ns); also with partial data, if the server sends
-   * them.
-   */
+  /** Renders the view with its data and the full answer (tables, base_ns); with partial data, too, if there are any. */
   children: (data: T, answer: ViewJson) => ComponentChildren;
   /** "plain": without the banner of problems (for a view that fills the page). */
   problems?: "banner" | "plain";
@@ -134,7 +168,7 @@ function RangeChip({ view, about }: RangeProps) {
   const from = base === "0" ? null : Number(BigInt(start) - BigInt(base)); // null until the view is there
   const length = Number(BigInt(end) - BigInt(start));
   return (
-    <p class="range-chip">
+    <p class="range-chip" style={{ marginBottom: "12px" }}>
       <Button
         look="control on"
         tip={`${t("range.clear")}\n${exactDuration(length)}`}

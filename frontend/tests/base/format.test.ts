@@ -79,11 +79,6 @@ test("time left is coarse", () => {
   expect(format.timeLeft(4320)).toBe("1 h 12 min");
 });
 
-test("long names are cut in the middle", () => {
-  expect(format.shorten("abcdefghij", 10)).toBe("abcdefghij");
-  expect(format.shorten("abcdefghijklmno", 10)).toBe("abcdef…mno");
-});
-
 test("what is there but rounds to nothing is told from nothing", () => {
   expect([0, 0.004, 0.006, null].map((value) => format.nonZeroDecimals(value, 2))).toEqual([
     "0.00",

@@ -5,7 +5,7 @@ import type { ArrowSet } from "../decode";
 import { ROWS_PER_TRACK, trackOfRow } from "../lanes";
 import { type FlowCurve, rowPlaces, type Scene, type SliceMark, shownRange, timeWidth } from "../scene";
 import { timeAt, xAt } from "../viewport";
-import { clip } from "./text";
+import { arrowHead, clip, curve } from "./shapes";
 
 /** Opacity by how many arrows were joined: 1, up to 3, up to 15, more. */
 const STRENGTHS = [0.4, 0.55, 0.7, 0.9];
@@ -54,26 +54,14 @@ export class ArrowPainter {
       if (own.length === 0) return;
       context.globalAlpha = alpha * fade;
       context.beginPath();
-      for (const { x0, y0, x1, y1 } of own) {
-        const bend = Math.min(Math.max(Math.abs(x1 - x0) / 2, 8), 120);
-        context.moveTo(x0, y0);
-        context.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1, y1);
-      }
+      for (const { x0, y0, x1, y1 } of own) curve(context, [x0, y0, x1, y1], [8, 120]);
       context.stroke();
-      if (hasHeads) this.heads(own);
+      if (!hasHeads) return;
+      context.beginPath();
+      for (const { x1, y1 } of own) arrowHead(context, x1, y1, HEAD);
+      context.fill();
     });
     context.globalAlpha = 1;
-  }
-
-  private heads(curves: readonly Curve[]): void {
-    const { context } = this;
-    context.beginPath();
-    for (const { x1, y1 } of curves) {
-      context.moveTo(x1, y1);
-      context.lineTo(x1 - HEAD, y1 - HEAD / 2);
-      context.lineTo(x1 - HEAD, y1 + HEAD / 2);
-    }
-    context.fill();
   }
 }
 
@@ -111,7 +99,13 @@ function addCurves(scene: Scene, data: ArrowSet, heights: Heights, right: number
   }
 }
 
-/** Middle of each row on the canvas, computed once per frame; null if the row is not laid out. */
+/** Middle of a row on the canvas; null if the row is not laid out. */
+function middleOf(scene: Scene, track: number, depth: number): number | null {
+  const place = rowPlaces(scene, track, depth).at(-1);
+  return place ? place.y + place.height / 2 : null;
+}
+
+/** Middle of each row, computed once per frame. */
 class Heights {
   private readonly known = new Map<number, number | null>();
 
@@ -120,43 +114,32 @@ class Heights {
   of(row: number): number | null {
     const known = this.known.get(row);
     if (known !== undefined) return known;
-    const places = rowPlaces(this.scene, trackOfRow(row), row % ROWS_PER_TRACK);
-    const place = places[places.length - 1];
-    const middle = place ? place.y + place.height / 2 : null;
+    const middle = middleOf(this.scene, trackOfRow(row), row % ROWS_PER_TRACK);
     this.known.set(row, middle);
     return middle;
   }
 }
 
-/** A flow of the selected slice as a curve with an arrow head. */
-function point(scene: Scene, slice: SliceMark, time: number): { x: number; y: number } | null {
-  const places = rowPlaces(scene, slice.track, slice.depth);
-  const place = places[places.length - 1];
-  if (!place) return null;
-  return { x: scene.gutter + xAt(scene.view, time), y: place.y + place.height / 2 };
+function point(scene: Scene, { track, depth }: SliceMark, time: number): { x: number; y: number } | null {
+  const y = middleOf(scene, track, depth);
+  return y === null ? null : { x: scene.gutter + xAt(scene.view, time), y };
 }
 
-/** Draws from the end of the first slice, or from its start if the second slice begins before that end. */
+/** A flow of the selected slice as a curve with an arrow head. Draws from the end of the first slice, or from its start if the second slice begins before that end. */
 export function paintFlow(context: CanvasRenderingContext2D, scene: Scene, flow: FlowCurve): void {
   const begin = flow.to.start >= flow.from.end ? flow.from.end : flow.from.start;
   const from = point(scene, flow.from, begin);
   const to = point(scene, flow.to, flow.to.start);
   if (!from || !to) return;
-  const colour = scene.theme.flow(flow.kind);
-  const bend = Math.min(Math.max(Math.abs(to.x - from.x) / 2, 24), 160);
-  context.strokeStyle = colour;
-  context.fillStyle = colour;
+  context.strokeStyle = context.fillStyle = scene.theme.flow(flow.kind);
   context.lineWidth = 1.5;
   context.beginPath();
-  context.moveTo(from.x, from.y);
-  context.bezierCurveTo(from.x + bend, from.y, to.x - bend, to.y, to.x - 5, to.y);
+  curve(context, [from.x, from.y, to.x, to.y], [24, 160], 5);
   context.stroke();
   context.beginPath();
   context.arc(from.x, from.y, 2.5, 0, 2 * Math.PI);
   context.fill();
   context.beginPath();
-  context.moveTo(to.x, to.y);
-  context.lineTo(to.x - 7, to.y - 3.5);
-  context.lineTo(to.x - 7, to.y + 3.5);
+  arrowHead(context, to.x, to.y, 7);
   context.fill();
 }

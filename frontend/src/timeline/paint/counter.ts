@@ -9,7 +9,7 @@ import type { TrackItem } from "../rows";
 import { type Scene, type Section, shownRange, timeWidth } from "../scene";
 import { LABEL_FONT } from "../theme";
 import { xAt } from "../viewport";
-import { clip } from "./text";
+import { clip, fillText } from "./shapes";
 
 const TOP = 3;
 
@@ -61,7 +61,8 @@ export function paintCounter(context: CanvasRenderingContext2D, scene: Scene, se
     trace(context, scene, one, one.last, y, null);
     context.stroke();
   });
-  if (series.length > 0 && item.height > 20) paintTop(context, scene, topLabel(item, top), bottom - height);
+  const label = `${fixedDecimals(top, top > 0 && top < 10 ? 2 : 0)} ${item.thread.unit}`.trim();
+  if (series.length > 0 && item.height > 20) paintTop(context, scene, label, bottom - height);
   context.restore();
 }
 
@@ -73,12 +74,7 @@ function paintTop(context: CanvasRenderingContext2D, scene: Scene, text: string,
   context.globalAlpha = 0.8;
   context.fillRect(scene.gutter + 2, y - 1, context.measureText(text).width + 4, 13);
   context.globalAlpha = 1;
-  context.fillStyle = scene.theme.muted;
-  context.fillText(text, scene.gutter + 4, y);
-}
-
-function topLabel(item: TrackItem, top: number): string {
-  return `${fixedDecimals(top, top > 0 && top < 10 ? 2 : 0)} ${item.thread.unit}`.trim();
+  fillText(context, scene.theme.muted, text, scene.gutter + 4, y);
 }
 
 function trace(

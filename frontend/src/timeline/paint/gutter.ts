@@ -3,7 +3,8 @@
 import { BAR, HEADER_HEIGHT, type ProcessItem, type TrackItem, trackLabel } from "../rows";
 import { itemsOf, type Scene, sections } from "../scene";
 import { HEADER_FONT, LABEL_FONT } from "../theme";
-import { clip, TextFitter } from "./text";
+import { clip, fillBox, trace } from "./shapes";
+import { TextFitter } from "./text";
 
 const INDENT = 20;
 /** Width of the pin button, at the right end of the column. */
@@ -21,11 +22,9 @@ export class GutterPainter {
   paint(scene: Scene): void {
     const { context } = this;
     const { theme, gutter, height, width } = scene;
-    context.fillStyle = theme.surfaceText;
-    context.fillRect(0, 0, gutter, height);
+    fillBox(context, theme.surfaceText, 0, 0, gutter, height);
     // Drawn before the process names, which may overlap it.
-    context.fillStyle = theme.line;
-    context.fillRect(gutter - 1, 0, 1, height);
+    fillBox(context, theme.line, gutter - 1, 0, 1, height);
     context.textBaseline = "middle";
     context.textAlign = "left";
     for (const section of sections(scene)) {
@@ -40,8 +39,7 @@ export class GutterPainter {
     }
     const split = sections(scene)[1]?.top ?? 0;
     if (split > 0) {
-      context.fillStyle = theme.muted;
-      context.fillRect(0, split - 1, width, 1);
+      fillBox(context, theme.muted, 0, split - 1, width, 1);
     }
   }
 
@@ -53,8 +51,7 @@ export class GutterPainter {
   private paintProcess(scene: Scene, item: ProcessItem, y: number): void {
     const { context } = this;
     const { theme, gutter } = scene;
-    context.fillStyle = theme.band;
-    context.fillRect(0, y, gutter, HEADER_HEIGHT);
+    fillBox(context, theme.band, 0, y, gutter, HEADER_HEIGHT);
     paintArrow(context, 9, y + HEADER_HEIGHT / 2, item.collapsed, theme.text);
     context.font = HEADER_FONT;
     context.fillStyle = theme.text;
@@ -91,15 +88,8 @@ export class GutterPainter {
 function paintArrow(context: CanvasRenderingContext2D, x: number, y: number, collapsed: boolean, colour: string): void {
   context.fillStyle = colour;
   context.beginPath();
-  if (collapsed) {
-    context.moveTo(x - 2, y - 4);
-    context.lineTo(x + 3, y);
-    context.lineTo(x - 2, y + 4);
-  } else {
-    context.moveTo(x - 4, y - 2);
-    context.lineTo(x + 4, y - 2);
-    context.lineTo(x, y + 3);
-  }
+  if (collapsed) trace(context, x, y, -2, -4, 3, 0, -2, 4);
+  else trace(context, x, y, -4, -2, 4, -2, 0, 3);
   context.fill();
 }
 
@@ -114,12 +104,7 @@ function paintPin(
   context.strokeStyle = pinned ? on : off;
   context.fillStyle = on;
   context.beginPath();
-  context.moveTo(x - 3, y - 5);
-  context.lineTo(x + 3, y - 5);
-  context.lineTo(x + 2, y - 1);
-  context.lineTo(x + 4, y + 1);
-  context.lineTo(x - 4, y + 1);
-  context.lineTo(x - 2, y - 1);
+  trace(context, x, y, -3, -5, 3, -5, 2, -1, 4, 1, -4, 1, -2, -1);
   context.closePath();
   if (pinned) context.fill();
   context.moveTo(x, y + 1);

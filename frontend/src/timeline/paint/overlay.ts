@@ -7,7 +7,7 @@ import { LABEL_FONT } from "../theme";
 import { timeAt, xAt } from "../viewport";
 import { paintFlow } from "./arrows";
 import { counterColour, counterSeries, valueAt } from "./counter";
-import { clip } from "./text";
+import { clip, fillBox, fillText } from "./shapes";
 
 export class OverlayPainter {
   private isClear = false;
@@ -94,10 +94,8 @@ export class OverlayPainter {
     context.textAlign = "center";
     context.textBaseline = "middle";
     const width = context.measureText(text).width + 10;
-    context.fillStyle = scene.theme.accent;
-    context.fillRect(middle - width / 2, top, width, 16);
-    context.fillStyle = scene.theme.surfaceText;
-    context.fillText(text, middle, top + 8.5);
+    fillBox(context, scene.theme.accent, middle - width / 2, top, width, 16);
+    fillText(context, scene.theme.surfaceText, text, middle, top + 8.5);
     context.textAlign = "left";
   }
 
@@ -131,10 +129,8 @@ export class OverlayPainter {
     }
     lines.forEach((line, index) => {
       const y = top + 11 + index * 16;
-      context.fillStyle = line.colour;
-      context.fillRect(left + 6, y - 4, 8, 8);
-      context.fillStyle = scene.theme.text;
-      context.fillText(line.text, left + 19, y);
+      fillBox(context, line.colour, left + 6, y - 4, 8, 8);
+      fillText(context, scene.theme.text, line.text, left + 19, y);
     });
   }
 }

@@ -11,8 +11,9 @@ import { itemsInSight, itemsOf, type Scene, type Section, sections, shownRange, 
 import { LABEL_FONT } from "../theme";
 import { ticks, xAt } from "../viewport";
 import { paintCounter } from "./counter";
+import { clip, fillText } from "./shapes";
 import { paintStepLines } from "./steps";
-import { clip, TextFitter } from "./text";
+import { TextFitter } from "./text";
 
 /** Bars narrower than this (CSS pixels) have no label. */
 const LABEL_FROM = 22;
@@ -155,8 +156,7 @@ export class RowPainter {
         const name = row.names[row.name[index] as number] ?? "";
         const text = this.fitter.fit(scene.labels.get(name)?.text ?? name, right - left - 2 * LABEL_PAD);
         if (!text) continue;
-        context.fillStyle = labelColour(lookup, row, index);
-        context.fillText(text, gutter + left + LABEL_PAD, y + BAR / 2 + 0.5);
+        fillText(context, labelColour(lookup, row, index), text, gutter + left + LABEL_PAD, y + BAR / 2 + 0.5);
       }
       context.restore();
     }

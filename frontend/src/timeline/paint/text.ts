@@ -3,13 +3,6 @@
 const ELLIPSIS = "…";
 const MOST = 20_000;
 
-/** Limits what is painted to a rectangle, until the context is restored. */
-export function clip(context: CanvasRenderingContext2D, x: number, y: number, width: number, height: number): void {
-  context.beginPath();
-  context.rect(x, y, width, height);
-  context.clip();
-}
-
 export class TextFitter {
   private widths = new Map<string, number>();
 

@@ -12,8 +12,9 @@ import { type Scene, timeWidth } from "../scene";
 import { LABEL_FONT } from "../theme";
 import { fit, niceStep, tickLabel, ticks, timeAt, type View, xAt } from "../viewport";
 import { TICK_SPACING } from "./rows";
+import { clip, fillBox, fillText } from "./shapes";
 import { stepPlaces } from "./steps";
-import { clip, TextFitter } from "./text";
+import { TextFitter } from "./text";
 
 export const MINIMAP_HEIGHT = 22;
 const RULER_HEIGHT = 22;
@@ -65,13 +66,11 @@ export class TopPainter {
     const { context } = this;
     const { theme, gutter, width, ratio } = scene;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.fillStyle = theme.surfaceText;
-    context.fillRect(0, 0, width, TOP_HEIGHT);
+    fillBox(context, theme.surfaceText, 0, 0, width, TOP_HEIGHT);
     this.paintLanes(scene);
     this.paintWindow(scene);
     this.paintRuler(scene);
-    context.fillStyle = theme.line;
-    context.fillRect(gutter - 1, 0, 1, TOP_HEIGHT);
+    fillBox(context, theme.line, gutter - 1, 0, 1, TOP_HEIGHT);
     context.fillRect(0, MINIMAP_HEIGHT, width, 1);
     context.fillRect(0, TOP_HEIGHT - 1, width, 1);
   }
@@ -124,8 +123,7 @@ export class TopPainter {
     context.fillStyle = theme.text;
     for (const hit of scene.hits) context.fillRect(Math.round(x(hit)), MINIMAP_HEIGHT - 4, 1, 3);
     for (const mark of scene.marks) {
-      context.fillStyle = theme.mark(mark.colour).fill;
-      context.fillRect(x(mark.start), 0, Math.max(x(mark.end) - x(mark.start), 2), 3);
+      fillBox(context, theme.mark(mark.colour).fill, x(mark.start), 0, Math.max(x(mark.end) - x(mark.start), 2), 3);
     }
     const left = Math.max(x(view.start), gutter);
     const right = Math.min(x(timeAt(view, width)), gutter + width);
@@ -147,8 +145,7 @@ export class TopPainter {
     context.font = LABEL_FONT;
     context.textBaseline = "middle";
     context.textAlign = "right";
-    context.fillStyle = theme.muted;
-    context.fillText(duration(view.scale * width), gutter - 8, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
+    fillText(context, theme.muted, duration(view.scale * width), gutter - 8, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
     clip(context, gutter, MINIMAP_HEIGHT, width, RULER_HEIGHT);
     context.textAlign = "left";
     const pointer = this.pointerLabel(scene);
@@ -156,8 +153,7 @@ export class TopPainter {
     const labels = [...this.markLabels(scene), ...(pointer ? [pointer] : [])];
     for (const tick of ticks(view, width, TICK_SPACING, scene.zero)) {
       const x = Math.round(gutter + tick.x);
-      context.fillStyle = theme.line;
-      context.fillRect(x, tick.label ? MINIMAP_HEIGHT : TOP_HEIGHT - 5, 1, tick.label ? RULER_HEIGHT : 5);
+      fillBox(context, theme.line, x, tick.label ? MINIMAP_HEIGHT : TOP_HEIGHT - 5, 1, tick.label ? RULER_HEIGHT : 5);
       if (!tick.label) continue;
       context.fillStyle = theme.muted;
       const end = x + 6 + context.measureText(tick.label).width;
@@ -173,15 +169,12 @@ export class TopPainter {
     const { context } = this;
     const { theme } = scene;
     return stepPlaces(scene).flatMap(({ name, left, right }) => {
-      context.fillStyle = theme.text;
-      context.fillRect(left, MINIMAP_HEIGHT, 1, RULER_HEIGHT);
+      fillBox(context, theme.text, left, MINIMAP_HEIGHT, 1, RULER_HEIGHT);
       const text = this.fitter.fit(name, right - left - 10);
       if (text !== name) return [];
       const width = this.fitter.width(text) + 8;
-      context.fillStyle = theme.band;
-      context.fillRect(left + 1, MINIMAP_HEIGHT + 3, width, RULER_HEIGHT - 6);
-      context.fillStyle = theme.text;
-      context.fillText(text, left + 5, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
+      fillBox(context, theme.band, left + 1, MINIMAP_HEIGHT + 3, width, RULER_HEIGHT - 6);
+      fillText(context, theme.text, text, left + 5, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
       return [{ left, right: left + width }];
     });
   }
@@ -208,10 +201,8 @@ export class TopPainter {
 
   private paintLabel({ text, colours, left, right }: Label): void {
     const { context } = this;
-    context.fillStyle = colours.fill;
-    context.fillRect(left, MINIMAP_HEIGHT + 3, right - left, RULER_HEIGHT - 6);
-    context.fillStyle = colours.text;
-    context.fillText(text, left + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
+    fillBox(context, colours.fill, left, MINIMAP_HEIGHT + 3, right - left, RULER_HEIGHT - 6);
+    fillText(context, colours.text, text, left + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
   }
 
   /** The time under the pointer, to the precision of a pixel, and its position. */

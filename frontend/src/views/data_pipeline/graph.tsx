@@ -1,16 +1,11 @@
-import type { PipelineOp } from "../../api/types.gen";
+import type { DataPipelineJson, PipelineOp } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { Button } from "../../widgets";
 
-interface Props {
-  operators: readonly PipelineOp[];
-  bottleneck: number | null;
-}
-
 /** The operators from source to device, each with its output queue. */
-export function Graph({ operators, bottleneck }: Props) {
+export function Graph({ operators, bottleneck }: Pick<DataPipelineJson, "operators" | "bottleneck">) {
   return (
     <div class="data-graph">
       {columnsOf(operators).map((column) => (
@@ -75,10 +70,7 @@ export function nameOf({ name, op_id }: PipelineOp): string {
   return `${name.replace(/Op$/, "")}(id=${op_id})`;
 }
 
-/**
- * The operators in columns, by the longest path from a source. Operators in a cycle (damaged file) are in the first
- * column.
- */
+/** The operators in columns, by the longest path from a source. Those in a cycle (damaged file) come first. */
 export function columnsOf(operators: readonly PipelineOp[]): PipelineOp[][] {
   const depth = new Map<number, number>();
   const byId = new Map(operators.map((op) => [op.op_id, op]));

@@ -1,24 +1,16 @@
-import type { DataPipelineJson, LoaderJson, PipelineFinding, PipelineOp, ViewJson } from "../../api/types.gen";
+import type { DataPipelineJson, LoaderJson, PipelineFinding, PipelineOp } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { addStyle } from "../../base/style";
 import { t, viewTitle } from "../../i18n";
 import { type Key, TEXTS } from "../../i18n/dictionary";
-import { useView } from "../../state/use_view";
-import { Card, type Fact, Facts, MissingList, TableCard, ViewFrame } from "../../widgets";
-import type { ViewModule, ViewProps } from "../view";
+import { type Answered, Card, type Fact, Facts, MissingList, spanView, TableCard } from "../../widgets";
 import css from "./data_pipeline.css?inline";
 import { Graph, nameOf } from "./graph";
 import { BatchesCard, QueueCard } from "./queue";
 
-addStyle(css);
-
 /** Shows whether the data pipeline keeps up with the device, and which operator is the bottleneck. */
-function DataPipelineView({ selection }: ViewProps) {
-  const view = useView<DataPipelineJson>("data_pipeline", { span: selection.span });
-  return <ViewFrame view={view}>{(data, answer) => <Parts data={data} answer={answer} />}</ViewFrame>;
-}
+export const view = spanView("data_pipeline", DataPipeline, { css });
 
-function Parts({ data, answer }: { data: DataPipelineJson; answer: ViewJson }) {
+function DataPipeline({ data, answer }: Answered<DataPipelineJson>) {
   const { batches, dataset, preprocess } = answer.tables;
   const hasPipeline = data.operators.length > 0 || data.queues.length > 0;
   return (
@@ -26,8 +18,8 @@ function Parts({ data, answer }: { data: DataPipelineJson; answer: ViewJson }) {
       {hasPipeline && <Verdict data={data} hasBatches={(batches?.total ?? 0) > 0} />}
       {data.operators.length > 0 && (
         <Card title={t("data.graph")} subtitle={t("data.graph.sub")} help={t("data.graph.help")}>
-          <Graph operators={data.operators} bottleneck={data.bottleneck} />
-          <QueueCard operators={data.operators} bottleneck={data.bottleneck} />
+          <Graph {...data} />
+          <QueueCard {...data} />
         </Card>
       )}
       {data.loader && <LoaderCard loader={data.loader} />}
@@ -42,8 +34,6 @@ function Parts({ data, answer }: { data: DataPipelineJson; answer: ViewJson }) {
     </div>
   );
 }
-
-export const view: ViewModule = { Component: DataPipelineView };
 
 /** The verdict in a sentence, its figures, and what to do. */
 function Verdict({ data, hasBatches }: { data: DataPipelineJson; hasBatches: boolean }) {

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useContext, useRef } from "preact/hooks";
-import type { PipelineOp, TableJson } from "../../api/types.gen";
+import type { DataPipelineJson, PipelineOp, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { type Key, t } from "../../i18n";
 import { param } from "../../state/params";
@@ -10,16 +10,11 @@ import { linear, stepPath } from "../../widgets/scale";
 import { useWidth } from "../../widgets/use_width";
 import { nameOf } from "./graph";
 
-interface Props {
-  operators: readonly PipelineOp[];
-  bottleneck: number | null;
-}
-
 /** Above this number of samples they are not drawn: several would share a pixel. */
 const MOST = 5000;
 
 /** The samples of the chosen queue; initially the input queue of the bottleneck. */
-export function QueueCard({ operators, bottleneck }: Props) {
+export function QueueCard({ operators, bottleneck }: Pick<DataPipelineJson, "operators" | "bottleneck">) {
   const { query } = useContext(ViewSource);
   const chosen = operators.find((op) => String(op.op_id) === param("data.op")) ?? firstShown(operators, bottleneck);
   const op = chosen?.op_id ?? null;
@@ -27,13 +22,13 @@ export function QueueCard({ operators, bottleneck }: Props) {
   const { value: table, error, retry } = useTable("data_pipeline.queue", asked);
   if (!chosen) return null;
   if (error) return <ErrorPanel error={error} onRetry={retry} />;
-  const sizes = (table?.data.size ?? []) as (number | null)[];
+  const sizes = (table?.data.size ?? []) as Figures;
   if (sizes.length === 0) return null;
   return (
     <QueueFigure title={t("data.queue.of", { name: nameOf(chosen) })} text={averageText(chosen)}>
       <Samples
         label={t("data.queue.samples")}
-        at={(table?.data.time_ns ?? []) as (number | null)[]}
+        at={(table?.data.time_ns ?? []) as Figures}
         sizes={sizes}
         top={chosen.capacity}
         average={chosen.average}
@@ -42,9 +37,11 @@ export function QueueCard({ operators, bottleneck }: Props) {
   );
 }
 
+type Figures = readonly (number | null)[];
+
 function QueueFigure(props: { title: string; text: ComponentChildren; children: ComponentChildren }) {
   return (
-    <figure class="data-samples">
+    <figure style={{ margin: "12px 0 0" }}>
       <figcaption>
         <strong>{props.title}</strong> <span class="muted">{props.text}</span>
       </figcaption>
@@ -100,8 +97,6 @@ function SeriesFigure({ series }: { series: QueueSeries }) {
   );
 }
 
-type Figures = readonly (number | null)[];
-
 /** State of one queue at each batch. */
 interface QueueSeries {
   queue: string;
@@ -150,9 +145,9 @@ function meanOf(values: Figures): number | null {
 interface SamplesProps {
   label: string;
   /** ns since the first sample, or batch numbers, ascending. */
-  at: readonly (number | null)[];
+  at: Figures;
   unit?: "time" | "batch";
-  sizes: readonly (number | null)[];
+  sizes: Figures;
   /** Capacity of the queue, if known. */
   top: number | null;
   average: number | null;

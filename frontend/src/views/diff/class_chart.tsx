@@ -2,7 +2,7 @@ import type { DiffStepJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { type Period, t, tOf, tOr } from "../../i18n";
-import { Button, Card, meaningName } from "../../widgets";
+import { Button, Card, meaningName, Time } from "../../widgets";
 import { type ClassRow, classRows, direction, totals, WHOLE } from "./classes";
 
 /** Parts without kernels. */
@@ -20,8 +20,8 @@ interface Props {
 export function ClassChart({ pair, period, chosen, onChoose }: Props) {
   const rows = classRows(pair.classes);
   const sum = totals(pair.classes);
-  const unit = format.columnUnit(format.TIME_UNITS, [sum.baseline, sum.experimental]);
-  const text = (ns: number) => format.fixedDecimals(ns / unit.scale, unit.scale === 1 ? 0 : 3);
+  const unit = format.timeUnit([sum.baseline, sum.experimental]);
+  const text = (ns: number) => format.inUnit(ns, unit, 3);
   const signed = (ns: number) => format.signedDecimals(ns / unit.scale, unit.scale === 1 ? 0 : 3);
   return (
     <Card
@@ -57,15 +57,9 @@ export function ClassChart({ pair, period, chosen, onChoose }: Props) {
         <div class="bar-row diff-row sum">
           <span data-tip={t("diff.sum.help")}>{tOf(period, pair.id === WHOLE ? "diff.sum" : "diff.sum.step")}</span>
           <span />
-          <span class="mono" data-tip={format.exactDuration(sum.baseline)}>
-            {text(sum.baseline)}
-          </span>
-          <span class="mono" data-tip={format.exactDuration(sum.experimental)}>
-            {text(sum.experimental)}
-          </span>
-          <span class="middle mono" data-tip={format.exactDuration(sum.difference)}>
-            {signed(sum.difference)}
-          </span>
+          <Time ns={sum.baseline} text={text(sum.baseline)} />
+          <Time ns={sum.experimental} text={text(sum.experimental)} />
+          <Time ns={sum.difference} text={signed(sum.difference)} class="middle" />
           <span />
         </div>
       </div>
@@ -86,16 +80,10 @@ function Figures({ row, text, signed }: FiguresProps) {
         <Bar ratio={row.baseline} color="var(--c-compute)" />
         <Bar ratio={row.experimental} color="var(--c-over)" />
       </span>
-      <span class="mono" data-tip={format.exactDuration(row.baseline_ns)}>
-        {text(row.baseline_ns)}
-      </span>
-      <span class="mono" data-tip={format.exactDuration(row.experimental_ns)}>
-        {text(row.experimental_ns)}
-      </span>
+      <Time ns={row.baseline_ns} text={text(row.baseline_ns)} />
+      <Time ns={row.experimental_ns} text={text(row.experimental_ns)} />
       <Difference row={row} text={signed(row.difference_ns)} />
-      <span class="mono" data-tip={format.exactDuration(row.running_ns)}>
-        {signed(row.running_ns)}
-      </span>
+      <Time ns={row.running_ns} text={signed(row.running_ns)} />
     </>
   );
 }
@@ -110,12 +98,16 @@ function classesCsv(rows: readonly ClassRow[]): string {
 function Head({ unit }: { unit: string }) {
   return (
     <div class="bar-row diff-row head">
-      <span>{t("diff.class")}</span>
-      <span data-tip-cut>{t("diff.bars", { unit })}</span>
-      <span>{t("diff.baseline")}</span>
-      <span>{t("diff.experimental")}</span>
-      <span class="middle">{t("diff.difference", { unit })}</span>
-      <span data-tip={t("diff.running.help")}>{t("diff.running")}</span>
+      <span class="ellipsis">{t("diff.class")}</span>
+      <span class="ellipsis" data-tip-cut>
+        {t("diff.bars", { unit })}
+      </span>
+      <span class="ellipsis">{t("diff.baseline")}</span>
+      <span class="ellipsis">{t("diff.experimental")}</span>
+      <span class="middle ellipsis">{t("diff.difference", { unit })}</span>
+      <span class="ellipsis" data-tip={t("diff.running.help")}>
+        {t("diff.running")}
+      </span>
     </div>
   );
 }

@@ -4,7 +4,7 @@ import { addStyle } from "../../base/style";
 import { type Period, t, tOf } from "../../i18n";
 import { places, workerName } from "../../state/catalog";
 import { param, setParams } from "../../state/params";
-import type { Selection } from "../../state/selection";
+import { type Selection, swapSides } from "../../state/selection";
 import { useAccepted, useView } from "../../state/use_view";
 import { Button, Card, Empty, Select, SimulatedMark, ViewFrame } from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
@@ -100,11 +100,7 @@ export function Sides({ selection }: { selection: Selection }) {
     <div class="diff-sides">
       <Side name={t("diff.baseline")} token={baseline} />
       <Side name={t("diff.experimental")} token={experimental} />
-      <Button
-        tip={t("diff.swap.tip")}
-        // The other side may number its steps differently: reset the chosen step.
-        onClick={() => setParams({ baseline: experimental, experimental: baseline, "x.step": null }, true)}
-      >
+      <Button tip={t("diff.swap.tip")} onClick={swapSides}>
         ⇄ {t("diff.swap")}
       </Button>
     </div>
@@ -165,11 +161,6 @@ function stepCount(count: number): string {
   return count === 0 ? t("diff.head.steps.none") : String(count);
 }
 
-/** Number of steps in the mean: "mean of 5 steps", or "mean of 5 → 4 steps". */
-function averagedOf({ baseline_count: before, experimental_count: after }: DiffStepJson, period: Period): string {
-  return tOf(period, "diff.averaged", { count: before === after ? before : `${before} → ${after}` });
-}
-
 interface TimesProps {
   before: number;
   after: number;
@@ -179,11 +170,9 @@ interface TimesProps {
 
 function Times({ before, after, pair, period }: TimesProps) {
   const change = after - before;
-  const figures = {
-    before: format.duration(before, 2),
-    after: format.duration(after, 2),
-    of: averagedOf(pair, period),
-  };
+  const { baseline_count: one, experimental_count: other } = pair;
+  const of = tOf(period, "diff.averaged", { count: one === other ? one : `${one} → ${other}` });
+  const figures = { before: format.duration(before, 2), after: format.duration(after, 2), of };
   const step = stepName(pair.experimental_step ?? "", period);
   const text = isPair(pair) ? "diff.head.step" : pair.id === WHOLE ? "diff.head.whole" : "diff.head.mean";
   return (

@@ -85,102 +85,67 @@ export function Tables({ tables, chosen, shown, period }: Props) {
       </Card>
     );
   }
-  const details = (table: TableJson) => (row: Row) => (
-    <Details table={table} row={row} hasCalls={Boolean(tables.calls)} />
-  );
-  const shared = { table, details, tools, filter, change };
   return (
     <Card>
-      {tab === "operators" ? (
-        <Operators {...shared} shown={shown} />
-      ) : (
-        <Kernels {...shared} tab={tab} chosen={chosen} shown={shown} period={period} />
-      )}
+      <Rows
+        key={tab}
+        {...{ table, tab, tools, filter, change, chosen, shown, period }}
+        hasCalls={Boolean(tables.calls)}
+      />
     </Card>
   );
 }
 
-interface TableProps {
+interface RowsProps extends Omit<Props, "tables"> {
   table: TableJson;
-  details: (table: TableJson) => (row: Row) => ComponentChildren;
+  tab: Tab;
   tools: ComponentChildren;
   filter: ComponentChildren;
   change: Change;
+  hasCalls: boolean;
 }
 
-function Operators({ table, details, tools, filter, change, shown }: TableProps & Pick<Props, "shown">) {
+function Rows({ table, tab, tools, filter, change, chosen, shown, period, hasCalls }: RowsProps) {
+  const isOperators = tab === "operators";
   const time = TIMES.find((id) => id === param("x.time")) ?? "device_self";
-  const columns = [
-    "name",
-    "baseline_calls",
-    `baseline_${time}_ns`,
-    `experimental_${time}_ns`,
-    `difference_${time}_ns`,
-    `ratio_${time}`,
-  ];
-  const cells = Object.fromEntries(TIMES.flatMap((id) => Object.entries(differenceCells(`_${id}`))));
-  const sorted = useMemo(() => byChange(withCalls(table), `difference_${time}_ns`), [table, time, lang.value]);
-  return (
-    <DataTable
-      name={t("diff.tab.operators")}
-      table={sorted}
-      columns={columns}
-      compared={COMPARED}
-      where={changeWhere(change, `changed_${time}`)}
-      filters={changeFilters(change)}
-      cell={{ ...cells, baseline_calls: calls }}
-      details={details(sorted)}
-      tools={tools}
-      moreTools={
-        <>
-          <Select
-            label={t("diff.time")}
-            prefix
-            options={TIMES.map((id) => ({ id, label: t(`diff.time.${id}`), tip: t(`diff.time.${id}.tip`) }))}
-            value={time}
-            onChange={(id) => setParams({ "x.time": id === "device_self" ? null : id })}
-          />
-          {filter}
-          {shown !== WHOLE && <span class="chip">{t("diff.operators.each")}</span>}
-        </>
-      }
-    />
-  );
-}
-
-type KernelProps = TableProps & Pick<Props, "chosen" | "shown" | "period"> & { tab: "kernels" | "calls" };
-
-function Kernels({ table, details, tools, filter, change, tab, chosen, shown, period }: KernelProps) {
-  const isCalls = tab === "calls";
-  const where: Where[] = [...changeWhere(change, "changed"), ...(isCalls ? callsWhere() : [])];
-  const filters = [...changeFilters(change), ...(isCalls ? callsFilters() : [])];
+  const suffix = isOperators ? `_${time}` : "";
+  const ofCalls = tab === "calls" ? OF_CALLS_PARAMS.filter((id) => param(id)) : [];
+  const where: Where[] = changeWhere(change, `changed${suffix}`);
+  where.push(...ofCalls.map((id) => ({ column: OF_CALLS[id], value: param(id) })));
+  const filters = [...changeFilters(change), ...(tab === "calls" ? callsFilters() : [])];
   const clear = () => setParams({ "x.class": null });
-  if (chosen && !isCalls) {
+  const isOfClass = chosen !== "" && tab === "kernels";
+  if (isOfClass) {
     where.push({ column: "class", value: chosen });
     filters.push({ label: `${t("diff.class")}: ${className(chosen)}`, clear });
   }
-  const sorted = useMemo(() => byChange(withCalls(table), "difference_ns"), [table, lang.value]);
+  const sorted = useMemo(() => byChange(withCalls(table), `difference${suffix}_ns`), [table, suffix, lang.value]);
+  const each = isOperators ? shown !== WHOLE && t("diff.operators.each") : shown === MEAN && tOf(period, "diff.each");
   return (
     <DataTable
-      key={tab}
       name={t(`diff.tab.${tab}`)}
       table={sorted}
-      columns={[...(isCalls ? CALL_KEYS : KERNEL_KEYS), "baseline_ns", "experimental_ns", "difference_ns", "ratio"]}
+      columns={[...KEYS[tab], ...sidesOf(suffix), `ratio${suffix}`]}
       compared={COMPARED}
       where={where}
       filters={filters}
-      cell={{
-        ...differenceCells(""),
-        baseline_calls: calls,
-        class: (row) => className(String(row.get("class") ?? "")),
-      }}
-      details={details(sorted)}
+      cell={isOperators ? OPERATOR_CELLS : KERNEL_CELLS}
+      details={(row) => <Details table={sorted} row={row} hasCalls={hasCalls} />}
       tools={tools}
       moreTools={
         <>
+          {isOperators && (
+            <Select
+              label={t("diff.time")}
+              prefix
+              options={TIMES.map((id) => ({ id, label: t(`diff.time.${id}`), tip: t(`diff.time.${id}.tip`) }))}
+              value={time}
+              onChange={(id) => setParams({ "x.time": id === "device_self" ? null : id })}
+            />
+          )}
           {filter}
-          {shown === MEAN && <span class="chip">{tOf(period, "diff.each")}</span>}
-          {chosen && !isCalls && (
+          {each && <span class="chip">{each}</span>}
+          {isOfClass && (
             <Button look="chip" label={t("diff.class.clear")} onClick={clear}>
               {className(chosen)} ✕
             </Button>
@@ -192,16 +157,15 @@ function Kernels({ table, details, tools, filter, change, tab, chosen, shown, pe
 }
 
 /** The columns that say what a row is. */
-const KERNEL_KEYS = ["name", "group", "class", "core", "baseline_calls"];
-const CALL_KEYS = ["name", "group", "number"];
+const KEYS: Readonly<Record<Tab, readonly string[]>> = {
+  operators: ["name", "baseline_calls"],
+  kernels: ["name", "group", "class", "core", "baseline_calls"],
+  calls: ["name", "group", "number"],
+};
 
 /** The operation and group whose calls are listed, by parameter and column. */
 const OF_CALLS = { "x.name": "name", "x.group": "group" } as const;
 const OF_CALLS_PARAMS = ["x.name", "x.group"] as const;
-
-function callsWhere(): Where[] {
-  return OF_CALLS_PARAMS.flatMap((id) => (param(id) ? [{ column: OF_CALLS[id], value: param(id) }] : []));
-}
 
 function callsFilters(): Filter[] {
   const clear = () => setParams({ "x.name": null, "x.group": null });
@@ -216,14 +180,8 @@ function changeFilters(change: Change): Filter[] {
   return [{ label, clear: () => setParams({ "x.change": null }) }];
 }
 
-interface DetailsProps {
-  table: TableJson;
-  row: Row;
-  hasCalls: boolean;
-}
-
 /** All times of a row, and links to the trace of each side. */
-function Details({ table, row, hasCalls }: DetailsProps) {
+function Details({ table, row, hasCalls }: { table: TableJson; row: Row; hasCalls: boolean }) {
   const { query } = useContext(ViewSource);
   const name = row.get("name");
   const times = table.columns.filter((column) => column.group === "time");
@@ -288,3 +246,13 @@ function differenceCells(suffix: string) {
     },
   };
 }
+
+const OPERATOR_CELLS = {
+  ...Object.fromEntries(TIMES.flatMap((id) => Object.entries(differenceCells(`_${id}`)))),
+  baseline_calls: calls,
+};
+const KERNEL_CELLS = {
+  ...differenceCells(""),
+  baseline_calls: calls,
+  class: (row: Row) => className(String(row.get("class") ?? "")),
+};

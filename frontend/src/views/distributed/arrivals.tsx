@@ -3,7 +3,7 @@ import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { Card, lateRankName, Select } from "../../widgets";
+import { Card, lateRankName, Select, Time } from "../../widgets";
 import { BarList } from "./rank_bars";
 import { isInStep } from "./ranks";
 
@@ -39,10 +39,7 @@ export function Arrivals({ data, collectives, isWide }: Props) {
   const chosen = chosenCollective(collectives, param("d.arrival"));
   if (!chosen) return null;
   const last = lastOf(chosen);
-  const unit = format.columnUnit(
-    format.TIME_UNITS,
-    chosen.arrivals.map(({ after }) => after),
-  );
+  const unit = format.timeUnit(chosen.arrivals.map(({ after }) => after));
   const options = collectives.map((one) => ({
     id: idOf(one),
     label: one.operator,
@@ -66,27 +63,20 @@ export function Arrivals({ data, collectives, isWide }: Props) {
     >
       <BarList
         class="dist-arrivals"
-        count={chosen.arrivals.length}
-        bar={(place) => {
-          const arrival = chosen.arrivals[place] as Arrival;
-          return <ArrivalBar key={`${arrival.rank} ${arrival.peer}`} arrival={arrival} last={last} unit={unit} />;
-        }}
+        items={chosen.arrivals}
+        bar={(arrival) => (
+          <ArrivalBar key={`${arrival.rank} ${arrival.peer}`} arrival={arrival} last={last} unit={unit} />
+        )}
       />
       <p class="muted small">{clockText(data)}</p>
     </Card>
   );
 }
 
-interface BarProps {
-  arrival: Arrival;
-  last: number;
-  unit: format.Unit;
-}
-
-function ArrivalBar({ arrival, last, unit }: BarProps) {
+function ArrivalBar({ arrival, last, unit }: { arrival: Arrival; last: number; unit: format.Unit }) {
   const { after, source } = arrival;
   const isLast = after !== null && after === last && last > 0;
-  const figure = after === null ? format.UNKNOWN : format.fixedDecimals(after / unit.scale, unit.scale === 1 ? 0 : 2);
+  const figure = format.inUnit(after, unit);
   return (
     <div class="bar-row dist-bar" data-tip={t(`distributed.arrivals.${source}`)}>
       <span>
@@ -96,9 +86,7 @@ function ArrivalBar({ arrival, last, unit }: BarProps) {
       <span class="dist-track">
         <span class={isLast ? "last" : ""} style={{ width: `${(100 * (after ?? 0)) / Math.max(1, last)}%` }} />
       </span>
-      <span class="mono" data-tip={format.exactDuration(after)}>
-        {source === "before" ? `≤ ${figure}` : figure}
-      </span>
+      <Time ns={after} text={source === "before" ? `≤ ${figure}` : figure} />
     </div>
   );
 }

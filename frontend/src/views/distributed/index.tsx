@@ -7,6 +7,7 @@ import { param, setParams } from "../../state/params";
 import { freshJobs } from "../../state/progress";
 import { useAccepted, useView } from "../../state/use_view";
 import {
+  type Answered,
   Button,
   budgetParts,
   Card,
@@ -46,18 +47,12 @@ function DistributedView({ selection }: ViewProps) {
   useAccepted(view, WITHIN);
   return (
     <ViewFrame view={view} ofRange={t("range.distributed")}>
-      {(data, answer) => <Distributed data={data} answer={answer} run={selection.run} />}
+      {(data, answer) => <Distributed data={data} answer={answer} selection={selection} />}
     </ViewFrame>
   );
 }
 
-interface Props {
-  data: DistributedJson;
-  answer: ViewJson;
-  run: string;
-}
-
-function Distributed({ data, answer, run }: Props) {
+function Distributed({ data, answer, selection: { run } }: Answered<DistributedJson>) {
   const isRange = param(WITHIN) !== "";
   const step = isRange ? ranks.ALL_STEPS : ranks.chosenStep(data, param("d.step"));
   const lines = ranks.rankLines(data, step);
@@ -71,6 +66,7 @@ function Distributed({ data, answer, run }: Props) {
     group: (_: Row, name: string) => <span data-tip={name}>{groupTitle(data.groups, name)}</span>,
   };
   const shared = { answer, stepText, where, chosen, isSilent, cell };
+  const bars = { subtitle: stepText, lines, isLongestFirst, chosen: chosen?.id ?? "", onChoose };
   const links = ranks.linksOf(data, step);
   // Results with a trajectory have no budget: the trajectory replaces it.
   const hasBudget = data.cluster === null || data.budgets.some((budget) => budget.stage !== null);
@@ -93,30 +89,22 @@ function Distributed({ data, answer, run }: Props) {
       {isSilent && <NoCommunication data={data} />}
       {hasBudget && (
         <RankBars
+          {...bars}
           title={tOf(data.period, isRange ? "distributed.range.budget" : "distributed.budget")}
-          subtitle={stepText}
           help={tOf(data.period, isRange ? "distributed.range.budget.help" : "distributed.budget.help")}
           name="step-by-rank"
-          lines={lines}
           partsOf={budgetParts}
-          isLongestFirst={isLongestFirst}
-          chosen={chosen?.id ?? ""}
-          onChoose={onChoose}
           isWide={isSilent}
         />
       )}
       {!isSilent && (
         <RankBars
+          {...bars}
           title={t("distributed.split")}
-          subtitle={stepText}
           help={t("distributed.split.help")}
           none={isRange ? t("distributed.none.range") : undefined}
           name="communication-by-rank"
-          lines={lines}
           partsOf={communicationParts}
-          isLongestFirst={isLongestFirst}
-          chosen={chosen?.id ?? ""}
-          onChoose={onChoose}
         />
       )}
       <Arrivals data={data} collectives={collectives} isWide={isMatrixWide && halves % 2 === 1} />
@@ -137,20 +125,8 @@ function Distributed({ data, answer, run }: Props) {
   );
 }
 
-const OPS = [
-  "name",
-  "group",
-  "calls",
-  "size_bytes",
-  "elapse_ns",
-  "waiting_ns",
-  "transit_ns",
-  "wait_ns",
-  "sync_ns",
-  "idle_ns",
-  "bandwidth",
-  "latest_rank",
-];
+const TIMES = ["elapse_ns", "waiting_ns", "transit_ns", "wait_ns", "sync_ns", "idle_ns"];
+const OPS = ["name", "group", "calls", "size_bytes", ...TIMES, "bandwidth", "latest_rank"];
 
 const TRANSPORTS = ["transport", "size_bytes", "time_ns", "bandwidth", "large_packet_ratio"];
 

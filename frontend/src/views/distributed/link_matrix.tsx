@@ -2,7 +2,7 @@ import type { DistributedJson, Link } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { Card, Empty, type HeatCell, HeatMap, Segments, Select } from "../../widgets";
+import { Card, Empty, HeatMap, Segments, Select } from "../../widgets";
 import {
   canJoinGroups,
   cellRoom,
@@ -32,6 +32,9 @@ export function LinkMatrix({ data, links }: Props) {
   const matrix = matrixOf(links, group, opType);
   const room = cellRoom(matrix.columns.length);
   const scale = scaleOf(figure, matrix.cells, room);
+  const cells = matrix.cells.map((cell) => {
+    return { row: String(cell.src), column: String(cell.dst), value: scale.value(cell), tip: tipOf(cell) };
+  });
   const subtitle = `${t(`distributed.figure.${figure}`)}${scale.unit ? `, ${scale.unit}` : ""}`;
   return (
     <Card
@@ -58,7 +61,7 @@ export function LinkMatrix({ data, links }: Props) {
             label={subtitle}
             rows={matrix.rows.map((rank) => ({ id: String(rank), label: `rank ${rank}` }))}
             columns={matrix.columns.map((rank) => ({ id: String(rank), label: String(rank) }))}
-            cells={matrix.cells.map((cell) => heatCell(cell, scale))}
+            cells={cells}
             text={scale.text}
             isSmall={room === "spot"}
           />
@@ -144,10 +147,6 @@ function scaleOf(figure: Figure, cells: readonly LinkCell[], room: ReturnType<ty
   };
 }
 
-function heatCell(cell: LinkCell, scale: CellScale): HeatCell {
-  return { row: String(cell.src), column: String(cell.dst), value: scale.value(cell), tip: tipOf(cell) };
-}
-
 /** All figures of a link with every digit. */
 function tipOf(cell: LinkCell): string {
   return [
@@ -164,6 +163,7 @@ const LOCAL_MOST = 8;
 
 /** LOCAL: copies within a device. They use no link, and their bandwidth would dominate the colour scale. */
 function LocalLinks({ cells }: { cells: readonly LinkCell[] }) {
+  const lines = cells.map(({ src, bandwidth }) => `rank ${src}: ${format.bandwidth(bandwidth)}`);
   const speeds = cells.map((cell) => cell.bandwidth).filter((value) => value !== null);
   return (
     <div class="dist-local">
@@ -171,7 +171,7 @@ function LocalLinks({ cells }: { cells: readonly LinkCell[] }) {
         {t("distributed.local")}
       </span>
       {cells.length > LOCAL_MOST ? (
-        <span class="mono" data-tip={cells.map(localText).join("\n")}>
+        <span class="mono" data-tip={lines.join("\n")}>
           {speeds.length === 0
             ? format.UNKNOWN
             : `${format.bandwidth(Math.min(...speeds))} … ${format.bandwidth(Math.max(...speeds))}`}
@@ -185,8 +185,4 @@ function LocalLinks({ cells }: { cells: readonly LinkCell[] }) {
       )}
     </div>
   );
-}
-
-function localText(cell: LinkCell): string {
-  return `rank ${cell.src}: ${format.bandwidth(cell.bandwidth)}`;
 }

@@ -7,12 +7,14 @@ import {
   type BarPart,
   Button,
   Card,
+  Cut,
   type DataTableProps,
   Empty,
   Legend,
   RowList,
   StackedBar,
   TableCard,
+  Time,
   type Where,
   waitingHelp,
 } from "../../widgets";
@@ -44,7 +46,7 @@ export function RankBars(props: Props) {
   const bars = barsOf(lines, props.partsOf, props.isLongestFirst);
   const whole = Math.max(1, ...bars.map(({ parts }) => parts.reduce((sum, part) => sum + (part.value ?? 0), 0)));
   const totals = bars.map((bar) => bar.total);
-  const unit = format.columnUnit(format.TIME_UNITS, totals);
+  const unit = format.timeUnit(totals);
   const isRead = lines.every((line) => line.state.state === "ready");
   if (isRead && totals.every((total) => total === null)) {
     return (
@@ -62,33 +64,24 @@ export function RankBars(props: Props) {
       chart={{ name: props.name, csv: () => barsCsv(bars) }}
     >
       <BarList
-        count={bars.length}
-        bar={(place) => {
-          const { line, parts, total } = bars[place] as Bar;
-          return (
-            <Button
-              key={line.id}
-              look="bar-row dist-bar"
-              disabled={line.figures === null}
-              pressed={line.id === chosen}
-              onClick={() => props.onChoose(line)}
-            >
-              <span class="ellipsis" data-tip-cut>
-                {rankName(line)}
-              </span>
-              {total === null ? (
-                <span class="muted ellipsis" data-tip-cut>
-                  {whyEmpty(line, none)}
-                </span>
-              ) : (
-                <StackedBar thin whole={whole} parts={parts} />
-              )}
-              <span class="mono" data-tip={format.exactDuration(total)}>
-                {figure(total, unit)}
-              </span>
-            </Button>
-          );
-        }}
+        items={bars}
+        bar={({ line, parts, total }) => (
+          <Button
+            key={line.id}
+            look="bar-row dist-bar"
+            disabled={line.figures === null}
+            pressed={line.id === chosen}
+            onClick={() => props.onChoose(line)}
+          >
+            <Cut>{rankName(line)}</Cut>
+            {total === null ? (
+              <Cut class="muted">{whyEmpty(line, none)}</Cut>
+            ) : (
+              <StackedBar thin whole={whole} parts={parts} />
+            )}
+            <Time ns={total} text={format.inUnit(total, unit)} />
+          </Button>
+        )}
       />
       <Legend parts={legendOf(bars)} />
     </Card>
@@ -99,10 +92,6 @@ export function RankBars(props: Props) {
 function barsCsv(bars: readonly Bar[]): string {
   const rows = bars.flatMap(({ line, parts }) => parts.map(({ id, value }) => [rankName(line), id, value]));
   return csvText(["rank", "part", "ns"], rows);
-}
-
-function figure(total: number | null, unit: format.Unit): string {
-  return total !== null ? format.fixedDecimals(total / unit.scale, unit.scale === 1 ? 0 : 2) : format.UNKNOWN;
 }
 
 /** The reason why a rank has no bar. */
@@ -137,19 +126,21 @@ const CLOSE_FROM = 12;
 const BAR_PX = 30;
 const CLOSE_PX = 18;
 
-interface BarListProps {
-  count: number;
-  /** The bar at a place, with a key. */
-  bar: (place: number) => ComponentChildren;
+interface BarListProps<T> {
+  items: readonly T[];
+  /** The bar of an item, with a key. */
+  bar: (item: T) => ComponentChildren;
   class?: string;
 }
 
 /** Bars of ranks below each other; many scroll. */
-export function BarList({ count, bar, class: name = "" }: BarListProps) {
+export function BarList<T>({ items, bar, class: name = "" }: BarListProps<T>) {
+  const count = items.length;
   const isClose = count > CLOSE_FROM;
+  const row = (place: number) => bar(items[place] as T);
   return (
     <div class={`dist-bars ${isClose ? "close" : ""} ${name}`}>
-      <RowList count={count} rowPx={isClose ? CLOSE_PX : BAR_PX} row={bar} class="dist-bar-rows" />
+      <RowList count={count} rowPx={isClose ? CLOSE_PX : BAR_PX} row={row} class="dist-bar-rows" />
     </div>
   );
 }

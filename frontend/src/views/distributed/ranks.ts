@@ -44,10 +44,7 @@ export function isInStep(step: string | null, chosen: string): boolean {
   return chosen === ALL_STEPS || stepId(step) === chosen;
 }
 
-/**
- * One line per rank of the run, in rank order, and per device if the rank recorded several. Includes ranks that are not
- * read.
- */
+/** One line per rank of the run (not read ones, too), in rank order, and per device if a rank recorded several. */
 export function rankLines(data: DistributedJson, step: string): RankLine[] {
   const bySpan = new Map<string, Map<number | null, RankBudget[]>>();
   for (const budget of data.budgets) {

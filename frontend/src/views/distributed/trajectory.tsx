@@ -1,26 +1,21 @@
 import type { ClusterFinding, ClusterJson, TableJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
-import { t } from "../../i18n";
+import { t, tOr } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { type BarPart, Card, Legend, Pages, Segments, Select, StackedBar, TableCard, type Where } from "../../widgets";
+import {
+  type BarPart,
+  Card,
+  Legend,
+  PagedItems,
+  Segments,
+  Select,
+  StackedBar,
+  TableCard,
+  type Where,
+} from "../../widgets";
 import { filterRows } from "../../widgets/table/columnar";
 import { BarList } from "./rank_bars";
-import {
-  choicesOf,
-  kindsOf,
-  MEAN,
-  orderedFindings,
-  RECORDED,
-  type TrajectoryKey,
-  type TrajectoryRow,
-  trajectoryRows,
-} from "./trajectory_parts";
-
-interface Props {
-  cluster: ClusterJson;
-  table: TableJson;
-}
 
 const COLORS: Readonly<Record<TrajectoryKey, string>> = {
   interval_ns: "var(--c-free)",
@@ -37,7 +32,7 @@ const PARALLEL = ["computation_ns", "communication_alone_ns", "collective_alone_
 const ONCE = ["flops", "flops_rate", "peak_bytes", "capacity_bytes"];
 
 /** The steps of all ranks and the findings, for results of MindSpore up to 2.2. */
-export function Trajectory({ cluster, table }: Props) {
+export function Trajectory({ cluster, table }: { cluster: ClusterJson; table: TableJson }) {
   const choice = param("d.basis") || MEAN;
   const kinds = kindsOf(table, cluster.mode);
   const kind = kinds.find((one) => one === param("d.kind")) ?? kinds[0];
@@ -55,7 +50,7 @@ export function Trajectory({ cluster, table }: Props) {
       <Findings cluster={cluster} choice={choice} />
       <Card
         title={t("trajectory.title")}
-        subtitle={t(`trajectory.mode.${modeOf(cluster)}`)}
+        subtitle={tOr(`trajectory.mode.${cluster.mode}`, t("trajectory.mode.unknown"))}
         help={t("trajectory.help")}
         actions={<Choices cluster={cluster} table={table} kinds={kinds} kind={kind} choice={choice} stage={stage} />}
         chart={{ name: "trajectory", csv: () => rowsCsv(rows) }}
@@ -87,15 +82,11 @@ function rowsThat(table: TableJson, where: readonly Where[]): TableJson {
   return { ...table, data: Object.fromEntries(columns), rows: kept.length, total: kept.length };
 }
 
-function modeOf({ mode }: ClusterJson): "data" | "model" | "pipeline" | "unknown" {
-  return mode === "data" || mode === "model" || mode === "pipeline" ? mode : "unknown";
-}
-
 interface ChoicesProps {
   cluster: ClusterJson;
   table: TableJson;
-  kinds: readonly ("iteration" | "model" | "pipeline")[];
-  kind: "iteration" | "model" | "pipeline" | undefined;
+  kinds: readonly Kind[];
+  kind: Kind | undefined;
   choice: string;
   stage: number | null;
 }
@@ -141,38 +132,30 @@ function Choices({ cluster, table, kinds, kind, choice, stage }: ChoicesProps) {
 
 function Bars({ rows }: { rows: readonly TrajectoryRow[] }) {
   const whole = Math.max(1, ...rows.map((row) => row.total ?? 0));
-  const unit = format.columnUnit(
-    format.TIME_UNITS,
-    rows.map((row) => row.total),
-  );
+  const unit = format.timeUnit(rows.map((row) => row.total));
   const parts = (row: TrajectoryRow): BarPart[] =>
     row.parts.map(({ key, value }) => ({ id: key, value, ...words(key) }));
   return (
     <>
       <BarList
-        count={rows.length}
-        bar={(place) => {
-          const row = rows[place] as TrajectoryRow;
-          return (
-            <div key={row.rank} class="bar-row dist-bar">
-              <span class="ellipsis">
-                {row.stage === null
-                  ? `rank ${row.rank}`
-                  : t("trajectory.rank", { rank: row.rank ?? "–", stage: row.stage })}
-              </span>
-              {row.total === null ? (
-                <span class="muted">{t("distributed.none.figures")}</span>
-              ) : (
-                <StackedBar thin whole={whole} parts={parts(row)} />
-              )}
-              <span class="mono" data-tip={format.exactDuration(row.total)}>
-                {row.total === null
-                  ? format.UNKNOWN
-                  : `${format.fixedDecimals(row.total / unit.scale, 2)} ${unit.name}`}
-              </span>
-            </div>
-          );
-        }}
+        items={rows}
+        bar={(row) => (
+          <div key={row.rank} class="bar-row dist-bar">
+            <span class="ellipsis">
+              {row.stage === null
+                ? `rank ${row.rank}`
+                : t("trajectory.rank", { rank: row.rank ?? "–", stage: row.stage })}
+            </span>
+            {row.total === null ? (
+              <span class="muted">{t("distributed.none.figures")}</span>
+            ) : (
+              <StackedBar thin whole={whole} parts={parts(row)} />
+            )}
+            <span class="mono" data-tip={format.exactDuration(row.total)}>
+              {row.total === null ? format.UNKNOWN : `${format.fixedDecimals(row.total / unit.scale, 2)} ${unit.name}`}
+            </span>
+          </div>
+        )}
       />
       {rows[0] && <Legend parts={parts(rows[0])} />}
     </>
@@ -199,22 +182,18 @@ function Findings({ cluster, choice }: { cluster: ClusterJson; choice: string })
       help={t("finding.help")}
     >
       {!cluster.complete && <p class="small">{t("finding.incomplete")}</p>}
-      <Pages items={found}>
-        {(shown) => (
-          <ul class="dist-findings">
-            {shown.map((one) => (
-              <li key={`${one.rule} ${one.stage} ${one.transport}`} class={one.fires ? "" : "muted"}>
-                <span class={`chip ${one.fires && one.outlier !== false ? "bad" : ""}`}>
-                  {format.percentOfRatio(one.share, 2)}
-                </span>
-                <span>
-                  {sentence(one)} <span class="muted">{compareWithPeers(one)}</span>
-                </span>
-              </li>
-            ))}
-          </ul>
+      <PagedItems items={found} list="dist-findings">
+        {(one) => (
+          <li key={`${one.rule} ${one.stage} ${one.transport}`} class={one.fires ? "" : "muted"}>
+            <span class={`chip ${one.fires && one.outlier !== false ? "bad" : ""}`}>
+              {format.percentOfRatio(one.share, 2)}
+            </span>
+            <span>
+              {sentence(one)} <span class="muted">{compareWithPeers(one)}</span>
+            </span>
+          </li>
         )}
-      </Pages>
+      </PagedItems>
     </Card>
   );
 }
@@ -256,4 +235,63 @@ function figure(one: ClusterFinding, value: number | null): string {
   if (one.rule === "flops_per_second") return `${format.decimal(value, 1)} GFLOPS`;
   if (one.rule === "stage_flops") return `${format.decimal(value, 1)} MFLOPs`;
   return format.percentOfRatio(value, 2);
+}
+
+/** The shown rows of the trajectory: the computed mean, the recorded average, or one step. */
+const MEAN = "mean";
+const RECORDED = "recorded";
+
+/** Parts of a rank's bar by parallel mode; they do not overlap. */
+const KINDS = {
+  iteration: ["interval_ns", "fp_bp_ns", "tail_ns"],
+  model: ["computation_ns", "communication_alone_ns"],
+  pipeline: ["computation_ns", "collective_alone_ns", "receive_alone_ns"],
+} as const;
+
+type Kind = keyof typeof KINDS;
+type TrajectoryKey = (typeof KINDS)[Kind][number];
+
+/** One rank in the chosen rows. */
+interface TrajectoryRow {
+  rank: number | null;
+  stage: number | null;
+  parts: { key: TrajectoryKey; value: number | null }[];
+  total: number | null;
+}
+
+/** Sets of parts in the files: by parallel mode, and by the points of the step. */
+function kindsOf(table: TableJson, mode: ClusterJson["mode"]): Kind[] {
+  const wanted = mode === "pipeline" ? "pipeline" : "model";
+  const kinds: Kind[] = mode === null || mode === "data" ? ["iteration", wanted] : [wanted, "iteration"];
+  return kinds.filter((kind) => KINDS[kind].some((key) => table.data[key]?.some((value) => value !== null)));
+}
+
+/** Rows of one choice, in rank order; `stage` null: all. */
+function trajectoryRows(table: TableJson, kind: Kind, choice: string, stage: number | null): TrajectoryRow[] {
+  const at = (key: string, row: number) => (table.data[key]?.[row] ?? null) as number | null;
+  const rows: TrajectoryRow[] = [];
+  for (let row = 0; row < table.rows; row++) {
+    const basis = table.data.basis?.[row];
+    const isChosen = basis === "step" ? table.data.step?.[row] === choice : basis === choice;
+    if (!isChosen || (stage !== null && at("stage", row) !== stage)) continue;
+    const parts = KINDS[kind].map((key) => ({ key, value: at(key, row) }));
+    const known = parts.flatMap(({ value }) => (value === null ? [] : [value]));
+    const total = known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
+    rows.push({ rank: at("rank", row), stage: at("stage", row), parts, total });
+  }
+  return rows.sort((a, b) => (a.rank ?? Number.POSITIVE_INFINITY) - (b.rank ?? Number.POSITIVE_INFINITY));
+}
+
+/** The choices: the means, and the steps in order. */
+function choicesOf(table: TableJson): { steps: string[]; hasRecorded: boolean } {
+  const bases = table.data.basis ?? [];
+  const steps = (table.data.step ?? []).filter((step): step is string => typeof step === "string");
+  return { steps: [...new Set(steps)], hasRecorded: bases.includes(RECORDED) };
+}
+
+/** The findings in order: fired rules, then outliers, then the rest. */
+function orderedFindings(findings: readonly ClusterFinding[], choice: string): ClusterFinding[] {
+  const basis = choice === RECORDED ? RECORDED : MEAN;
+  const weight = (one: ClusterFinding) => (one.outlier === true ? 0 : one.fires ? (one.outlier === null ? 1 : 2) : 3);
+  return findings.filter((one) => one.basis === basis).sort((a, b) => weight(a) - weight(b));
 }

@@ -1,8 +1,8 @@
-import type { Cost, DoctorFileJson, DoctorJson, SeenJson, StageCostJson, ViewId } from "../../api/types.gen";
+import type { DoctorFileJson, DoctorJson, SeenJson, StageCostJson, ViewId } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { type Key, t, textOf, viewTitle } from "../../i18n";
 import { openView } from "../../state/selection";
-import { Card, Pages, ProblemList, TextButton } from "../../widgets";
+import { Card, Pages, ProblemList, TableHead, TextButton } from "../../widgets";
 
 const SIGNS: Readonly<Record<DoctorFileJson["state"], string>> = {
   read: "✓",
@@ -26,7 +26,9 @@ export function Files({ data: { path, files, costs, more } }: { data: DoctorJson
   ].join("; ");
   return (
     <Card title={t("doctor.files")} subtitle={count}>
-      <p class="mono small doctor-path">{path}</p>
+      <p class="mono small anywhere" style={{ marginBottom: "8px" }}>
+        {path}
+      </p>
       <Pages items={[...folders(files)].flatMap(([, own]) => own)}>{(shown) => <FileTable files={shown} />}</Pages>
       {proof && <p class="small">{proof}</p>}
       {silent.map((text) => (
@@ -44,31 +46,24 @@ export function Files({ data: { path, files, costs, more } }: { data: DoctorJson
   );
 }
 
-const COLUMNS: readonly { title: Key; tip?: Key; look?: string }[] = [
-  { title: "doctor.state" },
-  { title: "doctor.file" },
-  { title: "doctor.holds" },
-  { title: "doctor.size", look: "number" },
-  { title: "doctor.seen", look: "number", tip: "doctor.seen.tip" },
-  { title: "doctor.told", tip: "doctor.told.tip" },
-  { title: "doctor.cpu", look: "number", tip: "doctor.cpu.tip" },
-  { title: "doctor.memory", look: "number", tip: "doctor.memory.tip" },
-  { title: "doctor.shown" },
+/** Title, class and tooltip. */
+const COLUMNS: readonly [Key, string?, Key?][] = [
+  ["doctor.state"],
+  ["doctor.file"],
+  ["doctor.holds"],
+  ["doctor.size", "number"],
+  ["doctor.seen", "number", "doctor.seen.tip"],
+  ["doctor.told", "", "doctor.told.tip"],
+  ["doctor.cpu", "number", "doctor.cpu.tip"],
+  ["doctor.memory", "number", "doctor.memory.tip"],
+  ["doctor.shown"],
 ];
 
 function FileTable({ files }: { files: readonly DoctorFileJson[] }) {
   return (
     <div class="doctor-scroll">
       <table class="doctor-files">
-        <thead>
-          <tr>
-            {COLUMNS.map(({ title, tip, look }) => (
-              <th key={title} class={look} data-tip={tip && t(tip)}>
-                {t(title)}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead cells={COLUMNS.map(([title, look, tip]) => [t(title), look, tip && t(tip)])} />
         {folders(files).map(([folder, own]) => [
           folder && (
             <tbody key={folder}>
@@ -97,10 +92,12 @@ function folders(files: readonly DoctorFileJson[]): [string, DoctorFileJson[]][]
 }
 
 function File({ file }: { file: DoctorFileJson }) {
+  const { cost } = file;
+  const io = cost && t("doctor.io", { read: format.bytes(cost.read_bytes), written: format.bytes(cost.written_bytes) });
   return (
     <tbody data-state={file.state}>
       <tr>
-        <td class="state" data-tip={t(`doctor.state.${file.state}.tip`)}>
+        <td class="state nowrap" data-tip={t(`doctor.state.${file.state}.tip`)}>
           <span aria-hidden="true">{SIGNS[file.state]}</span> {t(`doctor.state.${file.state}`)}
         </td>
         <td class="mono file">{file.file.slice(file.file.lastIndexOf("/") + 1)}</td>
@@ -117,11 +114,11 @@ function File({ file }: { file: DoctorFileJson }) {
         <td class="number" data-tip={balanceText(file) || undefined}>
           {seenText(file)}
         </td>
-        <td class="told">{toldText(file)}</td>
-        <td class="number mono" data-tip={file.cost === null ? undefined : ioText(file.cost)}>
-          {file.cost !== null && format.duration(file.cost.cpu_ms * 1e6, 1)}
+        <td class="told">{sums(file.seen, "told")}</td>
+        <td class="number mono" data-tip={io ?? undefined}>
+          {cost && format.duration(cost.cpu_ms * 1e6, 1)}
         </td>
-        <td class="number mono">{file.cost !== null && format.bytes(file.cost.peak_bytes)}</td>
+        <td class="number mono">{cost && format.bytes(cost.peak_bytes)}</td>
         <td class="links">
           {file.views.map((id) => (
             <TextButton key={id} onClick={() => openView(id as ViewId)}>
@@ -140,10 +137,6 @@ function File({ file }: { file: DoctorFileJson }) {
       )}
     </tbody>
   );
-}
-
-function ioText({ read_bytes, written_bytes }: Cost): string {
-  return t("doctor.io", { read: format.bytes(read_bytes), written: format.bytes(written_bytes) });
 }
 
 function costText({ stage, total, ...most }: StageCostJson): string {
@@ -191,11 +184,6 @@ function mainCounts({ seen }: DoctorFileJson): SeenJson[] {
 function seenText(file: DoctorFileJson): string {
   const main = KINDS.find((kind) => file.seen.some((count) => count.kind === kind));
   return main === undefined ? "" : sums(mainCounts(file), "seen", [main]);
-}
-
-/** What of a file no view shows. */
-function toldText({ seen }: DoctorFileJson): string {
-  return sums(seen, "told");
 }
 
 /** One line for each count: what was seen, shown and told. */

@@ -1,35 +1,33 @@
-import type { DoctorJson, ViewJson } from "../../api/types.gen";
+import type { DoctorJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
 import { catalog } from "../../state/catalog";
-import { useView } from "../../state/use_view";
-import { ALL_FINDINGS, Card, DiagnosisCard, Empty, MissingList, Pages, ProblemList, ViewFrame } from "../../widgets";
+import {
+  ALL_FINDINGS,
+  type Answered,
+  Card,
+  DiagnosisCard,
+  Empty,
+  MissingList,
+  PagedItems,
+  ProblemList,
+  spanView,
+} from "../../widgets";
 import { SkippedItems, Summaries } from "../../widgets/skipped";
 import { CaptureCard } from "../overview/capture_card";
-import type { ViewModule, ViewProps } from "../view";
 import css from "./doctor.css?inline";
 import { Files } from "./files";
 
-addStyle(css);
-
 /** The state of a result: its capture settings, its files, missing data, and folders that were not opened. */
-function DoctorView({ selection }: ViewProps) {
-  const view = useView<DoctorJson>("doctor", { span: selection.span });
-  return (
-    <ViewFrame view={view} problems="plain">
-      {(data, answer) => <Doctor data={data} answer={answer} run={selection.run} />}
-    </ViewFrame>
-  );
-}
+export const view = spanView("doctor", Doctor, { css, problems: "plain" });
 
-function Doctor({ data, answer, run }: { data: DoctorJson; answer: ViewJson; run: string }) {
+function Doctor({ data, answer, selection }: Answered<DoctorJson>) {
   const skipped = catalog.value?.skipped ?? [];
   const summaries = catalog.value?.summaries ?? [];
   const isFine = answer.problems.length === 0;
   return (
     <div class="grid">
-      <DiagnosisCard run={run} most={ALL_FINDINGS} />
+      <DiagnosisCard run={selection.run} most={ALL_FINDINGS} />
       <div class="span-12 stack">
         <Files data={data} />
         {data.others.length > 0 && (
@@ -50,15 +48,13 @@ function Doctor({ data, answer, run }: { data: DoctorJson; answer: ViewJson; run
         </Card>
         <Card title={t("doctor.skipped")}>
           {skipped.length > 0 ? <SkippedItems skipped={skipped} /> : <Empty text={t("doctor.skipped.none")} />}
-          <Pages items={catalog.value?.others ?? []}>
-            {(shown) =>
-              shown.map(({ path, count, names }) => (
-                <p key={path} class="small muted">
-                  {t("doctor.other_files", { path, count: format.integer(count), names: names.join(", ") })}
-                </p>
-              ))
-            }
-          </Pages>
+          <PagedItems items={catalog.value?.others ?? []}>
+            {({ path, count, names }) => (
+              <p key={path} class="small muted">
+                {t("doctor.other_files", { path, count: format.integer(count), names: names.join(", ") })}
+              </p>
+            )}
+          </PagedItems>
         </Card>
         {summaries.length > 0 && (
           <Card title={t("summaries.title")}>
@@ -84,5 +80,3 @@ function Coverage({ kernels }: { kernels: NonNullable<DoctorJson["kernels"]> }) 
     </p>
   );
 }
-
-export const view: ViewModule = { Component: DoctorView };

@@ -1,10 +1,10 @@
-import { type CauseTime, type IdleJson, PARTS, type StreamQueue, type ViewJson } from "../../api/types.gen";
+import { type CauseTime, type IdleJson, PARTS, type StreamQueue } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t, tOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { openView } from "../../state/selection";
-import { useAccepted, useView } from "../../state/use_view";
 import {
+  type Answered,
   type BarPart,
   Card,
   Empty,
@@ -17,34 +17,22 @@ import {
   type Row,
   Select,
   StackedBar,
+  spanView,
   TableCard,
-  ViewFrame,
 } from "../../widgets";
 import { partColor, partTitle } from "../../widgets/parts";
-import type { ViewModule, ViewProps } from "../view";
 
 /** Why the device was idle: by cause, by place in the program, every interval. */
-function IdleView({ selection }: ViewProps) {
-  const view = useView<IdleJson>("idle", {
-    span: selection.span,
-    step: param("idle.step"),
-    device: param("idle.device"),
-  });
-  useAccepted(view, "idle.step", "idle.device");
+export const view = spanView("idle", Idle, { params: { step: "idle.step", device: "idle.device" } });
+
+function Idle({ data, answer }: Answered<IdleJson>) {
+  if (data.devices.length === 0) return <Empty text={t("idle.none")} />;
   return (
-    <ViewFrame view={view}>
-      {(data, answer) =>
-        data.devices.length === 0 ? (
-          <Empty text={t("idle.none")} />
-        ) : (
-          <div class="grid">
-            <CauseCard data={data} />
-            <Tables answer={answer} />
-            {data.queues.length > 0 && <QueueTable queues={data.queues} />}
-          </div>
-        )
-      }
-    </ViewFrame>
+    <div class="grid">
+      <CauseCard data={data} />
+      <Tables answer={answer} />
+      {data.queues.length > 0 && <QueueTable queues={data.queues} />}
+    </div>
   );
 }
 
@@ -126,7 +114,7 @@ const cell = {
 const color = (row: Row) => causeColor(row.get("cause"));
 
 /** Tables by cause, by place, and of all intervals; a chosen cause filters the last two. */
-function Tables({ answer }: { answer: ViewJson }) {
+function Tables({ answer }: Pick<Answered<IdleJson>, "answer">) {
   const { causes, places, intervals } = answer.tables;
   const pick = parsePick(param("idle.pick"));
   const filters = pick ? [{ label: causeName(pick.value), clear: () => pickCause(null) }] : [];
@@ -166,8 +154,6 @@ function Tables({ answer }: { answer: ViewJson }) {
     </>
   );
 }
-
-export const view: ViewModule = { Component: IdleView };
 
 type Cause = CauseTime["cause"];
 

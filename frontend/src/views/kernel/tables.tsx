@@ -25,77 +25,32 @@ import { callsOf, communicationCores, pickOfCalls } from "./parts";
 const TABS = ["statistic", "types", "all", "task_time", "communication_statistic", "fusion_op"] as const;
 type Tab = (typeof TABS)[number];
 
-/** Initial columns of each tab; the column menu has the others. */
-const COLUMNS: Readonly<Record<Tab, readonly string[]>> = {
+/** The column of the bars and the initial columns of each tab; the column menu has the others. */
+const COLUMNS: Readonly<Record<Tab, readonly [bar: string, columns: string]>> = {
   statistic: [
-    "name",
-    "group",
-    "core",
-    "meaning",
-    "calls",
-    "total_ns",
     "share",
-    "bound",
-    "avg_ns",
-    "min_ns",
-    "max_ns",
-    "flops",
-    "flops_rate",
-    "utilisation",
-    "input_shapes",
+    "name group core meaning calls total_ns share bound avg_ns min_ns max_ns flops flops_rate utilisation input_shapes",
   ],
-  types: ["type", "core", "calls", "total_ns", "ratio", "bound", "avg_ns", "min_ns", "max_ns"],
+  types: ["ratio", "type core calls total_ns ratio bound avg_ns min_ns max_ns"],
   all: [
-    "name",
-    "type",
-    "core",
-    "start_ns",
     "dur_ns",
-    "wait_ns",
-    "bound",
-    "block_dim",
-    "stream_id",
-    "l2_hit_rate",
-    "l2_victim_rate",
-    "input_shapes",
-    "input_types",
+    "name type core start_ns dur_ns wait_ns bound block_dim stream_id l2_hit_rate l2_victim_rate input_shapes input_types",
   ],
-  task_time: ["name", "type", "stream_id", "task_id", "start_ns", "dur_ns"],
-  communication_statistic: ["type", "calls", "total_ns", "ratio", "avg_ns", "min_ns", "max_ns"],
-  fusion_op: [
-    "name",
-    "original",
-    "model",
-    "input_bytes",
-    "output_bytes",
-    "weight_bytes",
-    "workspace_bytes",
-    "total_bytes",
-  ],
-};
-const BARS: Readonly<Record<Tab, string>> = {
-  statistic: "share",
-  types: "ratio",
-  all: "dur_ns",
-  task_time: "dur_ns",
-  communication_statistic: "ratio",
-  fusion_op: "total_bytes",
+  task_time: ["dur_ns", "name type stream_id task_id start_ns dur_ns"],
+  communication_statistic: ["ratio", "type calls total_ns ratio avg_ns min_ns max_ns"],
+  fusion_op: ["total_bytes", "name original model input_bytes output_bytes weight_bytes workspace_bytes total_bytes"],
 };
 
 /** The value chosen by a click on a chart or row, and the row's core. */
 const PICKS = ["kernel.pick", "kernel.core", "kernel.group"] as const;
 
-interface Props {
-  data: KernelJson;
-  tables: Readonly<Record<string, TableJson>>;
-}
-
 /** The kernels by name, by type and core, and one by one. */
-export function KernelTables({ data, tables }: Props) {
+export function KernelTables({ data, tables }: { data: KernelJson; tables: Readonly<Record<string, TableJson>> }) {
   const tabs = TABS.filter((id) => tables[id] !== undefined);
   const tab = tabs.find((id) => id === param("kernel.tab")) ?? tabs[0] ?? "statistic";
   const table = tables[tab];
   if (!table) return null;
+  const [bar, columns] = COLUMNS[tab];
   const picks = PICKS.map((name) => ({ name, pick: pickOfCalls(table, parsePick(param(name))) }));
   const filters = picks.flatMap(({ name, pick }) => pickFilters(table, pick, () => setParams({ [name]: null })));
   const apart = param("kernel.comm") === "1" ? new Set() : communicationCores(data.cores);
@@ -105,10 +60,10 @@ export function KernelTables({ data, tables }: Props) {
         key={tab}
         name={t(`kernel.tab.${tab}`)}
         table={table}
-        columns={COLUMNS[tab]}
+        columns={columns.split(" ")}
         compared={[["avg_ns", "min_ns", "max_ns"]]}
         bar={{
-          column: BARS[tab],
+          column: bar,
           color: (row) => coreColor(row.get("core") as string | null),
           isApart: (row) => apart.has(row.get("core") as string | null) || row.get("communication") === 1,
         }}

@@ -3,8 +3,8 @@ import { useContext, useMemo, useState } from "preact/hooks";
 import { getTable, type Query } from "../../api/client";
 import type { MemoryJson, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { BYTE_UNITS, bytes, decimal, unitFor } from "../../base/format";
-import { t, textOf } from "../../i18n";
+import { BYTE_UNITS } from "../../base/format";
+import { lang, t, textOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { openSlice } from "../../state/selection";
 import { type Requested, useRequest } from "../../state/use_request";
@@ -45,6 +45,7 @@ export function Allocations({ data, table, span, peakAt, liveAt }: Props) {
   const moment = momentParam("m.live", span);
   const isPeak = moment === "peak";
   const isHeld = moment === "held";
+  const held = useMemo(() => (isHeld ? heldText(table) : ""), [table, isHeld, lang.value]);
   const setLive = (live: string | null) => setMoment(span, { "m.live": live });
   const moments = [
     { id: "all", label: t("memory.live.all"), note: format.integer(table.total) },
@@ -83,9 +84,13 @@ export function Allocations({ data, table, span, peakAt, liveAt }: Props) {
               onChange={(id) => id !== "moment" && setLive(id === "all" ? null : id)}
             />
             {liveAt !== null && (
-              <LiveChip at={liveAt} table={live.value} all={table.total} onClear={() => setLive(null)} />
+              <Chip
+                text={liveText(liveAt, live.value, table.total)}
+                tip={t("memory.live.tip")}
+                onClear={() => setLive(null)}
+              />
             )}
-            {isHeld && <HeldChip table={table} onClear={() => setLive(null)} />}
+            {held && <Chip text={held} tip={t("memory.live.held.tip")} onClear={() => setLive(null)} />}
             {live.error && <span class="muted">{textOf(live.error, "message")}</span>}
           </>
         }
@@ -93,12 +98,7 @@ export function Allocations({ data, table, span, peakAt, liveAt }: Props) {
           <SizeFilter
             limits={limits}
             bounds={data.size_range}
-            onChange={({ least, most }) =>
-              setParams({
-                "m.min": least === null ? null : String(least),
-                "m.max": most === null ? null : String(most),
-              })
-            }
+            onChange={({ least, most }) => setParams({ "m.min": String(least ?? ""), "m.max": String(most ?? "") })}
           />
         }
         cell={CELLS}
@@ -109,10 +109,10 @@ export function Allocations({ data, table, span, peakAt, liveAt }: Props) {
 }
 
 /** A figure that needs the release: unknown if the memory was still held when the recording ended. */
-function ifReleased(row: Row, text: string, held: "memory.held" | "memory.held.short") {
+const ifReleased = (held: "memory.held" | "memory.held.short") => (row: Row, text: string) => {
   const isHeld = NOT_RELEASED.every(({ column }) => row.get(column) === null);
   return isHeld ? <span class="muted">{t(held)}</span> : text;
-}
+};
 
 /** Explains a negative size: a release of memory allocated before the capture. */
 function size(row: Row, text: string) {
@@ -123,39 +123,27 @@ function size(row: Row, text: string) {
 const CELLS: Readonly<Record<string, (row: Row, text: string) => ComponentChildren>> = {
   size_bytes: size,
   alloc_ns: (row, text) => (row.get("alloc_ns") === null ? <span class="muted">{t("memory.before")}</span> : text),
-  release_ns: (row, text) => ifReleased(row, text, "memory.held"),
-  dur_ns: (row, text) => ifReleased(row, text, "memory.held.short"),
-  active_release_ns: (row, text) => ifReleased(row, text, "memory.held"),
-  active_dur_ns: (row, text) => ifReleased(row, text, "memory.held.short"),
+  release_ns: ifReleased("memory.held"),
+  dur_ns: ifReleased("memory.held.short"),
+  active_release_ns: ifReleased("memory.held"),
+  active_dur_ns: ifReleased("memory.held.short"),
 };
 
-interface ChipProps {
-  at: number;
-  table: TableJson | null;
-  all: number;
-  onClear: () => void;
-}
-
-function LiveChip({ at, table, all, onClear }: ChipProps) {
-  const sum = table === null ? null : sumOf(table);
-  const text = t("memory.live.chip", {
+function liveText(at: number, table: TableJson | null, all: number): string {
+  return t("memory.live.chip", {
     time: format.duration(at),
-    count: format.integer(table?.total ?? null),
+    count: format.integer(table?.total),
     all: format.integer(all),
-    sum: format.bytes(sum),
+    sum: format.bytes(table && sumOf(table)),
   });
-  return <Chip text={text} tip={t("memory.live.tip")} onClear={onClear} />;
 }
 
-function HeldChip({ table, onClear }: { table: TableJson; onClear: () => void }) {
-  const held = useMemo(() => heldOf(table, NOT_RELEASED), [table]);
-  if (!held) return null; // the table shows the number of rows
-  const text = t("memory.live.held.chip", {
-    count: format.integer(held.count),
-    all: format.integer(table.total),
-    sum: format.bytes(held.bytes),
-  });
-  return <Chip text={text} tip={t("memory.live.held.tip")} onClear={onClear} />;
+/** "" unless all rows are loaded: then the table shows their number. */
+function heldText(table: TableJson): string {
+  const held = heldOf(table, NOT_RELEASED);
+  if (!held) return "";
+  const [count, all] = [format.integer(held.count), format.integer(table.total)];
+  return t("memory.live.held.chip", { count, all, sum: format.bytes(held.bytes) });
 }
 
 function Chip({ text, tip, onClear }: { text: string; tip: string; onClear: () => void }) {
@@ -169,14 +157,8 @@ function Chip({ text, tip, onClear }: { text: string; tip: string; onClear: () =
   );
 }
 
-interface DetailsProps {
-  row: Row;
-  table: TableJson;
-  onMoment: (at: number) => void;
-}
-
 /** All figures of one allocation, and a button for the allocations live at the same time. */
-function Details({ row, table, onMoment }: DetailsProps) {
+function Details({ row, table, onMoment }: { row: Row; table: TableJson; onMoment: (at: number) => void }) {
   const { baseNs } = useContext(ViewSource);
   const at = row.get("alloc_ns");
   const name = row.get("name");
@@ -252,32 +234,19 @@ function SizeFilter({ limits, bounds, onChange }: FilterProps) {
   const isOpen = least === null && most === null;
   const text = isOpen ? t("memory.size.any") : limitsText(limits);
   return (
-    <Popover
-      class={isOpen ? "" : "on"}
-      label={
-        <>
-          {t("memory.size.label", { size: text })} <span class="arrow">▾</span>
-        </>
-      }
-      tip={t("memory.size.tip")}
-    >
+    <Popover class={isOpen ? "" : "on"} label={t("memory.size.label", { size: text })} arrow tip={t("memory.size.tip")}>
       {() => (
         <div class="mem-sizes">
-          <Field
-            label={t("memory.size.least")}
-            value={least}
-            onChange={(value) => onChange({ ...limits, least: value })}
-          />
-          <Field
-            label={t("memory.size.most")}
-            value={most}
-            onChange={(value) => onChange({ ...limits, most: value })}
-          />
+          {(["least", "most"] as const).map((end) => (
+            <Field
+              key={end}
+              label={t(`memory.size.${end}`)}
+              value={limits[end]}
+              onChange={(value) => onChange({ ...limits, [end]: value })}
+            />
+          ))}
           <p class="muted small">
-            {t("memory.size.bounds", {
-              least: bytes(bounds?.[0]),
-              most: bytes(bounds?.[1]),
-            })}
+            {t("memory.size.bounds", { least: format.bytes(bounds?.[0]), most: format.bytes(bounds?.[1]) })}
           </p>
           <Button onClick={() => onChange({ least: null, most: null })}>{t("memory.size.clear")}</Button>
         </div>
@@ -335,8 +304,8 @@ export function parseSize(text: string): number | null | undefined {
 /** A size that `parseSize` reads back: "512 KiB". */
 export function sizeText(bytes: number | null): string {
   if (bytes === null) return "";
-  const unit = unitFor(BYTE_UNITS, bytes);
-  return `${decimal(bytes / unit.scale).replaceAll("\u202f", "")} ${unit.name}`;
+  const unit = format.unitFor(BYTE_UNITS, bytes);
+  return `${format.decimal(bytes / unit.scale).replaceAll("\u202f", "")} ${unit.name}`;
 }
 
 /** "512 KiB … 2 GiB"; an open end is 0 or infinity. */

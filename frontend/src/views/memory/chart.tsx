@@ -31,10 +31,7 @@ const LEFT = 64;
 const RIGHT = 12;
 const TOP = 12;
 const BOTTOM = HEIGHT - 24;
-/**
- * Step curves of sizes over time. Drag zooms, double click resets, a click picks a time; arrow keys and Enter do the
- * same.
- */
+/** Step curves of sizes over time. Drag zooms, double click resets, a click picks a time; arrow keys and Enter, too. */
 export function StepChart({ label, series, range: [from, to], markers, ...actions }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);

@@ -1,30 +1,26 @@
-import type { ColumnJson, MemoryJson, MemoryPeakJson, TableJson, ViewJson } from "../../api/types.gen";
+import type { MemoryJson, MemoryPeakJson, TableJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { useAccepted, useView } from "../../state/use_view";
 import {
+  type Answered,
   Card,
   DataTable,
   type DataTableProps,
   Empty,
   MissingList,
-  pageColumn,
+  type PageColumn,
   pageTable,
   Segments,
   Select,
-  ViewFrame,
+  spanView,
   WITHIN,
 } from "../../widgets";
-import type { ViewModule, ViewProps } from "../view";
 import { Allocations, momentOf, momentParam, setMoment } from "./allocations";
 import type { Marker } from "./chart";
 import { Curves, formatRange, parseRange, type Range, rangeWithin, useDetail } from "./curves";
 import css from "./memory.css?inline";
 import { componentSeries, METRICS, type Metric, moduleSeries, operatorSeries, peakOf, timeRange } from "./series";
-
-addStyle(css);
 
 type Tab = "operators" | "components" | "modules";
 const TABS: readonly Tab[] = ["operators", "components", "modules"];
@@ -32,18 +28,13 @@ const TABS: readonly Tab[] = ["operators", "components", "modules"];
 const MODULE_LINES = 10;
 
 /** Memory of the allocators, the components and the CANN modules over time. */
-function MemoryView({ selection }: ViewProps) {
-  const query = { span: selection.span, device: param("m.device"), within: param(WITHIN) };
-  const view = useView<MemoryJson>("memory", query);
-  useAccepted(view, WITHIN, "m.device");
-  return (
-    <ViewFrame view={view} ofRange={t("range.memory")}>
-      {(data, answer) => <Memory data={data} answer={answer} span={selection.span} />}
-    </ViewFrame>
-  );
-}
+export const view = spanView("memory", Memory, {
+  css,
+  params: { device: "m.device", within: WITHIN },
+  ofRange: "range.memory",
+});
 
-function Memory({ data, answer, span }: { data: MemoryJson; answer: ViewJson; span: string }) {
+function Memory({ data, answer, selection: { span } }: Answered<MemoryJson>) {
   const usual = firstTab(data, answer);
   const tab = TABS.find((id) => id === param("m.tab")) ?? usual;
   const metric = METRICS.find((id) => id === param("m.metric")) ?? "reserved";
@@ -194,14 +185,12 @@ function Peaks({ data, onMoment }: { data: MemoryJson; onMoment: (at: number) =>
 
 /** The peaks as a table, for sorting and export. */
 function peaksTable(peaks: readonly MemoryPeakJson[]): TableJson {
-  const column = (key: keyof MemoryPeakJson, kind: ColumnJson["kind"], title: string, doc = "") =>
-    [pageColumn(key, kind, title, doc), (peak: MemoryPeakJson) => peak[key]] as const;
   return pageTable("memory.peaks", peaks, [
-    column("component", "text", t("memory.component")),
-    column("device", "text", t("memory.device")),
-    ...METRICS.flatMap((metric) => [
-      column(`${metric}_bytes`, "bytes", t(`memory.${metric}`), t(`memory.${metric}.help`)),
-      column(`${metric}_at`, "time", t("memory.when"), t("memory.when.help")),
+    ["component", "text", t("memory.component")],
+    ["device", "text", t("memory.device")],
+    ...METRICS.flatMap((metric): PageColumn<MemoryPeakJson>[] => [
+      [`${metric}_bytes`, "bytes", t(`memory.${metric}`), t(`memory.${metric}.help`)],
+      [`${metric}_at`, "time", t("memory.when"), t("memory.when.help")],
     ]),
   ]);
 }
@@ -211,5 +200,3 @@ function DeviceTable({ data, ...table }: DataTableProps & { data: MemoryJson }) 
   const keys = table.table.columns.map(({ key }) => key);
   return <DataTable {...table} columns={keys.filter((key) => key !== "device" || data.devices.length > 1)} />;
 }
-
-export const view: ViewModule = { Component: MemoryView };

@@ -40,16 +40,8 @@ const COMPONENT_COLORS: Readonly<Record<string, string>> = {
 };
 
 /** Colours of unknown modules and components, in order. */
-const PALETTE: readonly string[] = [
-  "var(--c-compute)",
-  "var(--c-comm)",
-  "var(--c-vec)",
-  "var(--c-mix)",
-  "var(--c-wait)",
-  "var(--c-over)",
-  "var(--c-prep)",
-  "var(--c-pink)",
-];
+const HUES = ["compute", "comm", "vec", "mix", "wait", "over", "prep", "pink"];
+const PALETTE: readonly string[] = HUES.map((hue) => `var(--c-${hue})`);
 
 function componentColor(component: string, index: number): string {
   return COMPONENT_COLORS[component] ?? PALETTE[index % PALETTE.length] ?? "var(--c-free)";

@@ -1,12 +1,11 @@
 import type { ComponentChildren } from "preact";
 import type { OperatorJson, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { addStyle } from "../../base/style";
 import { useMedia } from "../../base/use_media";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { useAccepted, useView } from "../../state/use_view";
 import {
+  type Answered,
   Card,
   DataTable,
   Donut,
@@ -19,52 +18,34 @@ import {
   type Row,
   Segments,
   Select,
-  ViewFrame,
+  spanView,
+  TableCard,
   WITHIN,
 } from "../../widgets";
-import type { ViewModule, ViewProps } from "../view";
 import css from "./operator.css?inline";
 import { METRICS, type Metric, operatorParts } from "./parts";
 import { Stacks } from "./stacks";
 
-addStyle(css);
-
 const GROUPS = ["by_name", "by_shape", "api_statistic"] as const;
 type Group = (typeof GROUPS)[number];
-const TIMES = [
-  "device_self_ns",
-  "device_total_ns",
-  "host_self_ns",
-  "host_total_ns",
-  "aicore_self_share",
-  "aicore_total_share",
-  "stacks",
-];
-const COMPARED = [
-  ["device_self_ns", "device_total_ns"],
-  ["host_self_ns", "host_total_ns"],
-];
+const DEVICE = ["device_self_ns", "device_total_ns"];
+const HOST = ["host_self_ns", "host_total_ns"];
+const TIMES = [...DEVICE, ...HOST, "aicore_self_share", "aicore_total_share", "stacks"];
 
 /** Host and device time by operator, with the call stacks of each. */
-function OperatorView({ selection }: ViewProps) {
-  const view = useView<OperatorJson>("operator", { span: selection.span, within: param(WITHIN) });
-  useAccepted(view, WITHIN);
+export const view = spanView("operator", Operators, { css, params: { within: WITHIN }, ofRange: "range.operators" });
+
+function Operators({ data, answer: { tables } }: Answered<OperatorJson>) {
+  const groups = GROUPS.filter((id) => tables[id] !== undefined);
+  const group = groups.find((id) => id === param("operator.tab")) ?? groups[0] ?? "by_name";
+  const table = tables[group];
+  const choice = <GroupChoice groups={groups} group={group} />;
+  if (table && group === "api_statistic") return <ApiTable table={table} choice={choice} />;
   return (
-    <ViewFrame view={view} ofRange={t("range.operators")}>
-      {(data, { tables }) => {
-        const groups = GROUPS.filter((id) => tables[id] !== undefined);
-        const group = groups.find((id) => id === param("operator.tab")) ?? groups[0] ?? "by_name";
-        const table = tables[group];
-        const choice = <GroupChoice groups={groups} group={group} />;
-        if (table && group === "api_statistic") return <ApiTable table={table} choice={choice} />;
-        return (
-          <div class="grid">
-            {tables.by_name && <OperatorCharts data={data} table={tables.by_name} />}
-            {table && <OperatorTable key={group} group={group} table={table} data={data} choice={choice} />}
-          </div>
-        );
-      }}
-    </ViewFrame>
+    <div class="grid">
+      {tables.by_name && <OperatorCharts data={data} table={tables.by_name} />}
+      {table && <OperatorTable key={group} group={group} table={table} data={data} choice={choice} />}
+    </div>
   );
 }
 
@@ -83,15 +64,13 @@ function GroupChoice({ groups, group }: { groups: readonly Group[]; group: Group
 /** CANN calls on the host, as summed by the profiler. */
 function ApiTable({ table, choice }: Pick<Props, "table" | "choice">) {
   return (
-    <Card>
-      <DataTable
-        table={table}
-        columns={["name", "level", "calls", "total_ns", "avg_ns", "min_ns", "max_ns"]}
-        compared={[["avg_ns", "min_ns", "max_ns"]]}
-        bar={{ column: "total_ns" }}
-        tools={choice}
-      />
-    </Card>
+    <TableCard
+      table={table}
+      columns={["name", "level", "calls", "total_ns", "avg_ns", "min_ns", "max_ns"]}
+      compared={[["avg_ns", "min_ns", "max_ns"]]}
+      bar={{ column: "total_ns" }}
+      tools={choice}
+    />
   );
 }
 
@@ -112,7 +91,7 @@ function OperatorTable({ group, table, data, choice }: Props) {
       <DataTable
         table={table}
         columns={["name", ...(isShape ? ["input_shapes"] : []), "calls", ...TIMES]}
-        compared={COMPARED}
+        compared={[DEVICE, HOST]}
         bar={{
           column: isDevice ? "device_self_ns" : "host_self_ns",
           isApart: (row) => param("operator.comm") !== "1" && row.get("communication") === 1,
@@ -147,8 +126,6 @@ function stackCell(row: Row) {
   if (count === 0) return <span class="muted">{t("operator.stacks.none")}</span>;
   return <span class="link">▾ {t("operator.stacks", { count })}</span>;
 }
-
-export const view: ViewModule = { Component: OperatorView };
 
 const CHARTS = ["self", "total", "all"] as const;
 const WIDE = "(min-width: 1900px)";

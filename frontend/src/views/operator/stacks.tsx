@@ -3,7 +3,7 @@ import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { openView } from "../../state/selection";
 import { useTable } from "../../state/use_request";
-import { Empty, ErrorPanel, Pages, type Row, TextButton, ViewSource } from "../../widgets";
+import { Empty, ErrorPanel, PagedItems, type Row, TextButton, ViewSource } from "../../widgets";
 import { type Cell, rowAt } from "../../widgets/table/columnar";
 import { frames } from "./parts";
 
@@ -55,17 +55,15 @@ function Stack({ row, name }: { row: Row; name: string }) {
         {t(calls === 1 ? "operator.stack.line.one" : "operator.stack.line", values)} ·{" "}
         <TextButton onClick={() => openView("trace", { find: name })}>{t("operator.trace")}</TextButton>
       </div>
-      <div class="frames">
+      <div class="frames anywhere">
         {stack.length === 0 && <span class="muted">{t("operator.stack.unknown")} ▸ </span>}
-        <Pages items={stack}>
-          {(shown, first) =>
-            shown.map((frame, index) => (
-              <span key={`${first + index} ${frame}`} data-tip={frame}>
-                {shortFrame(frame)} <span class="muted">▸</span>{" "}
-              </span>
-            ))
-          }
-        </Pages>
+        <PagedItems items={stack}>
+          {(frame, place) => (
+            <span key={`${place} ${frame}`} data-tip={frame}>
+              {shortFrame(frame)} <span class="muted">▸</span>{" "}
+            </span>
+          )}
+        </PagedItems>
         <strong>{name}</strong>
       </div>
     </div>

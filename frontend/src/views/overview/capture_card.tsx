@@ -7,6 +7,7 @@ import { Card, type Fact, Facts, Pages } from "../../widgets";
 
 /** The capture settings of this span. `hasFiles`: lists its files (the Doctor has its own list). */
 export function CaptureCard({ capture, hasFiles = true }: { capture: CaptureJson; hasFiles?: boolean }) {
+  const { host, pid } = capture;
   const profiled = place.value?.run.workers.length ?? 1;
   const facts: Fact[] = [
     [t("overview.producer"), textOf(capture, "producer")],
@@ -24,7 +25,7 @@ export function CaptureCard({ capture, hasFiles = true }: { capture: CaptureJson
       capture.start_ns === null ? "" : format.dateAndTime(capture.start_ns, capture.utc_offset_minutes),
     ],
     [t("overview.duration"), capture.duration_ns === null ? "" : format.duration(capture.duration_ns)],
-    [t("overview.host"), hostText(capture)],
+    [t("overview.host"), [host, pid !== null && t("overview.pid", { pid })].filter(Boolean).join(", ")],
     [t("overview.databases"), databaseText(capture)],
   ];
   return (
@@ -38,13 +39,7 @@ export function CaptureCard({ capture, hasFiles = true }: { capture: CaptureJson
         {(shown) => <Facts class="mono folded" facts={shown.map(settingOf)} />}
       </Folded>
       <Folded title="overview.files" items={hasFiles ? capture.files : []}>
-        {(shown) => (
-          <ul class="mono folded">
-            {shown.map((file) => (
-              <li key={file}>{file}</li>
-            ))}
-          </ul>
-        )}
+        {(shown) => <ul class="mono folded">{shown.map(listItem)}</ul>}
       </Folded>
     </Card>
   );
@@ -65,6 +60,8 @@ function Folded<T>({ title, items, children }: FoldedProps<T>) {
     </details>
   );
 }
+
+const listItem = (file: string) => <li key={file}>{file}</li>;
 
 const settingOf = ([name, value]: [string, unknown]): Fact => [
   name,
@@ -108,8 +105,4 @@ function databaseText({ databases }: CaptureJson): ComponentChildren {
       <span class="mono">{one.file}</span>: {one.tables.map((_, at) => textAt(one, "tables", at)).join(", ")}
     </div>
   ));
-}
-
-function hostText({ host, pid }: CaptureJson): string {
-  return [host, pid === null ? "" : t("overview.pid", { pid })].filter(Boolean).join(", ");
 }

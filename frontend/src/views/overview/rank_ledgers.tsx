@@ -3,7 +3,7 @@ import * as format from "../../base/format";
 import { type Key, t, tOf } from "../../i18n";
 import { setParams } from "../../state/params";
 import { place } from "../../state/selection";
-import { Button, Card, Legend, Pages, StackedBar } from "../../widgets";
+import { Button, Card, Cut, Legend, Pages, StackedBar } from "../../widgets";
 import {
   barParts,
   chosenLedger,
@@ -12,7 +12,6 @@ import {
   ledgersOf,
   type NamedLedger,
   splitRows,
-  timeText,
 } from "../../widgets/diagnosis/ledger";
 import { message, partColor } from "../../widgets/parts";
 
@@ -48,11 +47,9 @@ export function RankLedgers({ data, class: more = "" }: { data: DiagnosisJson; c
                 pressed={chosen !== null && ledgerKey(one) === ledgerKey(chosen)}
                 onClick={() => choose(one)}
               >
-                <span class="link ellipsis" data-tip-cut>
-                  {one.name}
-                </span>
+                <Cut class="link">{one.name}</Cut>
                 <StackedBar parts={barParts(splitRows(one)[0], unit)} whole={longest} />
-                <span class="mono">{timeText(one.window_ns, unit)}</span>
+                <span class="mono">{format.inUnit(one.window_ns, unit)}</span>
               </Button>
             ))}
           </div>

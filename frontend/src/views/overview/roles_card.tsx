@@ -3,7 +3,7 @@ import type { RunJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { chooseCapture, place } from "../../state/selection";
-import { Button, Card } from "../../widgets";
+import { Button, Card, Cut } from "../../widgets";
 
 /** When each role of a reinforcement learning job runs on its devices; a click opens a capture. */
 export function RolesCard() {
@@ -34,9 +34,7 @@ function Lane({ lane: { role, bars }, whole }: { lane: RoleLane; whole: number }
   const at = (ns: number) => `${(100 * ns) / whole}%`;
   return (
     <div class="bar-row step-line role-lane">
-      <span class="ellipsis" data-tip-cut>
-        {role || t("overview.roles.none")}
-      </span>
+      <Cut>{role || t("overview.roles.none")}</Cut>
       <div>
         {bars.map((bar) => (
           <button

@@ -13,7 +13,7 @@ import {
   Empty,
   Legend,
   namedBudgetParts,
-  Pages,
+  PagedItems,
   StackedBar,
   stepTotal,
   TextButton,
@@ -68,21 +68,19 @@ function StepBars({ data, chosen }: { data: OverviewJson; chosen: StepJson }) {
   const longest = Math.max(...shown.map((step) => stepTotal(step) ?? 0));
   return (
     <>
-      <Pages items={shown}>
-        {(page) =>
-          page.map((step) => (
-            <StepLine
-              key={`${step.device_id} ${step.step}`}
-              step={step}
-              name={stepName(steps, step, data.capture.device_kind, period)}
-              hasDevices={hasDevices(steps)}
-              longest={longest}
-              isChosen={step === chosen}
-              onChoose={() => chooseStep(steps, step)}
-            />
-          ))
-        }
-      </Pages>
+      <PagedItems items={shown}>
+        {(step) => (
+          <StepLine
+            key={`${step.device_id} ${step.step}`}
+            step={step}
+            name={stepName(steps, step, data.capture.device_kind, period)}
+            hasDevices={hasDevices(steps)}
+            longest={longest}
+            isChosen={step === chosen}
+            onChoose={() => chooseStep(steps, step)}
+          />
+        )}
+      </PagedItems>
       {steps.length > shown.length && (
         <TextButton onClick={() => setAll(true)}>
           {tOf(period, steps.length < count ? "overview.more.first" : "overview.more", {

@@ -3,9 +3,11 @@ import { coreColor } from "../../base/color";
 import * as format from "../../base/format";
 import { type Period, t, tOf } from "../../i18n";
 import { openView } from "../../state/selection";
-import { Card, DataTable, pageColumn, pageTable, type Row, stepTotal, TableCard, TextButton } from "../../widgets";
+import { Card, DataTable, pageTable, type Row, stepTotal, TableCard, TextButton } from "../../widgets";
 import { partTitle } from "../../widgets/parts";
 import { formatState, parseState } from "../../widgets/table/state";
+
+const SINGLE_TIMES = ["avg_ns", "min_ns", "max_ns"];
 
 /** The kernels with the most device time; a click shows that type in the Kernel view. */
 export function TopKernels({ table, rank }: { table: TableJson; rank: string }) {
@@ -19,15 +21,10 @@ export function TopKernels({ table, rank }: { table: TableJson; rank: string }) 
       columns={[
         hasTypes(table) ? "type" : "name",
         ...(hasValues(table, "core") ? ["core"] : []), // level 0 records none
-        "calls",
-        "total_ns",
-        "share",
-        "ratio",
-        "avg_ns",
-        "min_ns",
-        "max_ns",
+        ...["calls", "total_ns", "share", "ratio"],
+        ...SINGLE_TIMES,
       ]}
-      compared={[["avg_ns", "min_ns", "max_ns"]]}
+      compared={[SINGLE_TIMES]}
       bar={{ column: table.columns.some((column) => column.key === "share") ? "share" : "ratio", color: coreOf }}
       onOpen={(row) =>
         hasTypes(table)
@@ -117,22 +114,20 @@ export function StepTable({ data: { steps, step_count: count, steps_computed: is
 }
 
 function stepTable(steps: readonly StepJson[], period: Period): TableJson {
-  const time = (key: Exclude<keyof StepJson, "waiting_for">, title: string, doc = "") =>
-    [pageColumn(key, "duration", title, doc), (step: StepJson) => step[key]] as const;
   const all = pageTable("overview.steps", steps, [
-    [pageColumn("step", "text", tOf(period, "step.label")), ({ step }) => step],
-    [pageColumn("device_id", "int", t("overview.col.device")), (step) => step.device_id],
-    [pageColumn("step_time", "duration", tOf(period, "step.time"), tOf(period, "overview.steps.help")), stepTotal],
-    time("computing", t("step.computing"), t("step.computing.help")),
-    time("overlapped", partTitle("budget", "overlapped"), t("budget.overlapped.help")),
-    time("communication_not_overlapped", partTitle("budget", "communication"), t("budget.communication.help")),
-    time("exposed_waiting", partTitle("budget", "waiting"), t("overview.waiting.help")),
-    time("communication", t("step.communication"), t("step.communication.help")),
-    time("copying", partTitle("budget", "copying"), t("budget.copying.help")),
-    time("free", partTitle("budget", "free"), t("budget.free.help")),
-    time("bubble", partTitle("budget", "bubble"), t("budget.bubble.help")),
-    time("preparing", t("step.preparing"), t("step.preparing.help")),
-    time("stage", t("overview.col.stage")),
+    ["step", "text", tOf(period, "step.label")],
+    ["device_id", "int", t("overview.col.device")],
+    ["step_time", "duration", tOf(period, "step.time"), tOf(period, "overview.steps.help"), stepTotal],
+    ["computing", "duration", t("step.computing"), t("step.computing.help")],
+    ["overlapped", "duration", partTitle("budget", "overlapped"), t("budget.overlapped.help")],
+    ["communication_not_overlapped", "duration", partTitle("budget", "communication"), t("budget.communication.help")],
+    ["exposed_waiting", "duration", partTitle("budget", "waiting"), t("overview.waiting.help")],
+    ["communication", "duration", t("step.communication"), t("step.communication.help")],
+    ["copying", "duration", partTitle("budget", "copying"), t("budget.copying.help")],
+    ["free", "duration", partTitle("budget", "free"), t("budget.free.help")],
+    ["bubble", "duration", partTitle("budget", "bubble"), t("budget.bubble.help")],
+    ["preparing", "duration", t("step.preparing"), t("step.preparing.help")],
+    ["stage", "duration", t("overview.col.stage")],
   ]);
   const isThere = (key: string, value: unknown) => value !== null && !(key === "bubble" && value === 0);
   const isKnown = ({ key }: ColumnJson) => key === "step" || all.data[key]?.some((value) => isThere(key, value));

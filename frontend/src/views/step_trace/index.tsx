@@ -1,11 +1,10 @@
 import { type ComponentChildren, Fragment } from "preact";
-import type { StepTimes, StepTraceJson, TimeBetween, ViewJson } from "../../api/types.gen";
+import type { StepTimes, StepTraceJson, TimeBetween } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
-import { param, setParams } from "../../state/params";
-import { useAccepted, useView } from "../../state/use_view";
+import { setParams } from "../../state/params";
 import {
+  type Answered,
   type BarPart,
   Card,
   DataTable,
@@ -14,39 +13,25 @@ import {
   type Row,
   Select,
   StackedBar,
+  spanView,
   TableCard,
-  ViewFrame,
 } from "../../widgets";
 import { partTitle, phaseName } from "../../widgets/parts";
-import type { ViewModule, ViewProps } from "../view";
 import { isOtherAverage, lanesOf, PARTS, partsInOrder, restOf } from "./parts";
 import css from "./step_trace.css?inline";
 import { stepName, Trend } from "./trend";
 
-addStyle(css);
-
 /** The phases of the steps: gap, forward and backward, tail; with the concurrent communication. */
-function StepTraceView({ selection }: ViewProps) {
-  const view = useView<StepTraceJson>("step_trace", {
-    span: selection.span,
-    step: param("steps.step"),
-    device: param("steps.device"),
-  });
-  useAccepted(view, "steps.step", "steps.device");
-  return <ViewFrame view={view}>{(data, { tables }) => <Parts data={data} tables={tables} />}</ViewFrame>;
-}
+export const view = spanView("step_trace", Steps, { css, params: { step: "steps.step", device: "steps.device" } });
 
 const choose = (step: string | null) => setParams({ "steps.step": step });
 
-interface Props {
-  data: StepTraceJson;
-  tables: ViewJson["tables"];
-}
+type Props = Pick<Answered<StepTraceJson>, "data" | "answer">;
 
-function Parts({ data, tables }: Props) {
+function Steps({ data, answer }: Props) {
   const at = data.chosen === null ? -1 : data.steps.findIndex((step) => step.step === data.chosen);
   const only = data.steps.length === 1 ? data.steps[0] : undefined;
-  if (data.method === "iterations") return <Iterations data={data} tables={tables} />;
+  if (data.method === "iterations") return <Iterations data={data} answer={answer} />;
   if (data.steps.length === 0) return <Empty text={t("steps.none")} />;
   return (
     <div class="grid">
@@ -69,7 +54,7 @@ function Parts({ data, tables }: Props) {
       <TableCard
         title={t("steps.table")}
         subtitle={t("steps.source", { source: data.source })}
-        table={tables.steps}
+        table={answer.tables.steps}
         compared={[["total_ns", ...PARTS.map(({ key }) => key), "reduce_ns"]]}
         bar={{ column: "total_ns" }}
       />
@@ -78,7 +63,8 @@ function Parts({ data, tables }: Props) {
 }
 
 /** Iterations of a serving engine: percentiles by phase and number of requests, the trend, and all of them. */
-function Iterations({ data, tables: { groups, steps } }: Props) {
+function Iterations({ data, answer }: Props) {
+  const { groups, steps } = answer.tables;
   const cell = { phase: (row: Row) => phaseName(row.get("phase") as string | null) };
   const shared = { bar: { column: "total_ns" }, cell };
   return (
@@ -258,5 +244,3 @@ function Fact({ name, value, tip }: { name: string; value: string; tip?: string 
     </span>
   );
 }
-
-export const view: ViewModule = { Component: StepTraceView };

@@ -1,22 +1,7 @@
 /** Questions about the timelines on the page, and their answers in numbers and times of the page. */
 
 import { ApiError, apiUrl, getBinary, getJson, isStale, type Query } from "../../api/client";
-import type {
-  ChainJson,
-  CollectiveJson,
-  CountersJson,
-  DescentJson,
-  FlowJson,
-  FlowsJson,
-  FoundJson,
-  LayerJson,
-  SearchJson,
-  SliceDetailJson,
-  StatsJson,
-  StepMarkJson,
-  StepMarksJson,
-  TableJson,
-} from "../../api/types.gen";
+import type * as json from "../../api/types.gen";
 import { t } from "../../i18n";
 import type { Window } from "../../timeline/cache";
 import type { SourceState } from "../../timeline/decode";
@@ -94,36 +79,36 @@ export class TimelineApi {
   }
 
   /** The derived rows of a rank. Throws an ApiError with status 503 while the server reads what the rows need. */
-  async derived(lane: number): Promise<LayerJson> {
+  async derived(lane: number): Promise<json.LayerJson> {
     const { span, version } = this.timelineOf(lane) ?? this.open;
-    return this.current(getJson<LayerJson>(...askOf("layer", [{ span, version, layer: DERIVED }])), lane);
+    return this.current(getJson<json.LayerJson>(...askOf("layer", [{ span, version, layer: DERIVED }])), lane);
   }
 
   /** Steps on the device. Throws an ApiError with status 503 while the server reads what they need. */
-  async steps(): Promise<StepMarkJson[]> {
-    return (await this.json<StepMarksJson>("steps")).steps;
+  async steps(): Promise<json.StepMarkJson[]> {
+    return (await this.json<json.StepMarksJson>("steps")).steps;
   }
 
-  async slice(id: number, signal?: AbortSignal): Promise<SliceDetailJson> {
+  async slice(id: number): Promise<json.SliceDetailJson> {
     const lane = await this.laneOf(id);
-    const detail = await this.ofSlice<SliceDetailJson>("slice", id, lane, { shown: this.shownOf(lane) }, signal);
+    const detail = await this.ofSlice<json.SliceDetailJson>("slice", id, lane, { shown: this.shownOf(lane) });
     return placeDetail(detail, offsetOf(id, lane), lane.offset);
   }
 
-  async flows(id: number, signal?: AbortSignal): Promise<FlowJson[]> {
+  async flows(id: number): Promise<json.FlowJson[]> {
     const lane = await this.laneOf(id);
-    const { flows } = await this.ofSlice<FlowsJson>("flows", id, lane, { shown: this.shownOf(lane) }, signal);
+    const { flows } = await this.ofSlice<json.FlowsJson>("flows", id, lane, { shown: this.shownOf(lane) });
     return flows.map((flow) => placeFlow(flow, lane.offset));
   }
 
-  async chain(id: number, signal?: AbortSignal): Promise<ChainJson> {
+  async chain(id: number, signal?: AbortSignal): Promise<json.ChainJson> {
     const lane = await this.laneOf(id);
-    return placeChain(await this.ofSlice<ChainJson>("chain", id, lane, {}, signal), offsetOf(id, lane));
+    return placeChain(await this.ofSlice<json.ChainJson>("chain", id, lane, {}, signal), offsetOf(id, lane));
   }
 
-  async descent(id: number, signal?: AbortSignal): Promise<DescentJson> {
+  async descent(id: number): Promise<json.DescentJson> {
     const lane = await this.laneOf(id);
-    return placeDescent(await this.ofSlice<DescentJson>("descent", id, lane, {}, signal), offsetOf(id, lane));
+    return placeDescent(await this.ofSlice<json.DescentJson>("descent", id, lane), offsetOf(id, lane));
   }
 
   /** The tasks of collective `id` on all ranks of its run. */
@@ -131,7 +116,7 @@ export class TimelineApi {
     const lane = await this.laneOf(id);
     const ranks = this.ranksOf(lane, laneOfSlice(id));
     const query = askOf("collective", sourcesOf(ranks), { id: id - lane.offset.slice });
-    const answer = getJson<CollectiveJson>(...query, signal);
+    const answer = getJson<json.CollectiveJson>(...query, signal);
     return placeCollective(await this.current(answer, laneOfSlice(id)), ranks);
   }
 
@@ -157,7 +142,7 @@ export class TimelineApi {
   /** Id of the slice of this name that starts at or nearest to `at`; null if no slice has the name. */
   async find(name: string, at: number, signal?: AbortSignal): Promise<number | null> {
     const layer = name.startsWith(DERIVED) ? DERIVED : "trace";
-    const { id } = await this.json<FoundJson>("find", { name, at }, signal, { layer });
+    const { id } = await this.json<json.FoundJson>("find", { name, at }, signal, { layer });
     return id === null ? null : id + laneOffset(0, 0, layer).slice;
   }
 
@@ -165,7 +150,7 @@ export class TimelineApi {
   async search(text: string, near: number, signal?: AbortSignal): Promise<SearchAnswer> {
     const ranks = this.searched;
     const query = askOf("search", sourcesOf(ranks), { q: text, near: Math.round(near), limit: SEARCH_LIMIT });
-    const answer = await getJson<SearchJson>(...query, signal);
+    const answer = await getJson<json.SearchJson>(...query, signal);
     if (answer.parts[0]?.state === "stale") {
       this.onStale();
       return new Promise(() => {});
@@ -174,7 +159,7 @@ export class TimelineApi {
   }
 
   /** A page of all hits of a search. */
-  async hits(text: string, query: Query, signal?: AbortSignal): Promise<TableJson> {
+  async hits(text: string, query: Query, signal?: AbortSignal): Promise<json.TableJson> {
     const ranks = this.searched;
     return placeHits(
       await getJson(...askOf("hits", sourcesOf(ranks), { page: pageOf(query), q: text }), signal),
@@ -188,9 +173,9 @@ export class TimelineApi {
   }
 
   /** Statistics of all slices of an area, with the lane in the column "part". */
-  async stats(area: Area, by: Grouping, signal?: AbortSignal): Promise<StatsJson> {
+  async stats(area: Area, by: Grouping, signal?: AbortSignal): Promise<json.StatsJson> {
     const ranks = this.areaRanks(area);
-    const answer = await getJson<StatsJson>(...ofRange("stats", area, ranks, { by }), signal);
+    const answer = await getJson<json.StatsJson>(...ofRange("stats", area, ranks, { by }), signal);
     for (const [at, state] of answer.parts.entries())
       if (state !== "ready") await this.lose(ranks[at]?.lane ?? 0, state);
     return placeStats(answer, ranks);
@@ -203,7 +188,7 @@ export class TimelineApi {
   }
 
   /** A page of the slices behind a row of the statistics. */
-  async members(area: Area, of: MembersOf, query: Query, signal?: AbortSignal): Promise<TableJson> {
+  async members(area: Area, of: MembersOf, query: Query, signal?: AbortSignal): Promise<json.TableJson> {
     const ranks = rowsOf(this.areaRanks(area), of);
     const asked = ofRange("members", area, ranks, { page: pageOf(query), name: of.name });
     return placeHits(await getJson(...asked, signal), ranks);
@@ -229,7 +214,7 @@ export class TimelineApi {
   }
 
   /** Counters in the time of an area. */
-  counters({ start, end }: Area, signal?: AbortSignal): Promise<CountersJson> {
+  counters({ start, end }: Area, signal?: AbortSignal): Promise<json.CountersJson> {
     return this.json("counters", { t0: start, t1: end }, signal);
   }
 
@@ -285,7 +270,7 @@ export class TimelineApi {
     return found;
   }
 
-  private ofSlice<T>(ask: string, id: number, lane: LaneTimeline, fields: object, signal?: AbortSignal): Promise<T> {
+  private ofSlice<T>(ask: string, id: number, lane: LaneTimeline, fields = {}, signal?: AbortSignal): Promise<T> {
     const query = askOf(ask, [sourceOf(id, lane)], { id: idOf(id, lane), ...fields });
     return this.current(getJson<T>(...query, signal), laneOfSlice(id));
   }

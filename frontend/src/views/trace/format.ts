@@ -1,13 +1,13 @@
 /** Formats figures and values of the panels. */
 
 import { asApiError } from "../../api/client";
-import { fixedDecimals, TIME_UNITS, unitFor } from "../../base/format";
+import { inUnit, TIME_UNITS, unitFor } from "../../base/format";
 import { textOf } from "../../i18n";
 
 /** A time after the start of the capture: "+52 148.220 µs", in a unit that keeps the ns. */
 export function offset(ns: number): string {
   const unit = unitFor(TIME_UNITS, ns).scale >= 1e6 ? { name: "µs", scale: 1e3 } : unitFor(TIME_UNITS, ns);
-  return `${ns < 0 ? "" : "+"}${fixedDecimals(ns / unit.scale, unit.scale === 1 ? 0 : 3)} ${unit.name}`;
+  return `${ns < 0 ? "" : "+"}${inUnit(ns, unit, 3)} ${unit.name}`;
 }
 
 /** The text of an error. */

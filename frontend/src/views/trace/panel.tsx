@@ -4,10 +4,10 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { PARTS, TableJson } from "../../api/types.gen";
 import { integer } from "../../base/format";
-import { type Key, type Period, t, textOf, tOf } from "../../i18n";
+import { type Period, t, textOf, tOf } from "../../i18n";
 import { readStored, store } from "../../state/storage";
 import { useRequest } from "../../state/use_request";
-import { Button, DataTable, Empty, pageColumn, pageTable, Segments } from "../../widgets";
+import { Button, DataTable, Empty, type PageColumn, pageTable, Segments } from "../../widgets";
 import { partTitle } from "../../widgets/parts";
 import { messageOf } from "./format";
 import { MarksPanel } from "./marks/marks_panel";
@@ -17,20 +17,12 @@ import type { RanksState } from "./ranks/ranks_state";
 import { changeOf, placeOf, type StepPair, stepTime } from "./ranks/step_differences";
 import { SlicePanel } from "./selection/slice_panel";
 import type { TraceSession } from "./session";
-import { CsvLink, SliceList } from "./slice_list";
+import { CsvDownload, CsvLink, SliceList, SomeRows } from "./slice_list";
 import type { PanelId } from "./timeline_port";
 
 const HEIGHT = 190;
 const LEAST = 96;
 const STEP = 24;
-
-const TITLES: Record<PanelId, Key> = {
-  slice: "trace.panel.slice",
-  area: "trace.panel.area",
-  hits: "trace.panel.hits",
-  marks: "trace.panel.marks",
-  steps: "trace.panel.steps",
-};
 
 export function Panel({ session }: { session: TraceSession }) {
   const [height, setHeight] = useState(() => Number(readStored("trace.panel")) || HEIGHT);
@@ -39,9 +31,7 @@ export function Panel({ session }: { session: TraceSession }) {
   const shown = tabs.some((tab) => tab.id === session.panel.value) ? session.panel.value : "slice";
   // Without content, the hint needs one line only.
   const isHint = shown === "slice" && session.selection.selected.value === null;
-  const toggle = () => {
-    session.panelOpen.value = !isOpen;
-  };
+  const toggle = () => (session.panelOpen.value = !isOpen);
   const resize = (next: number) => {
     const kept = Math.round(Math.min(Math.max(next, LEAST), mostHeight()));
     setHeight(kept);
@@ -56,10 +46,7 @@ export function Panel({ session }: { session: TraceSession }) {
           label={t("trace.panel")}
           value={shown}
           options={tabs}
-          onChange={(id) => {
-            session.panel.value = id;
-            session.panelOpen.value = true;
-          }}
+          onChange={(id) => session.openPanel(id)}
         />
         <Button
           look="control plain"
@@ -74,7 +61,7 @@ export function Panel({ session }: { session: TraceSession }) {
         <div
           class="trace-panel-body"
           role="tabpanel"
-          aria-label={t(TITLES[shown])}
+          aria-label={t(`trace.panel.${shown}`)}
           style={{ height: isHint ? "auto" : `${height}px` }}
         >
           {content(session, shown)}
@@ -106,7 +93,7 @@ function tab(id: PanelId, count: number | null, period: Period = "step"): Tab {
     id,
     label: (
       <>
-        {tOf(period, TITLES[id])}
+        {tOf(period, `trace.panel.${id}`)}
         {note}
       </>
     ),
@@ -146,12 +133,8 @@ function Handle({ height, onResize }: { height: number; onResize: (height: numbe
       onPointerMove={(event) => {
         if (from.current) onResize(from.current.height + from.current.y - event.clientY);
       }}
-      onPointerUp={() => {
-        from.current = null;
-      }}
-      onPointerCancel={() => {
-        from.current = null;
-      }}
+      onPointerUp={() => (from.current = null)}
+      onPointerCancel={() => (from.current = null)}
       onKeyDown={(event) => {
         if (event.key === "ArrowUp") onResize(height + STEP);
         else if (event.key === "ArrowDown") onResize(height - STEP);
@@ -185,13 +168,9 @@ function HitsPanel({ session }: { session: TraceSession }) {
         <span class="muted" data-tip={unsearchedTip(ranks)}>
           {inRanks(t("trace.search.total", { total: integer(total) }), ranks)}
         </span>
-        {found && found.total < total && (
-          <span class="muted">{t("trace.descent.some", { shown: integer(found.total), total: integer(total) })}</span>
-        )}
+        {found && <SomeRows rows={found.total} total={total} />}
         <span class="grow" />
-        <a class="link" href={api.hitsCsvUrl(text)} download data-tip={t("trace.area.members.csv")}>
-          CSV ↓
-        </a>
+        <CsvDownload url={api.hitsCsvUrl(text)} tip="trace.area.members.csv" />
       </div>
       {error && <Empty text={t("trace.area.failed", { message: textOf(error, "message") })} />}
       {!found && !error && <Empty text={t("state.loading")} />}
@@ -258,27 +237,21 @@ const isDifference = (key: string): boolean => key.startsWith("difference");
 function tableOf({ steps, data, period }: RanksState): TableJson {
   const pairs = steps.value;
   const titleOf = (id: string) => partTitle("budget", id as keyof (typeof PARTS)["budget"]);
-  const parts = (data.value?.parts ?? []).flatMap((id, part) => {
-    if (!pairs.some(({ own, other }) => (own.times[part] ?? 0) + (other.times[part] ?? 0) > 0)) return [];
-    const column = pageColumn(`difference_${id}`, "duration", titleOf(id));
-    return [[column, ({ own, other }: StepPair) => (other.times[part] ?? 0) - (own.times[part] ?? 0)] as const];
+  const parts = (data.value?.parts ?? []).flatMap((id, part): PageColumn<StepPair>[] => {
+    const timeOf = ({ times }: StepPair["own"]) => times[part] ?? 0;
+    if (!pairs.some(({ own, other }) => timeOf(own) + timeOf(other) > 0)) return [];
+    return [[`difference_${id}`, "duration", titleOf(id), "", ({ own, other }) => timeOf(other) - timeOf(own)]];
   });
+  const rankOf = ({ line }: StepPair) => (line.rank === null ? line.worker : `rank ${line.rank}`);
+  const stepOf = ({ own, other }: StepPair) => (own.step === other.step ? own.step : `${own.step} / ${other.step}`);
+  const difference = ({ own, other }: StepPair) => stepTime(other) - stepTime(own);
   return pageTable("trace.steps", pairs, [
-    [pageColumn("number", "int", ""), (_, at) => at + 1],
-    [
-      pageColumn("rank", "text", t("trace.versus.column.rank")),
-      ({ line }) => (line.rank === null ? line.worker : `rank ${line.rank}`),
-    ],
-    [
-      pageColumn("step", "text", tOf(period, "step.label")),
-      ({ own, other }) => (own.step === other.step ? own.step : `${own.step} / ${other.step}`),
-    ],
-    [pageColumn("own", "duration", t("trace.versus.column.own")), ({ own }) => stepTime(own)],
-    [pageColumn("other", "duration", t("trace.versus.column.other")), ({ other }) => stepTime(other)],
-    [
-      pageColumn("difference", "duration", t("trace.versus.column.difference")),
-      ({ own, other }) => stepTime(other) - stepTime(own),
-    ],
+    ["number", "int", "", "", (_, at) => at + 1],
+    ["rank", "text", t("trace.versus.column.rank"), "", rankOf],
+    ["step", "text", tOf(period, "step.label"), "", stepOf],
+    ["own", "duration", t("trace.versus.column.own"), "", ({ own }) => stepTime(own)],
+    ["other", "duration", t("trace.versus.column.other"), "", ({ other }) => stepTime(other)],
+    ["difference", "duration", t("trace.versus.column.difference"), "", difference],
     ...parts,
   ]);
 }

@@ -161,9 +161,7 @@ export class TraceSession implements TimelinePort {
         area: (area) => void this.setArea(area),
         hovered: (bar, x, y) => this.hover(bar, x, y),
         pickedSecond: (bar) => void this.selection.pickSecond(bar),
-        menu: (item, x, y) => {
-          this.rowMenu.value = { item, x, y };
-        },
+        menu: (item, x, y) => (this.rowMenu.value = { item, x, y }),
         layout: (state) => this.setLayout(state),
         failed: (error) => this.fail(error),
         loading: (isLoading) => this.showLoading(isLoading),
@@ -415,6 +413,11 @@ export class TraceSession implements TimelinePort {
 
   // Notes, announcements and link state
 
+  openPanel(id: PanelId): void {
+    this.panel.value = id;
+    this.panelOpen.value = true;
+  }
+
   say(text: string, isPassing = true): void {
     this.note.value = { text, isPassing, action: null };
     this.announcement.value = text;
@@ -444,9 +447,7 @@ export class TraceSession implements TimelinePort {
 
   private showLoading(isLoading: boolean): void {
     if (isLoading) {
-      this.loadingTimer ??= setTimeout(() => {
-        this.busy.value = true;
-      }, LOADING_MS);
+      this.loadingTimer ??= setTimeout(() => (this.busy.value = true), LOADING_MS);
       return;
     }
     clearTimeout(this.loadingTimer);

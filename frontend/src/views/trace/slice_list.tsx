@@ -1,15 +1,16 @@
 /** A table of slices; a click selects one. */
 
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Query } from "../../api/client";
 import type { ColumnJson, TableJson } from "../../api/types.gen";
 import { csvHeader, csvText, type Field } from "../../base/csv";
 import { absoluteNs, integer } from "../../base/format";
 import { saveCsv } from "../../base/save";
-import { lang, t } from "../../i18n";
+import { type Key, lang, t } from "../../i18n";
 import { laneOfTrack } from "../../timeline/lanes";
 import { findTrack, processLabel, trackLabel } from "../../timeline/rows";
-import { DataTable, pageColumn, TextButton } from "../../widgets";
+import { DataTable, Popover, pageColumn, TextButton } from "../../widgets";
 import type { Row } from "../../widgets/table/columnar";
 import type { TraceSession } from "./session";
 
@@ -63,9 +64,43 @@ export function SliceList({ session, name, table, columns, compared = [], isTree
 }
 
 /** Says that the server only sent some of the rows. */
-export function SomeRows({ table: { rows, total } }: { table: TableJson }) {
-  if (rows === total) return null;
+export function SomeRows({ rows, total }: Pick<TableJson, "rows" | "total">) {
+  if (rows >= total) return null;
   return <span class="muted">{t("trace.descent.some", { shown: integer(rows), total: integer(total) })}</span>;
+}
+
+interface SectionProps extends Props {
+  /** Beside the name. */
+  notes?: ComponentChildren;
+  csv: ComponentChildren;
+  /** Between title and list. */
+  children?: ComponentChildren;
+}
+
+/** A list whose loaded rows are all there are to see, below its title. */
+export function SliceSection({ notes, csv, children, table, ...list }: SectionProps) {
+  const loaded = useMemo(() => ({ ...table, total: table.rows }), [table]);
+  return (
+    <section>
+      <h3 class="small strong trace-sub trace-list-title">
+        {list.name}
+        {notes}
+        <SomeRows {...table} />
+        {csv}
+      </h3>
+      {children}
+      <SliceList {...list} table={loaded} />
+    </section>
+  );
+}
+
+/** A link to all rows as CSV, from the server. */
+export function CsvDownload({ url, tip }: { url: string; tip: Key }) {
+  return (
+    <a class="link" href={url} download data-tip={t(tip)}>
+      CSV ↓
+    </a>
+  );
 }
 
 /** With names of rows and ranks, and times from the zero of all views. */
@@ -108,14 +143,12 @@ export function tableCsv(table: TableJson): string {
   return csvText(table.columns.map(csvHeader), rows);
 }
 
-/** Label of a button that opens a menu. */
-export function MenuLabel({ text }: { text: string }) {
-  return (
-    <>
-      <span class="caption ellipsis trace-face">{text}</span>
-      <span class="arrow" aria-hidden="true">
-        ▾
-      </span>
-    </>
+/** A button that opens a menu. */
+export function Menu({ text, ...popover }: { text: string } & Omit<Parameters<typeof Popover>[0], "label">) {
+  const label = (
+    <span class="caption ellipsis" style={{ maxWidth: "180px" }}>
+      {text}
+    </span>
   );
+  return <Popover label={label} arrow {...popover} />;
 }

@@ -9,7 +9,7 @@ import { param, params, parentDocument, setParams } from "../../state/params";
 import { freshJobs } from "../../state/progress";
 import { theme } from "../../state/theme";
 import type { HoverBar } from "../../timeline/scene";
-import { ControlError, JobControl, Pace, ProblemBanner, ProgressBar, TextButton } from "../../widgets";
+import { ControlError, Cut, JobControl, Pace, ProblemBanner, ProgressBar, TextButton } from "../../widgets";
 import { KeysHelp, listenKeys } from "./help/keyboard";
 import { KEYS, parseLink, parseMoment } from "./link/link";
 import { foreignNote, outdatedNote } from "./link/link_notice";
@@ -120,12 +120,7 @@ function NoteLine({ session }: { session: TraceSession }) {
     <div class={`trace-note ${note.action?.isError ? "error" : ""}`} role="alert">
       <span class="grow">{note.text}</span>
       {note.action && <TextButton onClick={note.action.run}>{note.action.label}</TextButton>}
-      <TextButton
-        label={t("trace.note.close")}
-        onClick={() => {
-          session.note.value = null;
-        }}
-      >
+      <TextButton label={t("trace.note.close")} onClick={() => (session.note.value = null)}>
         ✕
       </TextButton>
     </div>
@@ -145,10 +140,7 @@ function useFollowLanguage(session: TraceSession): void {
   }, [language, session]);
 }
 
-/**
- * Handles links from other views: `find` (a name), `at` ("start,duration": ns since 1970, ns), and a search typed
- * elsewhere.
- */
+/** Handles links from other views: `find` (a name), `at` ("start,duration" since 1970, ns), and a search. */
 function useDeepLinks(session: TraceSession): void {
   const name = param("find");
   const at = param("at");
@@ -192,9 +184,11 @@ function HoverTip({ session }: { session: TraceSession }) {
 }
 
 function BarFigures({ session, bar }: { session: TraceSession; bar: HoverBar }) {
+  const { merged, busy, start, end } = bar;
+  const figures = { count: integer(merged), total: duration(busy), share: shareOf(busy, end - start) };
   return (
     <>
-      {bar.merged > 1 && <div>{t("trace.hover.merged", mergedFigures(bar))}</div>}
+      {merged > 1 && <div>{t("trace.hover.merged", figures)}</div>}
       <div>
         <b>{session.nameOf(bar)}</b>
       </div>
@@ -204,10 +198,6 @@ function BarFigures({ session, bar }: { session: TraceSession; bar: HoverBar }) 
       </div>
     </>
   );
-}
-
-function mergedFigures({ merged, busy, start, end }: HoverBar) {
-  return { count: integer(merged), total: duration(busy), share: shareOf(busy, end - start) };
 }
 
 interface BannerProps {
@@ -225,9 +215,7 @@ function ReadingBanner({ shown, progress }: BannerProps) {
   return (
     <section class="trace-reading" aria-label={t("state.reading.trace")} data-job={job.state}>
       <div class="job-head">
-        <span class="ellipsis grow" data-tip-cut>
-          {t(isStopped ? "trace.reading.cancelled" : "trace.reading", values)}
-        </span>
+        <Cut class="grow">{t(isStopped ? "trace.reading.cancelled" : "trace.reading", values)}</Cut>
         {job.state === "reading" && (
           <span class="job-figures short mono muted">
             <Pace rate={job.rate} left={job.eta_s} />

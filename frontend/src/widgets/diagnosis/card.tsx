@@ -13,6 +13,7 @@ import { ProblemList } from "../problem_list";
 import { RunProgress } from "../progress";
 import { ticks } from "../scale";
 import { StackedBar } from "../stacked_bar";
+import { TableHead } from "../table_head";
 import css from "./diagnosis.css?inline";
 import { ExcessCard } from "./excess";
 import { withCode } from "./finding";
@@ -176,11 +177,6 @@ function stakeText({ at_stake_ms_per_step: ms, mean_step_ms: step, period }: Dia
   return tOf(period, "diagnosis.stake", { time, share: format.percentOfRatio(step > 0 ? ms / step : 0, 0) });
 }
 
-interface LedgerBarProps {
-  ledger: NamedLedger;
-  unit: format.Unit;
-}
-
 /** Largest part of the width for the time before the first task; a longer time is cut. */
 const MOST_BEFORE = 0.2;
 /** A shorter time before the first task is not drawn. */
@@ -190,7 +186,7 @@ const MOST_TICKS = 8;
 const LAST_TICK = 0.97;
 
 /** The step of a rank as one bar with its scale. The time before its first task stands in front, on the same scale. */
-function LedgerBar({ ledger, unit }: LedgerBarProps) {
+function LedgerBar({ ledger, unit }: { ledger: NamedLedger; unit: format.Unit }) {
   const [rows, outside] = splitRows(ledger);
   const before = outside.find(({ kind }) => kind === "before");
   const share = before ? Math.min(MOST_BEFORE, before.ns / (before.ns + ledger.window_ns)) : 0;
@@ -223,15 +219,7 @@ function Needs({ needs }: { needs: readonly NeedJson[] }) {
   if (needs.length === 0) return null;
   return (
     <table class="ledger needs">
-      <thead>
-        <tr>
-          {COLUMNS.map((column) => (
-            <th key={column} scope="col">
-              {message(`ledger.need.column.${column}`)}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <TableHead cells={COLUMNS.map((column) => [message(`ledger.need.column.${column}`)])} />
       <tbody>
         {needs.map((need) => (
           <tr key={say(need.missing)}>

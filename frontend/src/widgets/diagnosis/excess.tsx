@@ -6,18 +6,13 @@ import { TextButton } from "../button";
 import { Card } from "../card";
 import { Dialog } from "../dialog";
 import { message } from "../parts";
-import { timeText } from "./ledger";
+import { TableHead } from "../table_head";
 
 /** Kernels that the card shows. */
 const MOST = 8;
 
-interface Props {
-  excess: ExcessJson | null;
-  class?: string;
-}
-
 /** What the ranks that the others wait for compute longer, by kernel type and shapes. */
-export function ExcessCard({ excess, class: more = "" }: Props) {
+export function ExcessCard({ excess, class: more = "" }: { excess: ExcessJson | null; class?: string }) {
   const [isOpen, setOpen] = useState(false);
   if (!excess?.kind) return null;
   const { ranks, stage } = excess;
@@ -59,26 +54,22 @@ function Kernels({ excess, kernels, who, unit }: TableProps) {
     <>
       <Time ns={ns} unit={unit} />
       <Time ns={other} unit={unit} />
-      <td class={`mono ${ns > other ? "worse" : ""}`}>{`${ns > other ? "+" : ""}${timeText(ns - other, unit)}`}</td>
+      <td
+        class={`mono ${ns > other ? "worse" : ""}`}
+      >{`${ns > other ? "+" : ""}${format.inUnit(ns - other, unit)}`}</td>
     </>
   );
   return (
     <table class="ledger excess">
-      <thead>
-        <tr>
-          <th scope="col">{t("diagnosis.excess.type")}</th>
-          <th scope="col">{t("diagnosis.excess.shapes")}</th>
-          <th scope="col" class="mono">
-            {who}
-          </th>
-          <th scope="col" class="mono" data-tip={t("diagnosis.excess.median.tip")}>
-            {t("diagnosis.excess.median")}
-          </th>
-          <th scope="col" class="mono">
-            {t("diagnosis.excess.difference")}
-          </th>
-        </tr>
-      </thead>
+      <TableHead
+        cells={[
+          [t("diagnosis.excess.type")],
+          [t("diagnosis.excess.shapes")],
+          [who, "mono"],
+          [t("diagnosis.excess.median"), "mono", t("diagnosis.excess.median.tip")],
+          [t("diagnosis.excess.difference"), "mono"],
+        ]}
+      />
       <tbody>
         {kernels.map(({ type, shapes, calls, other_calls: others, ns, other_ns: other }) => (
           <tr
@@ -111,7 +102,7 @@ function Kernels({ excess, kernels, who, unit }: TableProps) {
 function Time({ ns, unit }: { ns: number; unit: format.Unit }) {
   return (
     <td class="mono" data-tip={ns ? format.exactDuration(ns) : t("diagnosis.excess.none")}>
-      {ns ? timeText(ns, unit) : format.UNKNOWN}
+      {ns ? format.inUnit(ns, unit) : format.UNKNOWN}
     </td>
   );
 }

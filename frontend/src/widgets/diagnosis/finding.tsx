@@ -13,7 +13,6 @@ import { places } from "../../state/catalog";
 import { addressOf } from "../../state/params";
 import { openView, selection } from "../../state/selection";
 import { formatState } from "../table/state";
-import { timeText } from "./ledger";
 
 interface Props {
   finding: FindingJson;
@@ -54,7 +53,7 @@ export function FindingFix({ finding }: { finding: FindingJson }) {
 /** What it would save in a unit. */
 export function Saving({ finding, unit, period }: { finding: FindingJson; unit: format.Unit; period: Period }) {
   const { ms_per_step: ms, kind } = finding;
-  const time = ms === 0 ? format.UNKNOWN : timeText(ms * 1e6, unit);
+  const time = ms === 0 ? format.UNKNOWN : format.inUnit(ms * 1e6, unit);
   return <span data-tip={tOf(period, tipOf(finding))}>{ms > 0 && kind !== "measured" ? `≤ ${time}` : time}</span>;
 }
 

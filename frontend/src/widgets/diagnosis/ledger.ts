@@ -64,13 +64,8 @@ export function barParts(rows: readonly LedgerRowJson[], unit: format.Unit): Bar
 
 /** The time of a row; its bounds if they differ. */
 function rangeText({ ns, low_ns, high_ns }: LedgerRowJson, unit: format.Unit): string {
-  const [low, high] = [timeText(low_ns, unit), timeText(high_ns, unit)];
-  return low === high ? timeText(ns, unit) : message("ledger.range", { low, high });
-}
-
-/** A time in the unit of the ledger, without it. */
-export function timeText(ns: number, unit: format.Unit): string {
-  return format.fixedDecimals(ns / unit.scale, unit.scale === 1 ? 0 : 2);
+  const [low, high] = [format.inUnit(low_ns, unit), format.inUnit(high_ns, unit)];
+  return low === high ? format.inUnit(ns, unit) : message("ledger.range", { low, high });
 }
 
 /** The diagnosis of a run. The server reads what it needs; findings are preliminary until then. */

@@ -1,9 +1,10 @@
 import type { DiagnosisJson, FindingJson, LedgerRowJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { type Period, t, textOf, tOf } from "../../i18n";
+import { t, textOf, tOf } from "../../i18n";
 import { message, say } from "../parts";
+import { type HeadCell, TableHead } from "../table_head";
 import { EvidenceLinks, FindingFix, FindingText, Saving } from "./finding";
-import { colorOf, isHatched, isOutside, type NamedLedger, splitRows, timeText } from "./ledger";
+import { colorOf, isHatched, isOutside, type NamedLedger, splitRows } from "./ledger";
 
 interface Props {
   data: DiagnosisJson;
@@ -24,7 +25,7 @@ export function LedgerTable(props: Props) {
   if (!ledger && others.length === 0) return null;
   return (
     <table class={`ledger ${ledger ? "" : "findings"}`}>
-      <Head unit={unit} hasLedger={ledger !== null} period={data.period} />
+      <TableHead cells={headOf(props)} />
       <tbody>
         {rows.map(lines)}
         {ledger && <SumLine data={data} ledger={ledger} unit={unit} />}
@@ -49,30 +50,16 @@ function placedIn(rows: readonly LedgerRowJson[]): number[] {
   return rows.flatMap(({ findings, parts }) => [...findings, ...placedIn(parts)]);
 }
 
-function Head({ unit, hasLedger, period }: { unit: format.Unit; hasLedger: boolean; period: Period }) {
-  return (
-    <thead>
-      <tr>
-        <th scope="col">{hasLedger ? message("ledger.column.entry") : t("diagnosis.finding")}</th>
-        {hasLedger && (
-          <>
-            <th scope="col" class="mono">
-              {unit.name}
-            </th>
-            <th scope="col" class="mono">
-              {message("ledger.column.share", { period: message(`period.${period}`) })}
-            </th>
-          </>
-        )}
-        <th scope="col">{message("ledger.column.what")}</th>
-        <th scope="col">{message("ledger.column.fix")}</th>
-        <th scope="col" class="mono">
-          {message("ledger.column.saves", { unit: unit.name })}
-        </th>
-        <th scope="col">{t("diagnosis.evidence")}</th>
-      </tr>
-    </thead>
-  );
+function headOf({ data: { period }, ledger, unit }: Props): readonly (HeadCell | false)[] {
+  return [
+    [ledger ? message("ledger.column.entry") : t("diagnosis.finding")],
+    ledger !== null && [unit.name, "mono"],
+    ledger !== null && [message("ledger.column.share", { period: message(`period.${period}`) }), "mono"],
+    [message("ledger.column.what")],
+    [message("ledger.column.fix")],
+    [message("ledger.column.saves", { unit: unit.name }), "mono"],
+    [t("diagnosis.evidence")],
+  ];
 }
 
 interface RowProps extends Props {
@@ -114,11 +101,11 @@ function RowLines(props: RowProps) {
 /** Time with its bounds, and share of the step. */
 function Times({ row, ledger, unit }: RowProps) {
   const { ns, low_ns: low, high_ns: high } = row;
-  const range = message("ledger.range", { low: timeText(low, unit), high: timeText(high, unit) });
+  const range = message("ledger.range", { low: format.inUnit(low, unit), high: format.inUnit(high, unit) });
   return (
     <>
       <td class="mono time">
-        <span data-tip={format.exactDuration(ns)}>{timeText(ns, unit)}</span>
+        <span data-tip={format.exactDuration(ns)}>{format.inUnit(ns, unit)}</span>
         {low !== high && <p class="muted">{range}</p>}
       </td>
       <td class="mono share">{!isOutside(row) && format.shareOf(ns, ledger?.window_ns)}</td>
@@ -163,13 +150,13 @@ function SumLine({ data, ledger, unit }: { data: DiagnosisJson; ledger: NamedLed
   return (
     <tr class="sum">
       <th scope="row">{say(data.layout.step)}</th>
-      <td class="mono time">{timeText(ledger.window_ns, unit)}</td>
+      <td class="mono time">{format.inUnit(ledger.window_ns, unit)}</td>
       <td class="mono share">{format.percentOfRatio(1)}</td>
       <td />
       <td class="stake" data-tip={t("diagnosis.stake.help")}>
         {stake > 0 && message("ledger.stake")}
       </td>
-      <td class="mono saves">{stake > 0 && `≤ ${timeText(stake, unit)}`}</td>
+      <td class="mono saves">{stake > 0 && `≤ ${format.inUnit(stake, unit)}`}</td>
       <td>{stake > 0 && format.shareOf(stake, data.mean_step_ms * 1e6)}</td>
     </tr>
   );

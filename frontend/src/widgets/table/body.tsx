@@ -3,8 +3,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { integer } from "../../base/format";
 import { usePrinting } from "../../base/use_media";
 import { t } from "../../i18n";
-import { MiddleCut } from "../middle_cut";
 import { HBar } from "../stacked_bar";
+import { MiddleCut } from "../text";
 import { scrollToRow, useRowWindow } from "../use_row_window";
 import type { Cell, Row } from "./columnar";
 import type { ShownColumn } from "./layout";
@@ -80,18 +80,8 @@ export function rowId(table: string, place: number): string {
   return `${table}:${place}`;
 }
 
-function TableRow({
-  id,
-  place,
-  row,
-  columns,
-  barOf,
-  barColor,
-  cell,
-  at,
-  open,
-  isLink,
-}: BodyProps & { place: number; row: Row | null }) {
+function TableRow({ id, place, row, columns, ...props }: BodyProps & { place: number; row: Row | null }) {
+  const { barOf, barColor, cell, at, open, isLink } = props;
   const firstText = columns.findIndex((shown) => !shown.bar && !shown.format.isFigure);
   return (
     <div

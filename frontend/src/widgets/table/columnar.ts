@@ -56,24 +56,16 @@ function isMatching(found: string | number | boolean | null, { op = "eq", value 
 /** The rows sorted by a column: numbers as numbers, unknown last in both directions, ties in their original order. */
 export function sortRows(rows: Int32Array, values: readonly unknown[], isText: boolean, desc: boolean): Int32Array {
   const sign = desc ? -1 : 1;
-  const compare = isText ? compareText : compareNumber;
   return Int32Array.from(rows).sort((left, right) => {
     const a = values[left] ?? null;
     const b = values[right] ?? null;
     if (a === null || b === null) return a === b ? left - right : a === null ? 1 : -1;
-    return sign * compare(a, b) || left - right;
+    const difference = isText ? collator.compare(String(a), String(b)) : (a as number) - (b as number);
+    return sign * difference || left - right;
   });
 }
 
 const collator = new Intl.Collator("en", { numeric: true });
-
-function compareText(a: unknown, b: unknown): number {
-  return collator.compare(String(a), String(b));
-}
-
-function compareNumber(a: unknown, b: unknown): number {
-  return (a as number) - (b as number);
-}
 
 /** The sorting after a click on a header: descending for figures, ascending for text; then reversed; then unsorted. */
 export function nextOrder(current: Order, initial: Order, column: ColumnJson): Order {

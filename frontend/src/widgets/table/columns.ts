@@ -54,7 +54,7 @@ export function columnFormat(column: ColumnJson, values: readonly unknown[], bas
       return figures(
         title,
         (value) => format.percentOfRatio(value),
-        (value) => format.percent(times100(value), 6),
+        (value) => format.percentOfRatio(value, 6),
       );
     case "percent":
       return figures(
@@ -73,10 +73,6 @@ export function columnFormat(column: ColumnJson, values: readonly unknown[], bas
     default:
       return scaledColumn(title, numbers, { name: "", scale: 1 }, (value) => format.decimal(value, 9));
   }
-}
-
-function times100(value: format.Maybe): format.Maybe {
-  return format.isKnown(value) ? value * 100 : value;
 }
 
 function scaledColumn(
@@ -118,13 +114,19 @@ export function pageColumn(key: string, kind: ColumnJson["kind"], title: string,
   return { key, kind, title, doc, group: "", texts: {} };
 }
 
-/** A table that the page computes: its columns, each with what gives the values of its cells. */
-export function pageTable<Item>(
-  id: string,
-  items: readonly Item[],
-  columns: readonly (readonly [ColumnJson, (item: Item, at: number) => unknown])[],
-): TableJson {
-  const data = Object.fromEntries(columns.map(([{ key }, pick]) => [key, items.map(pick)])) as TableJson["data"];
-  const [rows, desc] = [items.length, false];
-  return { id, columns: columns.map(([column]) => column), data, offset: 0, rows, total: rows, sort: "", desc };
+/** Key, kind, title and doc of a column, and what gives the value of a cell: by default the field of that name. */
+export type PageColumn<Item> = readonly [
+  key: string,
+  kind: ColumnJson["kind"],
+  title: string,
+  doc?: string,
+  pick?: (item: Item, at: number) => unknown,
+];
+
+/** A table that the page computes. */
+export function pageTable<Item>(id: string, items: readonly Item[], given: readonly PageColumn<Item>[]): TableJson {
+  const columns = given.map(([key, kind, title, doc]) => pageColumn(key, kind, title, doc));
+  const values = given.map(([key, , , , pick = (item: Item) => item[key as keyof Item]]) => [key, items.map(pick)]);
+  const [rows, data] = [items.length, Object.fromEntries(values) as TableJson["data"]];
+  return { id, columns, data, offset: 0, rows, total: rows, sort: "", desc: false };
 }

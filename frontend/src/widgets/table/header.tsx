@@ -71,12 +71,8 @@ function ResizeHandle({ onResize }: { onResize: (width: number | null) => void }
       onPointerMove={(event) => {
         if (start.current) onResize(Math.max(40, start.current.width + event.clientX - start.current.x));
       }}
-      onPointerUp={() => {
-        start.current = null;
-      }}
-      onPointerCancel={() => {
-        start.current = null;
-      }}
+      onPointerUp={() => (start.current = null)}
+      onPointerCancel={() => (start.current = null)}
       onDblClick={() => onResize(null)}
     />
   );

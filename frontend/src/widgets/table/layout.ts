@@ -40,10 +40,7 @@ export function naturalWidth(
   return Math.ceil(Math.min(most, Math.max(48, widest + PADDING)));
 }
 
-/**
- * `grid-template-columns` of a row. Texts grow to their natural width, then bars take the rest; without bars, texts
- * take it.
- */
+/** `grid-template-columns` of a row. Texts grow to their natural width; bars take the rest, or else texts. */
 export function template(columns: readonly ShownColumn[]): string {
   const hasBar = columns.some((column) => column.bar);
   return columns

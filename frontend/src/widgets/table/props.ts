@@ -28,10 +28,7 @@ export interface DataTableProps {
   columns?: readonly string[];
   /** Groups of columns that share a unit because they are compared. */
   compared?: readonly (readonly string[])[];
-  /**
-   * A strip of bars after this column, the colour of a row's bar, and rows without a bar, which do not affect the
-   * scale.
-   */
+  /** A strip of bars after this column, a bar's colour, and rows without one, which do not affect the scale. */
   bar?: { column: string; color?: (row: Row) => string; isApart?: (row: Row) => boolean };
   /** Custom content of cells by column; gets the formatted text. */
   cell?: Readonly<Record<string, (row: Row, text: string) => ComponentChildren>>;
@@ -48,6 +45,4 @@ export interface DataTableProps {
   moreTools?: ComponentChildren;
   /** false: rows only, without filter, column menu, count and CSV (a short excerpt). */
   hasTools?: boolean;
-  /** Placeholder of the filter field. */
-  placeholder?: string;
 }

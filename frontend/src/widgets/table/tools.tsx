@@ -5,7 +5,7 @@ import * as text from "../../base/format";
 import { saveCsv } from "../../base/save";
 import { t, textOf, tOr } from "../../i18n";
 import { Button } from "../button";
-import { Pages } from "../pages";
+import { PagedItems } from "../pages";
 import { Popover } from "../popover";
 import { columnTitle } from "./columns";
 import type { SourcedTable } from "./props";
@@ -24,19 +24,8 @@ interface ToolsProps extends SourcedTable {
 }
 
 /** The line above a table: filter, column menu, count, CSV, and the view's own controls. */
-export function Tools({
-  table,
-  query,
-  tools,
-  moreTools,
-  placeholder,
-  isLocal,
-  rows,
-  state,
-  asked,
-  shown,
-  change,
-}: ToolsProps) {
+export function Tools({ table, query, rows, state, asked, shown, change, ...others }: ToolsProps) {
+  const { tools, moreTools, isLocal } = others;
   return (
     <div class="row table-tools">
       {tools}
@@ -44,8 +33,8 @@ export function Tools({
         <input
           class="field"
           type="search"
-          placeholder={placeholder ?? t("table.filter")}
-          aria-label={placeholder ?? t("table.filter")}
+          placeholder={t("table.filter")}
+          aria-label={t("table.filter")}
           data-tip={t("table.filter.tip")}
           value={state.filter}
           onInput={(event) => change({ filter: event.currentTarget.value })}
@@ -121,54 +110,39 @@ function ColumnMenu({ all, shown, onChange }: MenuProps) {
     if (key !== undefined) next.splice(at + step, 0, key);
     onChange(next);
   };
-  const face = (
-    <>
-      {t("table.columns")}
-      <span class="arrow" aria-hidden="true">
-        ▾
-      </span>
-    </>
-  );
   return (
-    <Popover label={face}>
+    <Popover label={t("table.columns")} arrow>
       {() => (
         <div style={{ minWidth: "220px" }}>
-          <Pages items={visible}>
-            {(page, first) =>
-              page.map((column, place) => {
-                const at = first + place;
-                return (
-                  <div class="column-choice" key={column.key}>
-                    <Choice column={column} on onToggle={() => onChange(shown.filter((key) => key !== column.key))} />
-                    <MoveButton
-                      sign="↑"
-                      tip={t("table.columns.left", { column: columnTitle(column) })}
-                      off={at === 0}
-                      onClick={() => move(at, -1)}
-                    />
-                    <MoveButton
-                      sign="↓"
-                      tip={t("table.columns.right", { column: columnTitle(column) })}
-                      off={at === visible.length - 1}
-                      onClick={() => move(at, 1)}
-                    />
-                  </div>
-                );
-              })
-            }
-          </Pages>
+          <PagedItems items={visible}>
+            {(column, at) => (
+              <div class="column-choice" key={column.key}>
+                <Choice column={column} on onToggle={() => onChange(shown.filter((key) => key !== column.key))} />
+                <MoveButton
+                  sign="↑"
+                  tip={t("table.columns.left", { column: columnTitle(column) })}
+                  off={at === 0}
+                  onClick={() => move(at, -1)}
+                />
+                <MoveButton
+                  sign="↓"
+                  tip={t("table.columns.right", { column: columnTitle(column) })}
+                  off={at === visible.length - 1}
+                  onClick={() => move(at, 1)}
+                />
+              </div>
+            )}
+          </PagedItems>
           {groups.map((group) => (
             <div key={group}>
               <div class="column-group">{tOr(`table.group.${group}`, group)}</div>
-              <Pages items={hidden.filter((column) => column.group === group)}>
-                {(page) =>
-                  page.map((column) => (
-                    <div class="column-choice" key={column.key}>
-                      <Choice column={column} on={false} onToggle={() => onChange([...shown, column.key])} />
-                    </div>
-                  ))
-                }
-              </Pages>
+              <PagedItems items={hidden.filter((column) => column.group === group)}>
+                {(column) => (
+                  <div class="column-choice" key={column.key}>
+                    <Choice column={column} on={false} onToggle={() => onChange([...shown, column.key])} />
+                  </div>
+                )}
+              </PagedItems>
             </div>
           ))}
           <Button look="option" onClick={() => onChange(null)}>

@@ -3,17 +3,6 @@ import { copyText } from "../../base/clipboard";
 import type { Row } from "./columnar";
 import type { Rows } from "./rows";
 
-export interface RowChoice {
-  /** Active row (keyboard or last click) and the row with open details; -1: none. */
-  at: number;
-  open: number;
-  /** Resets the active row after the rows changed. */
-  reset: () => void;
-  onKeyDown: (event: KeyboardEvent) => void;
-  onClick: (event: MouseEvent) => void;
-  onPointerOver: (event: PointerEvent) => void;
-}
-
 interface Options {
   rows: Rows;
   /** True if rows have details. */
@@ -23,8 +12,11 @@ interface Options {
   of: string;
 }
 
-/** Up, Down and Enter, clicks on rows, and Ctrl C for the cell under the pointer. */
-export function useRowChoice({ rows, hasDetails, onOpen, of }: Options): RowChoice {
+/**
+ * Up, Down and Enter, clicks on rows, and Ctrl C for the cell under the pointer. `at`: the active row (keyboard or last click);
+ * `open`: that with open details; -1: none. `reset`: after the rows changed.
+ */
+export function useRowChoice({ rows, hasDetails, onOpen, of }: Options) {
   const [at, setAt] = useState(-1);
   const [open, setOpen] = useState(-1);
   const hovered = useRef<HTMLElement | null>(null);
@@ -59,8 +51,7 @@ export function useRowChoice({ rows, hasDetails, onOpen, of }: Options): RowChoi
     const isMarking = window.getSelection()?.isCollapsed === false;
     if (row && !isMarking && (hasDetails || onOpen)) choose(Number(row.dataset.place));
   };
-  const onPointerOver = (event: PointerEvent) => {
-    hovered.current = (event.target as HTMLElement).closest<HTMLElement>("[data-copy]");
-  };
+  const onPointerOver = (event: PointerEvent) =>
+    (hovered.current = (event.target as HTMLElement).closest<HTMLElement>("[data-copy]"));
   return { at, open, reset, onKeyDown, onClick, onPointerOver };
 }

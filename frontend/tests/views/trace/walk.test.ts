@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { DescentJson } from "../../../src/api/types.gen";
-import { Walk } from "../../../src/views/trace/selection/walk";
+import { Walk } from "../../../src/views/trace/selection/selection";
 
 /** Slice 1 is an operator with the kernels 20 and 21; 20, 30 and 21 follow each other on the stream. */
 const DESCENTS: Record<number, Partial<DescentJson>> = {

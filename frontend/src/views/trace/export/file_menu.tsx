@@ -5,19 +5,15 @@ import { saveCanvas } from "../../../base/save";
 import { t } from "../../../i18n";
 import { catalog, places, workerName } from "../../../state/catalog";
 import type { Range } from "../../../timeline/scene";
-import { Button, Popover } from "../../../widgets";
+import { Button } from "../../../widgets";
 import { ShellCommand, shellWord } from "../../../widgets/shell_command";
 import { downloadUrl } from "../api";
 import { messageOf } from "../format";
 import type { TraceSession } from "../session";
-import { MenuLabel } from "../slice_list";
+import { Menu } from "../slice_list";
 
 export function FileMenu({ session }: { session: TraceSession }) {
-  return (
-    <Popover label={<MenuLabel text={t("trace.file")} />}>
-      {(close) => <Entries session={session} close={close} />}
-    </Popover>
-  );
+  return <Menu text={t("trace.file")}>{(close) => <Entries session={session} close={close} />}</Menu>;
 }
 
 function Entries({ session, close }: { session: TraceSession; close: () => void }) {

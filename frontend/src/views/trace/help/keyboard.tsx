@@ -1,7 +1,7 @@
 /** Keys of the timeline (table in timeline/keys.ts) and what they do. */
 
 import { listen } from "../../../base/listen";
-import { type Key, t } from "../../../i18n";
+import { t } from "../../../i18n";
 import { type Action, actionOf, helpRows, isHeld, takesText } from "../../../timeline/keys";
 import { Dialog } from "../../../widgets";
 import type { TraceSession } from "../session";
@@ -70,9 +70,7 @@ function perform(session: TraceSession, action: Action, targets: KeyTargets): vo
     search: targets.focusSearch,
     nextHit: () => void session.finder.step(1),
     previousHit: () => void session.finder.step(-1),
-    togglePanel: () => {
-      session.panelOpen.value = !session.panelOpen.peek();
-    },
+    togglePanel: () => (session.panelOpen.value = !session.panelOpen.peek()),
     clear: () => clear(session),
     help: targets.openHelp,
   };
@@ -112,16 +110,7 @@ function clear(session: TraceSession): void {
   else if (session.search.text.peek()) void session.finder.find("", false);
 }
 
-const MOUSE: readonly [Key, Key][] = [
-  ["trace.help.m.click", "trace.help.m.click.does"],
-  ["trace.help.m.double", "trace.help.m.double.does"],
-  ["trace.help.m.second", "trace.help.m.second.does"],
-  ["trace.help.m.menu", "trace.help.m.menu.does"],
-  ["trace.help.m.drag", "trace.help.m.drag.does"],
-  ["trace.help.m.alt", "trace.help.m.alt.does"],
-  ["trace.help.m.pan", "trace.help.m.pan.does"],
-  ["trace.help.m.wheel", "trace.help.m.wheel.does"],
-];
+const MOUSE = ["click", "double", "second", "menu", "drag", "alt", "pan", "wheel"] as const;
 
 /** All keys of the timeline, and what the mouse does. */
 export function KeysHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
@@ -138,10 +127,10 @@ export function KeysHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => 
             <dd>{t(`trace.help.${action}`)}</dd>
           </div>
         ))}
-        {MOUSE.map(([how, does]) => (
+        {MOUSE.map((how) => (
           <div key={how}>
-            <dt>{t(how)}</dt>
-            <dd>{t(does)}</dd>
+            <dt>{t(`trace.help.m.${how}`)}</dt>
+            <dd>{t(`trace.help.m.${how}.does`)}</dd>
           </div>
         ))}
       </dl>

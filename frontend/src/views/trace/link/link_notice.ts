@@ -17,6 +17,8 @@ export interface Note {
   action: { label: string; run: () => void; isError?: boolean } | null;
 }
 
+const noteOf = (text: string, action: Note["action"] = null): Note => ({ text, isPassing: false, action });
+
 /** Lists the items: "a slice, 2 pinned rows, 3 marks"; "" if there are none. */
 function contents({ slice, area, marks, layout }: Pick<LinkState, "slice" | "area" | "marks" | "layout">): string {
   const pins = layout.pinned.length;
@@ -34,11 +36,11 @@ export function foreignNote({ span, params }: ForeignState): Note | null {
   const what = contents(parseLink({ ...params, [KEYS.of]: span, [KEYS.version]: "" }, span));
   if (what === "") return null;
   const place = places.peek().get(span);
-  if (!place) return { text: t("trace.link.gone", { what }), isPassing: false, action: null };
+  if (!place) return noteOf(t("trace.link.gone", { what }));
   const where = `${workerName(place.worker)}, ${place.span.label}`;
   const run = () => setParams({ run: place.run.id, worker: place.worker.id, span }, true);
   const action = { label: t("trace.link.open", { where: workerName(place.worker) }), run };
-  return { text: t("trace.link.other", { what, where }), isPassing: false, action };
+  return noteOf(t("trace.link.other", { what, where }), action);
 }
 
 /** Note for ids of a partial reading, which are void in any other reading. */
@@ -46,7 +48,7 @@ export function outdatedNote(params: Readonly<Record<string, string>>, span: str
   const given = params[KEYS.version] ?? "";
   if (given === "" || given === version) return null;
   const what = contents({ ...parseLink({ ...params, [KEYS.version]: "" }, span), marks: [] });
-  return what === "" ? null : { text: t("trace.link.absent", { what }), isPassing: false, action: null };
+  return what === "" ? null : noteOf(t("trace.link.absent", { what }));
 }
 
 /** The items that this trace lacks as a note, and the link without them. */
@@ -70,7 +72,7 @@ export function checkLink(link: LinkState, data: TraceJson): { link: LinkState; 
     area: hasArea ? link.area : null,
     layout: { ...link.layout, pinned },
   };
-  return { link: found, note: { text: t("trace.link.absent", { what }), isPassing: false, action: null } };
+  return { link: found, note: noteOf(t("trace.link.absent", { what })) };
 }
 
 /** A slice by name and start (ns since 1970). */
@@ -87,10 +89,7 @@ export class PendingLink {
   link: LinkState | null = null;
   slice: NamedSlice | null = null;
 
-  /**
-   * Keeps a link with ids of the complete trace while only the beginning is read. Returns the part that can be shown
-   * now.
-   */
+  /** Keeps a link with ids of the complete trace while only its beginning is read; returns what can be shown now. */
   keep(link: LinkState, isBeginning: boolean): LinkState {
     const { collapsedTracks, pinned } = link.layout;
     const hasPlace = link.range || link.area || link.slice !== null || collapsedTracks.size + pinned.length > 0;

@@ -4,7 +4,7 @@ import { duration, exactDuration } from "../../../base/format";
 import { t } from "../../../i18n";
 import { MARK_COLOURS, type MarkColour, markToken } from "../../../timeline/colours";
 import type { Mark } from "../../../timeline/scene";
-import { Pages, TextButton } from "../../../widgets";
+import { Pages, TableHead, TextButton } from "../../../widgets";
 import type { TraceSession } from "../session";
 
 export function MarksPanel({ session }: { session: TraceSession }) {
@@ -23,18 +23,16 @@ export function MarksPanel({ session }: { session: TraceSession }) {
       <Pages items={marks}>
         {(shown, first) => (
           <table class="trace-marks">
-            <thead>
-              <tr>
-                <th>{t("trace.marks.colour")}</th>
-                <th>{t("trace.marks.column")}</th>
-                <th class="figure">{t("col.start")}</th>
-                <th class="figure">{t("col.duration")}</th>
-                <th class="figure" data-tip={t("trace.marks.since.tip")}>
-                  {t("trace.marks.since")}
-                </th>
-                <th />
-              </tr>
-            </thead>
+            <TableHead
+              cells={[
+                [t("trace.marks.colour")],
+                [t("trace.marks.column")],
+                [t("col.start"), "figure"],
+                [t("col.duration"), "figure"],
+                [t("trace.marks.since"), "figure", t("trace.marks.since.tip")],
+                [""],
+              ]}
+            />
             <tbody>
               {shown.map((mark, at) => {
                 const index = first + at;

@@ -7,12 +7,12 @@ import { lang, t, textOf, viewTitle } from "../../../i18n";
 import { openView } from "../../../state/selection";
 import { useRequest } from "../../../state/use_request";
 import type { Area } from "../../../timeline/scene";
-import { DataTable, Empty, Help, Segments, TextButton, WITHIN } from "../../../widgets";
+import { Cut, DataTable, Empty, Help, Segments, TextButton, WITHIN } from "../../../widgets";
 import type { Grouping } from "../api";
 import { zoomToArea } from "../help/keyboard";
 import type { MembersOf } from "../ranks/placement";
 import type { TraceSession } from "../session";
-import { rowColumns, rowNames, SliceList } from "../slice_list";
+import { CsvDownload, rowColumns, rowNames, SliceList } from "../slice_list";
 import { CountersList, RanksList } from "./ranks_list";
 
 const FIGURES = ["clipped_self", "share", "count", "total", "avg", "min", "p50", "p95", "max"];
@@ -38,6 +38,9 @@ export function AreaPanel({ session }: { session: TraceSession }) {
   if (!area) return <Empty text={t("trace.panel.none")} />;
   const length = area.end - area.start;
   const rows = area.tracks ? t("trace.area.rows", { count: area.tracks.length }) : t("trace.area.all");
+  const { rows: named = 0, total = 0 } = stats?.table ?? {};
+  // The server only returns the names with the largest totals.
+  const some = named < total && t("trace.area.some", { shown: integer(named), total: integer(total) });
   const counted = stats?.parts.length ?? 1;
   const isOffered = (id: (typeof SHOWN)[number]) =>
     id === "rank" ? counted > 1 || by === "rank" : id !== "ranks" || ranks.length > 0;
@@ -47,12 +50,12 @@ export function AreaPanel({ session }: { session: TraceSession }) {
         <h2 data-tip={exactDuration(length)}>
           {t("trace.area.title", { duration: duration(length), start: session.shownTime(area.start) })}
         </h2>
-        <span class="muted ellipsis" data-tip-cut>
+        <Cut class="muted">
           {rows}
           {counted > 1 && ` · ${t("trace.area.of_ranks", { count: counted })}`}
           {stats && ` · ${t("trace.area.slices", { count: integer(stats.slices) })}`}
-          {stats && stats.table.rows < stats.table.total && ` · ${someNames(stats.table)}`}
-        </span>
+          {some && ` · ${some}`}
+        </Cut>
         <Help text={t("trace.area.about")} />
         <Segments
           label={t("trace.area.by")}
@@ -81,11 +84,7 @@ export function AreaPanel({ session }: { session: TraceSession }) {
           <TextButton onClick={() => zoomToArea(session)}>{t("trace.area.zoom")}</TextButton>
           <TextButton onClick={() => session.marks.markHere()}>{t("trace.area.mark")}</TextButton>
           <TextButton onClick={() => void session.setArea(null)}>{t("trace.area.clear")}</TextButton>
-          {list === "slices" && (
-            <a class="link" href={session.api.csvUrl(area, by)} download data-tip={t("trace.area.csv")}>
-              CSV ↓
-            </a>
-          )}
+          {list === "slices" && <CsvDownload url={session.api.csvUrl(area, by)} tip="trace.area.csv" />}
         </div>
       </div>
       {error && <Empty text={t("trace.area.failed", { message: error })} />}
@@ -119,11 +118,6 @@ function epochRange(session: TraceSession, { start, end }: Area): string {
   return [Math.floor(start), Math.ceil(end)].map((time) => absoluteNs(session.base, time)).join(",");
 }
 
-/** The server only returns the names with the largest totals. */
-function someNames({ rows, total }: TableJson): string {
-  return t("trace.area.some", { shown: integer(rows), total: integer(total) });
-}
-
 /** With names of rows and ranks. */
 function withRows(session: TraceSession, table: TableJson): TableJson {
   const { track = [], part = [] } = table.data;
@@ -148,12 +142,10 @@ function MembersList({ session, area, of }: { session: TraceSession; area: Area;
   const { value: found, error } = useRequest([area, of, stats], ask);
   const rank = of.lane === null || of.track !== null ? "" : session.lanes.rankOf(of.lane);
   const name = [of.name, rank, ...(of.track === null ? [] : rowNames(session, [of.track]))].filter(Boolean).join(" · ");
-  const back = () => {
-    session.area.members.value = null;
-  };
+  const back = () => (session.area.members.value = null);
   return (
     <section>
-      <h3 class="trace-sub trace-list-title">
+      <h3 class="small strong trace-sub trace-list-title">
         <TextButton onClick={back}>‹ {t("trace.area.back")}</TextButton>
         {name}
         {found && (
@@ -166,9 +158,7 @@ function MembersList({ session, area, of }: { session: TraceSession; area: Area;
         {of.name && (
           <TextButton onClick={() => void session.finder.find(of.name, true)}>{t("trace.slice.same")}</TextButton>
         )}
-        <a class="link" href={session.api.membersCsvUrl(area, of)} download data-tip={t("trace.area.members.csv")}>
-          CSV ↓
-        </a>
+        <CsvDownload url={session.api.membersCsvUrl(area, of)} tip="trace.area.members.csv" />
       </h3>
       {error && <Empty text={t("trace.area.failed", { message: textOf(error, "message") })} />}
       {!found && !error && <Empty text={t("state.loading")} />}

@@ -7,7 +7,7 @@ import { t, textOf } from "../../../i18n";
 import { useRequest } from "../../../state/use_request";
 import { findTrack } from "../../../timeline/rows";
 import type { Area } from "../../../timeline/scene";
-import { DataTable, Empty, pageColumn, pageTable } from "../../../widgets";
+import { DataTable, Empty, type PageColumn, pageTable } from "../../../widgets";
 import { partTitle } from "../../../widgets/parts";
 import { askOf } from "../ranks/placement";
 import type { TraceSession } from "../session";
@@ -79,18 +79,18 @@ function tableOf(session: TraceSession, { parts, ranks }: RankRangesJson): Table
     return place ? session.lanes.nameOf(place) : span;
   };
   const titleOf = (id: string) => partTitle("budget", id as keyof (typeof PARTS)["budget"]);
-  const times = parts.flatMap((id, part) => {
+  const times = parts.flatMap((id, part): PageColumn<RankRangeJson>[] => {
     if (!rows.some((row) => row.times[part])) return [];
-    return [[pageColumn(id, "duration", titleOf(id)), (row: RankRangeJson) => row.times[part] ?? null] as const];
+    return [[id, "duration", titleOf(id), "", (row) => row.times[part] ?? null]];
   });
   return pageTable("trace.ranks", rows, [
-    [pageColumn("rank", "text", t("trace.versus.column.rank")), nameOf],
+    ["rank", "text", t("trace.versus.column.rank"), "", nameOf],
     ...times,
-    [pageColumn("waits_for", "text", t("trace.area.waits_for"), t("trace.area.waits_for.tip")), lateRank],
-    [pageColumn("kernels", "int", t("trace.area.kernels"), t("trace.area.kernels.tip")), ({ kernels }) => kernels],
-    [pageColumn("p50", "duration", "p50", t("trace.area.p50.tip")), ({ p50 }) => p50],
-    [pageColumn("p95", "duration", "p95", t("trace.area.p95.tip")), ({ p95 }) => p95],
-    [pageColumn("longest", "text", t("trace.area.longest")), ({ longest }) => longest],
+    ["waits_for", "text", t("trace.area.waits_for"), t("trace.area.waits_for.tip"), lateRank],
+    ["kernels", "int", t("trace.area.kernels"), t("trace.area.kernels.tip")],
+    ["p50", "duration", "p50", t("trace.area.p50.tip")],
+    ["p95", "duration", "p95", t("trace.area.p95.tip")],
+    ["longest", "text", t("trace.area.longest")],
   ]);
 }
 
@@ -122,11 +122,11 @@ function countersTable(session: TraceSession, found: CountersJson): TableJson {
   );
   const unitOf = (track: number) => findTrack(session.data.processes, track)?.thread.unit ?? "";
   return pageTable("trace.range_counters", series, [
-    [pageColumn("row", "text", t("col.row")), (_, at) => rows[at]],
-    [pageColumn("series", "text", t("col.series"), t("trace.area.series.tip")), (one) => one.series],
-    [pageColumn("unit", "text", t("col.unit")), ({ track }) => unitOf(track)],
-    [pageColumn("min", "float", t("col.min")), ({ min }) => min],
-    [pageColumn("mean", "float", t("col.mean"), t("trace.area.mean.tip")), ({ mean }) => mean],
-    [pageColumn("max", "float", t("col.max")), ({ max }) => max],
+    ["row", "text", t("col.row"), "", (_, at) => rows[at]],
+    ["series", "text", t("col.series"), t("trace.area.series.tip")],
+    ["unit", "text", t("col.unit"), "", ({ track }) => unitOf(track)],
+    ["min", "float", t("col.min")],
+    ["mean", "float", t("col.mean"), t("trace.area.mean.tip")],
+    ["max", "float", t("col.max")],
   ]);
 }

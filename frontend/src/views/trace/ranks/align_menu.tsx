@@ -5,11 +5,11 @@ import { duration } from "../../../base/format";
 import { t, tOf } from "../../../i18n";
 import { originOf } from "../../../timeline/decode";
 import { laneOfSlice } from "../../../timeline/lanes";
-import { Pages, Popover, TextButton } from "../../../widgets";
+import { Cut, PagedItems, TextButton } from "../../../widgets";
 
 import type { SlicePair } from "../selection/selection";
 import type { TraceSession } from "../session";
-import { MenuLabel } from "../slice_list";
+import { Menu } from "../slice_list";
 import { type Alignment, collectiveKey, formatAlignment } from "./alignment";
 import { type RanksState, shiftText } from "./ranks_state";
 
@@ -18,19 +18,14 @@ export function AlignMenu({ session }: { session: TraceSession }) {
   if (ranks.shown.value.length === 0) return null;
   const isDefault = ranks.alignment.value.kind === "clock" && ranks.byHand.value.size === 0;
   return (
-    <Popover
-      label={<MenuLabel text={faceOf(ranks)} />}
-      tip={tipOf(ranks)}
-      name={faceOf(ranks)}
-      class={isDefault ? "" : "chosen"}
-    >
+    <Menu text={faceOf(ranks)} tip={tipOf(ranks)} name={faceOf(ranks)} class={isDefault ? "" : "chosen on"}>
       {() => (
         <div class="trace-menu wide">
           <Ways session={session} />
           <ByHand session={session} />
         </div>
       )}
-    </Popover>
+    </Menu>
   );
 }
 
@@ -43,32 +38,25 @@ function Ways({ session }: { session: TraceSession }) {
     <>
       <Way ranks={ranks} to={{ kind: "clock" }} text={t("trace.align.clock")} />
       <Way ranks={ranks} to={{ kind: "recorded" }} text={t("trace.align.recorded")} />
-      <Pages items={steps}>
-        {(shown) =>
-          shown.map((step) => (
-            <Way
-              key={step}
-              ranks={ranks}
-              to={{ kind: "step", step }}
-              text={tOf(ranks.period, "trace.align.step", { step })}
-            />
-          ))
-        }
-      </Pages>
-      <Pages items={byWait}>
-        {(shown) =>
-          shown.map((one) => {
-            const collective = collectiveKey(one);
-            const text = t("trace.align.end", { operator: one.operator });
-            const more = tOf(ranks.period, "trace.align.end.more", {
-              step: one.step ?? "–",
-              count: one.ends.length,
-              wait: duration(one.wait),
-            });
-            return <Way key={collective} ranks={ranks} to={{ kind: "end", collective }} text={text} more={more} />;
-          })
-        }
-      </Pages>
+      <PagedItems items={steps}>
+        {(step) => (
+          <Way
+            key={step}
+            ranks={ranks}
+            to={{ kind: "step", step }}
+            text={tOf(ranks.period, "trace.align.step", { step })}
+          />
+        )}
+      </PagedItems>
+      <PagedItems items={byWait}>
+        {(one) => {
+          const collective = collectiveKey(one);
+          const text = t("trace.align.end", { operator: one.operator });
+          const figures = { step: one.step ?? "–", count: one.ends.length, wait: duration(one.wait) };
+          const more = tOf(ranks.period, "trace.align.end.more", figures);
+          return <Way key={collective} ranks={ranks} to={{ kind: "end", collective }} text={text} more={more} />;
+        }}
+      </PagedItems>
     </>
   );
 }
@@ -107,26 +95,22 @@ function ByHand({ session }: { session: TraceSession }) {
         <b>{t("trace.align.by_hand")}</b>
         <TextButton onClick={() => ranks.clearOffsets()}>{t("trace.align.clear")}</TextButton>
       </div>
-      <Pages items={ranks.shown.value}>
-        {(shown) =>
-          shown.map(({ span, name }) => (
-            <div key={span} class="rank-offset">
-              <span class="ellipsis">{name}</span>
-              <span class="muted small">
-                {span === session.span ? t("trace.ranks.is_open") : shiftText(ranks, span)}
-              </span>
-              <input
-                class="field"
-                type="number"
-                step="1"
-                aria-label={t("trace.align.hand.name", { name })}
-                value={ranks.byHand.value.get(span) ?? 0}
-                onChange={(event) => ranks.setOffset(span, Math.round(Number(event.currentTarget.value) || 0))}
-              />
-            </div>
-          ))
-        }
-      </Pages>
+      <PagedItems items={ranks.shown.value}>
+        {({ span, name }) => (
+          <div key={span} class="rank-offset">
+            <span class="ellipsis">{name}</span>
+            <span class="muted small">{span === session.span ? t("trace.ranks.is_open") : shiftText(ranks, span)}</span>
+            <input
+              class="field"
+              type="number"
+              step="1"
+              aria-label={t("trace.align.hand.name", { name })}
+              value={ranks.byHand.value.get(span) ?? 0}
+              onChange={(event) => ranks.setOffset(span, Math.round(Number(event.currentTarget.value) || 0))}
+            />
+          </div>
+        )}
+      </PagedItems>
     </>
   );
 }
@@ -181,9 +165,9 @@ export function AlignPair({ session }: { session: TraceSession }) {
   const label = ({ id, name }: SliceDetailJson) => `${session.lanes.rankOf(laneOfSlice(id))}: ${name}`;
   return (
     <div class="trace-note" role="group" aria-label={t("trace.pair.title")}>
-      <span class="grow ellipsis" data-tip-cut>
+      <Cut class="grow">
         {label(pair.first)} ↔ {label(pair.second)}
-      </span>
+      </Cut>
       {(["start", "end"] as const).map((by) => (
         <TextButton key={by} onClick={() => align(session, pair, by)}>
           {t(`trace.pair.${by}`, { offset: duration(pairOffset(pair, by)) })}

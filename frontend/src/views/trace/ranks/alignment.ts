@@ -74,11 +74,9 @@ export function shiftsOf(
   const shifts = new Map<string, Shift>();
   for (const [span, clock] of clocks) {
     const moment = moments.get(span);
-    const shift = moment === undefined ? clock : { ns: target - moment, error: null, by: "alignment" as const };
-    shifts.set(
-      span,
-      span === open ? { ns: 0, error: null, by: "alignment" } : addHand(shift, byHand.get(span) ?? 0, own),
-    );
+    const shift: Shift = moment === undefined ? clock : { ns: target - moment, error: null, by: "alignment" };
+    const moved = { ...shift, ns: shift.ns + (byHand.get(span) ?? 0) - own };
+    shifts.set(span, span === open ? { ns: 0, error: null, by: "alignment" } : moved);
   }
   return shifts;
 }
@@ -126,10 +124,6 @@ export function pairSteps(
     const found = other[at];
     return found ? [[one, found]] : [];
   });
-}
-
-function addHand(shift: Shift, hand: number, open: number): Shift {
-  return { ...shift, ns: shift.ns + hand - open };
 }
 
 /** Offsets that make the clocks equal to that of the open rank. */

@@ -1,6 +1,7 @@
 /** Keeps rows and hits in step with the ranks: which are loaded, where their times are, and what a search covers. */
 
 import { effect, untracked } from "@preact/signals";
+import { together } from "../../../base/listen";
 import { param } from "../../../state/params";
 import { laneOfSlice, laneOfTrack } from "../../../timeline/lanes";
 import type { Range } from "../../../timeline/scene";
@@ -11,7 +12,7 @@ import { loadDerived } from "./rank_rows";
 /** Returns what stops it. */
 export function followLanes(session: TraceSession): () => void {
   const { lanes, ranks } = session;
-  const stops = [
+  return together([
     effect(() => {
       ranks.all.value;
       untracked(() => dropGone(session));
@@ -53,10 +54,7 @@ export function followLanes(session: TraceSession): () => void {
       const isKnown = ranks.shown.value.length === 0 || times !== null; // until then, the link says what is shown
       if (isKnown) session.engine?.setBeside(times);
     }),
-  ];
-  return () => {
-    for (const stop of stops) stop();
-  };
+  ]);
 }
 
 /** Removes what is of a run that is not compared any more. */

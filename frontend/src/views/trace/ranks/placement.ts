@@ -1,18 +1,7 @@
 /** Questions about ranks, and their answers in numbers and times of the page. */
 
 import type { Query } from "../../../api/client";
-import type {
-  ChainJson,
-  CollectiveJson,
-  DescentJson,
-  FlowJson,
-  ProcessJson,
-  SearchJson,
-  SliceDetailJson,
-  SliceJson,
-  StatsJson,
-  TableJson,
-} from "../../../api/types.gen";
+import type * as json from "../../../api/types.gen";
 import { t } from "../../../i18n";
 import { type LaneOffset, type LayerId, laneOffset, laneOfTrack } from "../../../timeline/lanes";
 
@@ -68,7 +57,7 @@ export function sourcesOf(ranks: readonly SearchedRank[]): SourceRef[] {
   }));
 }
 
-export function placeSearch(answer: SearchJson, ranks: readonly SearchedRank[]): SearchAnswer {
+export function placeSearch(answer: json.SearchJson, ranks: readonly SearchedRank[]): SearchAnswer {
   const asked = askedRanks(ranks);
   const lanes = asked.map(({ lane }) => laneOffset(lane, 0));
   const hits = answer.hits.map(([id, start, dur, track, depth, name, part]): Hit => {
@@ -84,7 +73,7 @@ export function placeSearch(answer: SearchJson, ranks: readonly SearchedRank[]):
 }
 
 /** A table of hits. Its times are those of the page already. */
-export function placeHits(table: TableJson, ranks: readonly SearchedRank[]): TableJson {
+export function placeHits(table: json.TableJson, ranks: readonly SearchedRank[]): json.TableJson {
   const asked = askedRanks(ranks);
   const lanes = (table.data.part ?? []).map((part) => laneOffset(asked[Number(part)]?.lane ?? 0, 0));
   const id = (table.data.id ?? []).map((value, row) => Number(value) + (lanes[row]?.slice ?? 0));
@@ -114,25 +103,20 @@ function unsearched(ranks: readonly RankHits[]): number {
 /** A rank of the run. `unasked`: more ranks than one request may name. */
 export interface CollectiveRank {
   lane: number;
-  state: CollectiveJson["ranks"][number]["state"] | "unasked";
-  /** The collective on this rank. */
-  slice: number | null;
+  state: json.CollectiveJson["ranks"][number]["state"] | "unasked";
 }
 
 export interface CollectiveTasks {
   ranks: readonly CollectiveRank[];
   isMatched: boolean;
-  tasks: TableJson;
+  tasks: json.TableJson;
 }
 
 /** The tasks of a collective on all ranks of a run, in numbers and times of the page. */
-export function placeCollective(answer: CollectiveJson, ranks: readonly SearchedRank[]): CollectiveTasks {
+export function placeCollective(answer: json.CollectiveJson, ranks: readonly SearchedRank[]): CollectiveTasks {
   const asked = askedRanks(ranks);
   const found = ranks.map((rank): CollectiveRank => {
-    const one = answer.ranks[asked.indexOf(rank)];
-    const slice = one?.slice ?? null;
-    const placed = slice === null ? null : slice + laneOffset(rank.lane, 0).slice;
-    return { lane: rank.lane, state: one?.state ?? "unasked", slice: placed };
+    return { lane: rank.lane, state: answer.ranks[asked.indexOf(rank)]?.state ?? "unasked" };
   });
   return { ranks: found, isMatched: answer.is_matched, tasks: placeHits(answer.tasks, ranks) };
 }
@@ -163,7 +147,7 @@ export function rowsOf(ranks: readonly AreaRank[], { track, lane }: MembersOf): 
 }
 
 /** With the lane of each row in the column "part", and tracks of the page. */
-export function placeStats(answer: StatsJson, ranks: readonly AreaRank[]): StatsJson {
+export function placeStats(answer: json.StatsJson, ranks: readonly AreaRank[]): json.StatsJson {
   const { data } = answer.table;
   if (!data.part) return answer;
   const lanes = data.part.map((part) => ranks[Number(part)]?.lane ?? 0);
@@ -195,7 +179,7 @@ export function askOf(ask: string, sources: readonly SourceRef[], fields: object
 }
 
 /** Turns numbers and times of a rank in answers into those of the page. */
-function placeSlice<T extends Pick<SliceJson, "id" | "track" | "start">>(slice: T, lane: LaneOffset): T {
+function placeSlice<T extends Pick<json.SliceJson, "id" | "track" | "start">>(slice: T, lane: LaneOffset): T {
   return { ...slice, id: slice.id + lane.slice, track: slice.track + lane.track, start: slice.start + lane.time };
 }
 
@@ -208,7 +192,7 @@ function placeTime(time: number | null, lane: LaneOffset): number | null {
 }
 
 /** `trace`: of the rows that derived ones are made from. */
-export function placeDetail(detail: SliceDetailJson, lane: LaneOffset, trace: LaneOffset): SliceDetailJson {
+export function placeDetail(detail: json.SliceDetailJson, lane: LaneOffset, trace: LaneOffset): json.SliceDetailJson {
   const { parent, previous, next, derived } = detail;
   return {
     ...placeSlice(detail, lane),
@@ -222,11 +206,11 @@ export function placeDetail(detail: SliceDetailJson, lane: LaneOffset, trace: La
   };
 }
 
-export function placeFlow({ kind, from, to }: FlowJson, lane: LaneOffset): FlowJson {
+export function placeFlow({ kind, from, to }: json.FlowJson, lane: LaneOffset): json.FlowJson {
   return { kind, from: placeSlice(from, lane), to: placeSlice(to, lane) };
 }
 
-export function placeChain({ links, forward, backward }: ChainJson, lane: LaneOffset): ChainJson {
+export function placeChain({ links, forward, backward }: json.ChainJson, lane: LaneOffset): json.ChainJson {
   return {
     links: links.map((link) => placeSlice(link, lane)),
     forward: forward && placeSlice(forward, lane),
@@ -234,7 +218,7 @@ export function placeChain({ links, forward, backward }: ChainJson, lane: LaneOf
   };
 }
 
-export function placeDescent(descent: DescentJson, lane: LaneOffset): DescentJson {
+export function placeDescent(descent: json.DescentJson, lane: LaneOffset): json.DescentJson {
   return {
     ...descent,
     nested: placeTable(descent.nested, lane),
@@ -247,7 +231,7 @@ export function placeDescent(descent: DescentJson, lane: LaneOffset): DescentJso
 }
 
 /** A table of slices. */
-function placeTable(table: TableJson, lane: LaneOffset): TableJson {
+function placeTable(table: json.TableJson, lane: LaneOffset): json.TableJson {
   const added: Record<string, number> = { id: lane.slice, track: lane.track, start: lane.time };
   const data = Object.entries(table.data).map(([key, values]) => {
     const more = added[key];
@@ -257,7 +241,7 @@ function placeTable(table: TableJson, lane: LaneOffset): TableJson {
 }
 
 /** Processes with the tracks of the page. `span` keeps their keys apart from those of other ranks. */
-export function placeProcess(process: ProcessJson, span: string, lane: LaneOffset): ProcessJson {
+export function placeProcess(process: json.ProcessJson, span: string, lane: LaneOffset): json.ProcessJson {
   const threads = process.threads.map((thread) => ({ ...thread, track: thread.track + lane.track }));
   return { ...process, pid: `${span}/${process.pid}`, threads };
 }

@@ -2,9 +2,9 @@
 
 import { toggled } from "../../../base/search";
 import { t } from "../../../i18n";
-import { Button, Pages, Popover, Select, TextButton } from "../../../widgets";
+import { Button, PagedItems, Select, TextButton } from "../../../widgets";
 import type { TraceSession } from "../session";
-import { MenuLabel } from "../slice_list";
+import { Menu } from "../slice_list";
 import { type RankSet, rankSets } from "./choice";
 import type { RanksState } from "./ranks_state";
 import { useRanks } from "./use_ranks";
@@ -14,9 +14,9 @@ export function RanksMenu({ session }: { session: TraceSession }) {
   if (all.value.length < 2 && session.ranks.others().length === 0) return null;
   const label = t("trace.ranks.count", { count: shown.value.length, total: all.value.length });
   return (
-    <Popover label={<MenuLabel text={label} />} class={shown.value.length > 0 ? "chosen" : ""}>
+    <Menu text={label} class={shown.value.length > 0 ? "chosen on" : ""}>
       {() => <Choice session={session} />}
-    </Popover>
+    </Menu>
   );
 }
 
@@ -35,24 +35,20 @@ function Choice({ session }: { session: TraceSession }) {
         <TextButton onClick={() => ranks.show([])}>{t("trace.ranks.none")}</TextButton>
       </div>
       {data && (
-        <Pages items={rankSets(data)}>
-          {(sets) =>
-            sets.map((set) => (
-              <SetRow key={set.kind + set.name} set={set} choose={() => ranks.show(ranks.withPairs(set.spans))} />
-            ))
-          }
-        </Pages>
+        <PagedItems items={rankSets(data)}>
+          {(set) => (
+            <SetRow key={set.kind + set.name} set={set} choose={() => ranks.show(ranks.withPairs(set.spans))} />
+          )}
+        </PagedItems>
       )}
-      <Pages items={ranks.all.value}>
-        {(some) =>
-          some.map(({ span, name }) => (
-            <label key={span} class="option">
-              <input type="checkbox" checked={shown.has(span)} onChange={() => ranks.show(toggled(shown, span))} />
-              <span class="ellipsis">{ranks.isOther(span) ? t("trace.versus.rank", { name }) : name}</span>
-            </label>
-          ))
-        }
-      </Pages>
+      <PagedItems items={ranks.all.value}>
+        {({ span, name }) => (
+          <label key={span} class="option">
+            <input type="checkbox" checked={shown.has(span)} onChange={() => ranks.show(toggled(shown, span))} />
+            <span class="ellipsis">{ranks.isOther(span) ? t("trace.versus.rank", { name }) : name}</span>
+          </label>
+        )}
+      </PagedItems>
       <OtherRuns ranks={ranks} />
     </div>
   );

@@ -2,6 +2,7 @@
 
 import { effect } from "@preact/signals";
 import { percent, shareOf } from "../../../base/format";
+import { listen, together } from "../../../base/listen";
 import { lang, t } from "../../../i18n";
 import { resizeCanvas } from "../../../timeline/surface";
 import { partTitle } from "../../../widgets/parts";
@@ -20,7 +21,7 @@ export class StripCanvas {
   readonly loader: StripLoader;
   private box: HTMLElement | null = null;
   private canvas: HTMLCanvasElement | null = null;
-  private stopped: (() => void)[] = [];
+  private stop = () => {};
 
   constructor(private readonly session: TraceSession) {
     this.loader = new StripLoader(
@@ -35,10 +36,8 @@ export class StripCanvas {
     const { session } = this;
     const observer = new ResizeObserver(() => this.draw());
     observer.observe(box);
-    box.addEventListener("pointermove", this.hover);
-    box.addEventListener("pointerleave", this.leave);
-    box.addEventListener("click", this.click);
-    box.addEventListener("wheel", this.wheel, { passive: false });
+    const { hover, leave, click, wheel } = this;
+    const stopListening = listen(box, { pointermove: hover, pointerleave: leave, click, wheel }, { passive: false });
     const stopDraw = effect(() => {
       session.drawn.value;
       session.ranks.shifts.value;
@@ -47,11 +46,11 @@ export class StripCanvas {
       lang.value;
       this.draw();
     });
-    this.stopped = [stopDraw, () => observer.disconnect()];
+    this.stop = together([stopDraw, stopListening, () => observer.disconnect()]);
   }
 
   detach(): void {
-    for (const stop of this.stopped) stop();
+    this.stop();
     this.loader.stop();
     this.leave();
     this.box = this.canvas = null;
@@ -139,18 +138,14 @@ export class StripCanvas {
       : null;
   };
 
-  private readonly leave = () => {
-    this.session.hovered.value = null;
-  };
+  private readonly leave = () => (this.session.hovered.value = null);
 
   private readonly click = (event: MouseEvent) => {
     const place = this.placeAt(event);
     if (place && event.target === this.canvas) this.session.openRank(place);
   };
 
-  private readonly wheel = (event: WheelEvent) => {
-    this.session.engine?.wheel(event);
-  };
+  private readonly wheel = (event: WheelEvent) => this.session.engine?.wheel(event);
 }
 
 function stripText(place: RankPlace, times: readonly number[], answer: StripAnswer | null, time: number): string {

@@ -2,6 +2,7 @@
 
 import { PARTS } from "../../../api/types.gen";
 import { cssColour, pixelOf, textOn } from "../../../timeline/colours";
+import { fillBox, fillText } from "../../../timeline/paint/shapes";
 import type { Theme } from "../../../timeline/theme";
 import type { View } from "../../../timeline/viewport";
 import { type PartId, type Strip, type StripAnswer, timeBefore } from "./strip_data";
@@ -56,8 +57,7 @@ export interface StripScene {
 export function paintStrips(context: CanvasRenderingContext2D, scene: StripScene): void {
   const { width, height, gutter, ratio, theme } = scene;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.fillStyle = theme.surfaceText;
-  context.fillRect(0, 0, width, height);
+  fillBox(context, theme.surfaceText, 0, 0, width, height);
   context.font = FONT;
   context.textBaseline = "middle";
   for (const placed of scene.strips) {
@@ -66,15 +66,12 @@ export function paintStrips(context: CanvasRenderingContext2D, scene: StripScene
       paintWaits(context, scene, placed.strip, placed.y);
       for (const step of placed.steps) paintStep(context, scene, step, placed.y);
     } else if (placed.note) {
-      context.fillStyle = theme.muted;
-      context.fillText(placed.note, gutter + 6, placed.y + STRIP_HEIGHT / 2);
+      fillText(context, theme.muted, placed.note, gutter + 6, placed.y + STRIP_HEIGHT / 2);
     }
     paintHits(context, scene, placed.hits, placed.y);
-    context.fillStyle = theme.line;
-    context.fillRect(0, placed.y + STRIP_HEIGHT - 1, width, 1);
+    fillBox(context, theme.line, 0, placed.y + STRIP_HEIGHT - 1, width, 1);
   }
-  context.fillStyle = theme.line;
-  context.fillRect(gutter - 1, 0, 1, height);
+  fillBox(context, theme.line, gutter - 1, 0, 1, height);
 }
 
 function paintParts(
@@ -143,10 +140,8 @@ function paintHits(context: CanvasRenderingContext2D, scene: StripScene, hits: r
     if (x >= width) break;
     if (x < gutter || x === last) continue;
     last = x;
-    context.fillStyle = theme.surfaceText;
-    context.fillRect(x - 1, bottom - TICK, 3, TICK);
-    context.fillStyle = theme.text;
-    context.fillRect(x, bottom - TICK, 1, TICK);
+    fillBox(context, theme.surfaceText, x - 1, bottom - TICK, 3, TICK);
+    fillBox(context, theme.text, x, bottom - TICK, 1, TICK);
   }
 }
 
@@ -156,11 +151,9 @@ function paintStep(context: CanvasRenderingContext2D, scene: StripScene, step: P
   const left = Math.max(gutter + (step.start - view.start) / view.scale, gutter);
   const right = Math.min(gutter + (step.end - view.start) / view.scale, width);
   if (right - left < 1) return;
-  context.fillStyle = theme[step.change];
-  context.fillRect(left, y, Math.max(right - left - 1, 1), TOP);
+  fillBox(context, theme[step.change], left, y, Math.max(right - left - 1, 1), TOP);
   const room = context.measureText(step.text).width + 8;
   if (room > (right - left) * MOST_OF_STEP) return;
   context.fillRect(left, y, room, TOP + LABEL);
-  context.fillStyle = theme.surfaceText;
-  context.fillText(step.text, left + 4, y + (TOP + LABEL) / 2 + 1);
+  fillText(context, theme.surfaceText, step.text, left + 4, y + (TOP + LABEL) / 2 + 1);
 }

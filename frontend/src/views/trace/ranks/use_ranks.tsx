@@ -1,31 +1,27 @@
+import type { Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type { Query } from "../../../api/client";
 import type { TraceRanksJson } from "../../../api/types.gen";
 import { useView } from "../../../state/use_view";
 import type { TraceSession } from "../session";
 
-/** Loads what is known of the ranks of the run. */
-export function useRanks({ ranks, span }: TraceSession): void {
-  const view = useView<TraceRanksJson>("trace_ranks", { run: ranks.run, span });
+/** Loads what is known of the ranks of a run. */
+function useRanksOf(query: Query, data: Signal<TraceRanksJson | null>, base: Signal<string>): void {
+  const view = useView<TraceRanksJson>("trace_ranks", query);
   useEffect(() => {
     if (!view.data || !view.answer) return;
-    ranks.base.value = view.answer.base_ns;
-    ranks.data.value = view.data;
+    base.value = view.answer.base_ns;
+    data.value = view.data;
   }, [view.data]);
 }
 
-/** Loads what is known of the ranks of the other run. */
+export function useRanks({ ranks, span }: TraceSession): void {
+  useRanksOf({ run: ranks.run, span }, ranks.data, ranks.base);
+}
+
+/** Loads the same of the other run, for as long as it is on the page. */
 export function OtherRun({ session: { ranks }, run }: { session: TraceSession; run: string }) {
-  const view = useView<TraceRanksJson>("trace_ranks", { run });
-  useEffect(() => {
-    if (!view.data || !view.answer) return;
-    ranks.otherBase.value = view.answer.base_ns;
-    ranks.otherData.value = view.data;
-  }, [view.data]);
-  useEffect(
-    () => () => {
-      ranks.otherData.value = null;
-    },
-    [],
-  );
+  useRanksOf({ run }, ranks.otherData, ranks.otherBase);
+  useEffect(() => () => (ranks.otherData.value = null), []);
   return null;
 }

@@ -58,10 +58,7 @@ export function SearchBox({ session, field }: { session: TraceSession; field: Re
           <TextButton
             tip={[t("trace.search.list"), unsearchedTip(search.ranks.value)].filter(Boolean).join("\n")}
             disabled={!hasHits}
-            onClick={() => {
-              session.panel.value = "hits";
-              session.panelOpen.value = true;
-            }}
+            onClick={() => session.openPanel("hits")}
           >
             {placeText(session)}
           </TextButton>

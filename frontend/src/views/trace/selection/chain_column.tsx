@@ -6,7 +6,7 @@ import { duration, exactDuration, integer } from "../../../base/format";
 import { t } from "../../../i18n";
 import { useRequest } from "../../../state/use_request";
 import { flowToken } from "../../../timeline/colours";
-import { Pages, TextButton } from "../../../widgets";
+import { PagedItems, TextButton } from "../../../widgets";
 import type { TraceSession } from "../session";
 import type { Selected } from "./selection";
 
@@ -26,8 +26,8 @@ export function ChainColumn({ session, selected, detail }: Props) {
   const hidden = isWhole ? 0 : hiddenLinks(chain.links);
   return (
     <div>
-      <h3 class="trace-sub">{t("trace.slice.chain")}</h3>
-      <div class="trace-chain">
+      <h3 class="small strong trace-sub">{t("trace.slice.chain")}</h3>
+      <div class="trace-chain anywhere">
         {hidden > 0 && (
           <span>
             <TextButton name={t("trace.slice.chain.more", { count: integer(hidden) })} onClick={() => setWhole(true)}>
@@ -36,43 +36,39 @@ export function ChainColumn({ session, selected, detail }: Props) {
             <span class="muted"> ▸ </span>
           </span>
         )}
-        <Pages items={chain.links.slice(hidden)}>
-          {(shown) =>
-            shown.map((link) => (
-              <span key={link.id}>
-                {link.id === detail.id ? (
-                  <b>{link.name}</b>
-                ) : (
-                  <>
-                    <SliceLink session={session} id={link.id} name={link.name} />
-                    <span class="muted" data-tip={link.via || t("trace.slice.chain.call")}>
-                      {" "}
-                      ▸{" "}
-                    </span>
-                  </>
-                )}
-              </span>
-            ))
-          }
-        </Pages>
+        <PagedItems items={chain.links.slice(hidden)}>
+          {(link) => (
+            <span key={link.id}>
+              {link.id === detail.id ? (
+                <b>{link.name}</b>
+              ) : (
+                <>
+                  <SliceLink session={session} id={link.id} name={link.name} />
+                  <span class="muted" data-tip={link.via || t("trace.slice.chain.call")}>
+                    {" "}
+                    ▸{" "}
+                  </span>
+                </>
+              )}
+            </span>
+          )}
+        </PagedItems>
       </div>
       {cause && (
         <p class="muted small" data-tip={exactDuration(detail.start - cause.from.start)}>
           {t("trace.slice.launch", { time: duration(detail.start - cause.from.start), name: cause.from.name })}
         </p>
       )}
-      {chain.backward && (
-        <p class="small">
-          <span class="muted">{t("trace.slice.backward")}</span>{" "}
-          <SliceLink session={session} id={chain.backward.id} name={chain.backward.name} />
-        </p>
-      )}
-      {chain.forward && (
-        <p class="small">
-          <span class="muted">{t("trace.slice.forward")}</span>{" "}
-          <SliceLink session={session} id={chain.forward.id} name={chain.forward.name} />
-        </p>
-      )}
+      {(["backward", "forward"] as const).map((way) => {
+        const slice = chain[way];
+        if (!slice) return null;
+        return (
+          <p key={way} class="small">
+            <span class="muted">{t(`trace.slice.${way}`)}</span>{" "}
+            <SliceLink session={session} id={slice.id} name={slice.name} />
+          </p>
+        );
+      })}
     </div>
   );
 }
@@ -82,16 +78,12 @@ export function FlowList({ session, selected, detail }: Props) {
   if (selected.flows.length === 0) return null;
   return (
     <>
-      <h3 class="trace-sub">{t("trace.slice.flows")}</h3>
-      <Pages items={selected.flows}>
-        {(shown) => (
-          <ul>
-            {shown.map((flow) => (
-              <Flow key={`${flow.kind} ${flow.from.id} ${flow.to.id}`} session={session} flow={flow} id={detail.id} />
-            ))}
-          </ul>
+      <h3 class="small strong trace-sub">{t("trace.slice.flows")}</h3>
+      <PagedItems items={selected.flows} list="">
+        {(flow) => (
+          <Flow key={`${flow.kind} ${flow.from.id} ${flow.to.id}`} session={session} flow={flow} id={detail.id} />
         )}
-      </Pages>
+      </PagedItems>
     </>
   );
 }
@@ -100,7 +92,7 @@ function Flow({ session, flow, id }: { session: TraceSession; flow: FlowJson; id
   const isOut = flow.from.id === id;
   const other = isOut ? flow.to : flow.from;
   return (
-    <li class="trace-flow">
+    <li class="trace-flow small anywhere">
       <span class="swatch" style={{ background: `var(${flowToken(flow.kind)})` }} />{" "}
       <span class="muted">
         {flow.kind} {t(isOut ? "trace.slice.out" : "trace.slice.in")}

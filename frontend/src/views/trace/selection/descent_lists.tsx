@@ -1,7 +1,7 @@
 /** What the selected slice led to: device tasks, nested slices. */
 
-import { useMemo, useState } from "preact/hooks";
-import type { DescentJson, SliceDetailJson, TableJson } from "../../../api/types.gen";
+import { useState } from "preact/hooks";
+import type { DescentJson, SliceDetailJson } from "../../../api/types.gen";
 import { duration, exactDuration, integer } from "../../../base/format";
 import { t, textOf } from "../../../i18n";
 import { useRequest } from "../../../state/use_request";
@@ -9,8 +9,8 @@ import { Empty, TextButton } from "../../../widgets";
 import type { CollectiveRank, CollectiveTasks } from "../ranks/placement";
 import { useRanks } from "../ranks/use_ranks";
 import type { TraceSession } from "../session";
-import { CsvLink, SliceList, SomeRows } from "../slice_list";
-import { idsOf } from "./walk";
+import { CsvDownload, CsvLink, SliceSection } from "../slice_list";
+import { idsOf } from "./selection";
 
 const TASKS = ["name", "row", "start", "dur", "delay", "queue"];
 const COLLECTIVE = ["name", "plane", "source", "target", "start", "dur", "size_bytes", "transport"];
@@ -24,48 +24,32 @@ interface Props {
 
 export function DescentLists({ session, detail, descent }: Props) {
   const { tasks, nested, is_collective: isCollective } = descent;
-  const [shownTasks, shownNested] = useMemo(() => [loaded(tasks), loaded(nested)], [descent]);
-  const title = t(isCollective ? "trace.descent.collective" : "trace.descent.tasks");
   const isOnAllRanks = isCollective && session.ranks.all.value.length > 1;
   return (
     <>
       {isOnAllRanks && <CollectiveList session={session} detail={detail} />}
       {tasks.total > 0 && !isOnAllRanks && (
-        <section>
-          <h3 class="trace-sub trace-list-title">
-            {title}
-            <Sum session={session} descent={descent} />
-            <SomeRows table={tasks} />
-            <a class="link" href={session.api.descentCsvUrl(detail.id)} download data-tip={t("trace.descent.csv")}>
-              CSV ↓
-            </a>
-          </h3>
-          <SliceList
-            session={session}
-            name={title}
-            table={shownTasks}
-            columns={isCollective ? COLLECTIVE : TASKS}
-            compared={isCollective ? [] : [["dur", "delay"]]}
-            onOpen={() => session.selection.walk.begin(detail.id, idsOf(descent))}
-          />
-        </section>
+        <SliceSection
+          session={session}
+          name={t(isCollective ? "trace.descent.collective" : "trace.descent.tasks")}
+          notes={<Sum session={session} descent={descent} />}
+          csv={<CsvDownload url={session.api.descentCsvUrl(detail.id)} tip="trace.descent.csv" />}
+          table={tasks}
+          columns={isCollective ? COLLECTIVE : TASKS}
+          compared={isCollective ? [] : [["dur", "delay"]]}
+          onOpen={() => session.selection.walk.begin(detail.id, idsOf(descent))}
+        />
       )}
       {nested.total > 0 && (
-        <section>
-          <h3 class="trace-sub trace-list-title">
-            {t("trace.descent.nested")}
-            <SomeRows table={nested} />
-            <CsvLink table={nested} name="nested" />
-          </h3>
-          <SliceList
-            session={session}
-            name={t("trace.descent.nested")}
-            table={shownNested}
-            columns={NESTED}
-            compared={[["dur", "self", "device"]]}
-            isTree
-          />
-        </section>
+        <SliceSection
+          session={session}
+          name={t("trace.descent.nested")}
+          csv={<CsvLink table={nested} name="nested" />}
+          table={nested}
+          columns={NESTED}
+          compared={[["dur", "self", "device"]]}
+          isTree
+        />
       )}
     </>
   );
@@ -84,20 +68,10 @@ function Sum({ session, descent }: Pick<Props, "session" | "descent">) {
   );
 }
 
-/** The loaded rows as a whole table: there is no route for further ones. */
-function loaded(table: TableJson): TableJson {
-  return { ...table, total: table.rows };
-}
-
 const RANK_COLUMNS = ["rank", "name", "plane", "source", "target", "start", "dur", "size_bytes", "transport"];
 
-interface CollectiveProps {
-  session: TraceSession;
-  detail: SliceDetailJson;
-}
-
 /** The tasks of the selected collective on all ranks of its run. */
-function CollectiveList({ session, detail }: CollectiveProps) {
+function CollectiveList({ session, detail }: Omit<Props, "descent">) {
   useRanks(session); // the offsets of all ranks
   // Again when a rank is loaded or moved.
   const asked = [session.api.collectiveCsvUrl(detail.id), String([...session.lanes.loaded.value.keys()])];
@@ -106,30 +80,25 @@ function CollectiveList({ session, detail }: CollectiveProps) {
   if (error) return <Empty text={t("trace.descent.failed", { message: textOf(error, "message") })} />;
   if (!found) return <Empty text={t("state.loading")} />;
   const { ranks, tasks } = found;
-  const title = t("trace.collective.title");
   const ready = ranks.filter(({ state }) => state === "ready").length;
+  const notes = (
+    <span class="muted">
+      {t("trace.collective.ranks", { ready, total: ranks.length })} ·{" "}
+      {t("trace.descent.count", { count: integer(tasks.total) })}
+    </span>
+  );
   return (
-    <section>
-      <h3 class="trace-sub trace-list-title">
-        {title}
-        <span class="muted">
-          {t("trace.collective.ranks", { ready, total: ranks.length })} ·{" "}
-          {t("trace.descent.count", { count: integer(tasks.total) })}
-        </span>
-        <SomeRows table={tasks} />
-        <a class="link" href={session.api.collectiveCsvUrl(detail.id)} download data-tip={t("trace.descent.csv")}>
-          CSV ↓
-        </a>
-      </h3>
+    <SliceSection
+      session={session}
+      name={t("trace.collective.title")}
+      notes={notes}
+      csv={<CsvDownload url={session.api.collectiveCsvUrl(detail.id)} tip="trace.descent.csv" />}
+      table={tasks}
+      columns={RANK_COLUMNS}
+      onOpen={() => session.selection.walk.begin(detail.id, (tasks.data.id ?? []).map(Number))}
+    >
       <OtherRanks session={session} found={found} />
-      <SliceList
-        session={session}
-        name={title}
-        table={{ ...tasks, total: tasks.rows }}
-        columns={RANK_COLUMNS}
-        onOpen={() => session.selection.walk.begin(detail.id, (tasks.data.id ?? []).map(Number))}
-      />
-    </section>
+    </SliceSection>
   );
 }
 

@@ -1,6 +1,4 @@
-/**
- * Migrates state from one reading of a trace to the next: tracks by their threads, times by the epoch. Pure functions.
- */
+/** Migrates state from one reading of a trace to the next: tracks by their threads, times by the epoch. */
 
 import type { ProcessJson, TraceJson } from "../../../api/types.gen";
 import { originOf } from "../../../timeline/decode";

@@ -9,14 +9,13 @@ import { t } from "../../../i18n";
 import { FRAME } from "../../../timeline/display";
 import { isDerivedSlice, laneOfSlice } from "../../../timeline/lanes";
 import { findTrack, foldKey, layOut, processKey } from "../../../timeline/rows";
-import type { FlowCurve, HoverBar, SliceMark } from "../../../timeline/scene";
+import type { HoverBar, SliceMark } from "../../../timeline/scene";
 import type { TimelineApi } from "../api";
 import { messageOf } from "../format";
 import { KEYS } from "../link/link";
 import { openDerived, showRank } from "../ranks/rank_rows";
 import type { TimelinePort } from "../timeline_port";
 import type { SelectionMigration } from "./migrate_selection";
-import { Walk } from "./walk";
 
 /** Number of cached slice details. */
 const KEPT = 500;
@@ -198,11 +197,12 @@ export class Selection {
   private updateFlows(): void {
     const hidden = this.hiddenFlows.peek();
     const flows = (this.selected.peek()?.flows ?? []).filter((flow) => !hidden.has(flow.kind));
-    this.port.engine?.update({ flows: flows.map(curveOf) });
+    const curves = flows.map(({ kind, from, to }) => ({ kind, from: markOf(from), to: markOf(to) }));
+    this.port.engine?.update({ flows: curves });
   }
 
   /** Selects the other end of a flow of the selected slice. */
-  followFlow(direction: "next" | "previous"): void {
+  followFlow(direction: Direction): void {
     const now = this.selected.peek();
     if (!now?.detail) return;
     const ends = now.flows
@@ -277,6 +277,66 @@ function markOf(end: SliceJson | SliceDetailJson): SliceMark {
   return { id, name, track, depth, start, end: start + dur };
 }
 
-function curveOf({ kind, from, to }: FlowJson): FlowCurve {
-  return { kind, from: markOf(from), to: markOf(to) };
+type Direction = "next" | "previous";
+
+/** Steps from task to task: the kernels of an operator in device order, else the tasks of a stream. */
+export class Walk {
+  /** The operator whose tasks are walked, and their ids in device order. */
+  private of: { id: number; tasks: readonly number[] } | null = null;
+  private readonly request = new Latest();
+
+  constructor(
+    private readonly port: Pick<TimelinePort, "say" | "fail">,
+    private readonly selection: Pick<Selection, "selected" | "select" | "followFlow">,
+    private readonly load: (id: number) => Promise<DescentJson>,
+  ) {}
+
+  /** Walks the tasks of slice `id` from the selected one on. */
+  begin(id: number, tasks: readonly number[]): void {
+    this.of = { id, tasks };
+  }
+
+  stop(): void {
+    this.of = null;
+    this.request.cancel();
+  }
+
+  /**
+   * Selects the next or previous task. From an operator: its first task; from its first task back: the operator. From any
+   * other task: its neighbour on the stream. From a slice without tasks: along a flow.
+   */
+  async step(direction: Direction): Promise<void> {
+    const { selection } = this;
+    const now = selection.selected.peek();
+    if (!now?.detail || isDerivedSlice(now.id)) return;
+    const place = this.of?.tasks.indexOf(now.id) ?? -1;
+    if (this.of && place >= 0) {
+      this.goTo(this.of.tasks[place + (direction === "next" ? 1 : -1)] ?? (direction === "next" ? null : this.of.id));
+      return;
+    }
+    try {
+      const found = await this.request.run(() => this.load(now.id));
+      if (!found) return;
+      const tasks = idsOf(found);
+      if (direction === "next" && tasks.length > 0) {
+        this.begin(now.id, tasks);
+        this.goTo(tasks[0] ?? null);
+      } else if (found.is_host) selection.followFlow(direction);
+      else this.goTo(found[direction]);
+    } catch (error) {
+      this.port.fail(error);
+    }
+  }
+
+  private goTo(id: number | null): void {
+    const { of } = this;
+    if (id === null) this.port.say(t("trace.walk.end"));
+    else void this.selection.select(id, "sight");
+    this.of = of; // any other selection ends the walk
+  }
+}
+
+/** Ids of the loaded tasks, in device order. */
+export function idsOf(descent: DescentJson): number[] {
+  return (descent.tasks.data.id ?? []).map(Number);
 }

@@ -1,15 +1,14 @@
 /** Details of the selected slice. */
 
-import { useEffect, useState } from "preact/hooks";
 import type { DerivedFactsJson, DescentJson, KernelFactsJson, SliceDetailJson, ViewId } from "../../../api/types.gen";
-import { copyText } from "../../../base/clipboard";
-import { dateAndTime, duration, exactDuration, integer, type Maybe } from "../../../base/format";
+import { dateAndTime, integer } from "../../../base/format";
 import { lang, t, textOf, viewTitle } from "../../../i18n";
 import { sayMessage } from "../../../i18n/messages";
 import { openView } from "../../../state/selection";
 import { useRequest } from "../../../state/use_request";
 import { findTrack, processLabel } from "../../../timeline/rows";
-import { Button, Empty, Facts, Pages, TextButton } from "../../../widgets";
+import { Button, Cut, Empty, Facts, Pages, TextButton, Time } from "../../../widgets";
+import { CopyButton } from "../../../widgets/shell_command";
 import { argument, tensors } from "../format";
 import { focus } from "../help/keyboard";
 import { unfoldRank } from "../ranks/rank_rows";
@@ -18,7 +17,6 @@ import { ChainColumn, FlowList, SliceLink } from "./chain_column";
 import { DescentLists } from "./descent_lists";
 import type { Selected } from "./selection";
 
-const COPIED_MS = 1200;
 /** Tasks that wait for an event of another stream. */
 const EVENT_WAIT = /^event_wait$/i;
 
@@ -74,9 +72,7 @@ function Title({ session, detail }: { session: TraceSession; detail: SliceDetail
       <h2 class="ellipsis" data-tip-cut>
         {session.nameOf(detail)}
       </h2>
-      <span class="muted ellipsis" data-tip-cut>
-        {rowName(session, detail)}
-      </span>
+      <Cut class="muted">{rowName(session, detail)}</Cut>
       <Actions session={session} detail={detail} />
     </div>
   );
@@ -91,16 +87,9 @@ function rowName(session: TraceSession, { process, thread, track }: SliceDetailJ
 
 /** Actions on the slice, and navigation to its neighbours in the row. */
 function Actions({ session, detail }: { session: TraceSession; detail: SliceDetailJson }) {
-  const [isCopied, setCopied] = useState(false);
-  useEffect(() => setCopied(false), [detail.id]);
-  const copy = async () => {
-    await copyText(session.nameOf(detail));
-    setCopied(true);
-    setTimeout(() => setCopied(false), COPIED_MS);
-  };
   return (
     <div class="trace-actions">
-      <TextButton onClick={() => void copy()}>{t(isCopied ? "trace.slice.copied" : "trace.slice.copy")}</TextButton>
+      <CopyButton key={detail.id} text={session.nameOf(detail)} label="trace.slice.copy" copied="trace.slice.copied" />
       {!detail.derived && (
         <TextButton onClick={() => void session.finder.find(detail.name, false)}>{t("trace.slice.same")}</TextButton>
       )}
@@ -162,8 +151,11 @@ function SliceFacts({ session, selected, detail, descent }: FactsProps) {
       {session.shownTime(detail.start)}
     </span>
   );
-  const children = detail.children > 0 && ` · ${t("trace.slice.children")} ${integer(detail.children)}`;
+  const children = detail.children > 0 && (
+    <span key="children" class="muted">{` · ${t("trace.slice.children")} ${integer(detail.children)}`}</span>
+  );
   const tasks = descent && descent.tasks.total > 0 ? descent.tasks.total : 0;
+  const count = <span key="count" class="muted">{` · ${t("trace.descent.count", { count: integer(tasks) })}`}</span>;
   return (
     <div>
       {selected.merged > 1 && <p class="muted small">{t("trace.slice.merged", { count: integer(selected.merged) })}</p>}
@@ -171,20 +163,13 @@ function SliceFacts({ session, selected, detail, descent }: FactsProps) {
         facts={[
           [t("trace.slice.start"), start],
           [t("trace.slice.duration"), <Time key="duration" ns={detail.dur} />],
-          [t("trace.slice.self"), <Time key="self" ns={detail.self} more={children} />, t("trace.slice.self.tip")],
+          [t("trace.slice.self"), [<Time key="self" ns={detail.self} />, children], t("trace.slice.self.tip")],
           before && [
             t("trace.slice.wait"),
             <Time key="wait" ns={detail.start - before.start - before.dur} />,
             t("trace.slice.wait.tip"),
           ],
-          tasks > 0 && [
-            t("trace.descent.tasks"),
-            <Time
-              key="tasks"
-              ns={descent?.device_ns}
-              more={` · ${t("trace.descent.count", { count: integer(tasks) })}`}
-            />,
-          ],
+          tasks > 0 && [t("trace.descent.tasks"), [<Time key="tasks" ns={descent?.device_ns} />, count]],
           queue !== null && [t("trace.slice.queue"), integer(queue), t("trace.slice.queue.tip")],
           detail.category !== "" && [t("trace.slice.category"), detail.category],
           detail.parent && [
@@ -197,18 +182,6 @@ function SliceFacts({ session, selected, detail, descent }: FactsProps) {
   );
 }
 
-/** A time with every digit in its tooltip. */
-function Time({ ns, more }: { ns: Maybe; more?: string | false }) {
-  return (
-    <>
-      <span class="mono" data-tip={exactDuration(ns)}>
-        {duration(ns)}
-      </span>
-      {more && <span class="muted">{more}</span>}
-    </>
-  );
-}
-
 /** Facts about the slice from the kernel table, which the trace lacks. */
 function Kernel({ facts }: { facts: KernelFactsJson }) {
   const blocks = [facts.block_dim, facts.mix_block_dim || null].filter((count) => count !== null);
@@ -217,7 +190,7 @@ function Kernel({ facts }: { facts: KernelFactsJson }) {
   const outputs = tensors(facts.output_shapes, facts.output_types, facts.output_formats);
   return (
     <>
-      <h3 class="trace-sub">{t("trace.kernel.source", { file: facts.source })}</h3>
+      <h3 class="small strong trace-sub">{t("trace.kernel.source", { file: facts.source })}</h3>
       <Facts
         facts={[
           facts.core !== null && [t("trace.kernel.core"), core.filter(Boolean).join(" · ")],
@@ -248,7 +221,7 @@ function Arguments({ detail }: { detail: SliceDetailJson }) {
   const pairs = Object.entries(detail.args ?? {}).filter(([key]) => key !== "Call stack");
   return (
     <>
-      <h3 class="trace-sub">{t("trace.slice.args")}</h3>
+      <h3 class="small strong trace-sub">{t("trace.slice.args")}</h3>
       {detail.args_error && <p class="muted">{textOf(detail, "args_error")}</p>}
       {pairs.length === 0 && !detail.args_error && <p class="muted">{t("trace.slice.args.none")}</p>}
       <Pages items={pairs}>
@@ -262,7 +235,7 @@ function Stack({ detail }: { detail: SliceDetailJson }) {
   if (!detail.stack || detail.stack.length === 0) return null;
   return (
     <>
-      <h3 class="trace-sub">{t("trace.slice.stack")}</h3>
+      <h3 class="small strong trace-sub">{t("trace.slice.stack")}</h3>
       <Pages items={detail.stack}>
         {(shown, first) => (
           <ol class="mono trace-stack" start={first + 1}>

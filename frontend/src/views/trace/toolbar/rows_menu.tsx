@@ -6,21 +6,8 @@ import type { ProcessJson } from "../../../api/types.gen";
 import { listen } from "../../../base/listen";
 import { toggled } from "../../../base/search";
 import { t } from "../../../i18n";
-import {
-  AS_RECORDED,
-  inOrder,
-  isArranged,
-  layOut,
-  moved,
-  type ProcessItem,
-  processKey,
-  processLabel,
-  type TrackItem,
-  togglePinned,
-  trackLabel,
-  tracksOf,
-} from "../../../timeline/rows";
-import { Button, Pages, TextButton } from "../../../widgets";
+import * as rows from "../../../timeline/rows";
+import { Button, PagedItems, TextButton } from "../../../widgets";
 import { pinOnAllRanks } from "../ranks/rank_rows";
 import type { OpenMenu, TraceSession } from "../session";
 import { DisplayFields } from "./display_fields";
@@ -30,11 +17,11 @@ export function RowsMenu({ session }: { session: TraceSession }) {
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => field.current?.focus(), []);
   const { processOrder, trackOrder } = state.arrangement;
-  const all = layOut(session.processes.value, {
+  const all = rows.layOut(session.processes.value, {
     ...state,
     collapsedProcesses: new Set(),
     pinned: [],
-    arrangement: { ...AS_RECORDED, processOrder, trackOrder },
+    arrangement: { ...rows.AS_RECORDED, processOrder, trackOrder },
   });
   return (
     <div class="trace-menu">
@@ -55,22 +42,20 @@ export function RowsMenu({ session }: { session: TraceSession }) {
         {state.pinned.length > 0 && (
           <TextButton onClick={() => session.setLayout({ ...state, pinned: [] })}>{t("trace.rows.unpin")}</TextButton>
         )}
-        {isArranged(state.arrangement) && (
-          <TextButton onClick={() => session.arrange(AS_RECORDED)}>{t("trace.rows.reset")}</TextButton>
+        {rows.isArranged(state.arrangement) && (
+          <TextButton onClick={() => session.arrange(rows.AS_RECORDED)}>{t("trace.rows.reset")}</TextButton>
         )}
       </div>
       {all.items.length === 0 && <p class="muted">{t("trace.rows.none")}</p>}
-      <Pages items={all.items}>
-        {(shown) =>
-          shown.map((item) =>
-            item.kind === "process" ? (
-              <ProcessRow key={item.key} item={item} session={session} />
-            ) : (
-              <ThreadRow key={item.thread.track} item={item} session={session} />
-            ),
+      <PagedItems items={all.items}>
+        {(item) =>
+          item.kind === "process" ? (
+            <ProcessRow key={item.key} item={item} session={session} />
+          ) : (
+            <ThreadRow key={item.thread.track} item={item} session={session} />
           )
         }
-      </Pages>
+      </PagedItems>
     </div>
   );
 }
@@ -79,7 +64,7 @@ export function RowsMenu({ session }: { session: TraceSession }) {
 function KindBoxes({ session }: { session: TraceSession }) {
   const { hiddenProcesses } = session.layout.value.arrangement;
   const processes = session.processes.value;
-  const keysOf = (kind: ProcessKind) => processes.filter((process) => kindOf(process) === kind).map(processKey);
+  const keysOf = (kind: ProcessKind) => processes.filter((process) => kindOf(process) === kind).map(rows.processKey);
   const show = (keys: readonly string[], isShown: boolean) => {
     const hidden = new Set(hiddenProcesses);
     for (const key of keys) {
@@ -106,46 +91,46 @@ function KindBoxes({ session }: { session: TraceSession }) {
   );
 }
 
-function ProcessRow({ item, session }: { item: ProcessItem; session: TraceSession }) {
+function ProcessRow({ item, session }: { item: rows.ProcessItem; session: TraceSession }) {
   const state = session.layout.value;
   const { hiddenProcesses, processOrder } = state.arrangement;
   const isFolded = state.collapsedProcesses.has(item.fold);
-  const keys = inOrder(session.processes.value, processKey, processOrder).map(processKey);
+  const keys = rows.inOrder(session.processes.value, rows.processKey, processOrder).map(rows.processKey);
   return (
     <RowTools
-      name={processLabel(item.process)}
+      name={rows.processLabel(item.process)}
       isHidden={hiddenProcesses.has(item.key)}
       onHide={() => session.arrange({ hiddenProcesses: toggled(hiddenProcesses, item.key) })}
-      onMove={(step) => session.arrange({ processOrder: moved(keys, item.key, step) })}
+      onMove={(step) => session.arrange({ processOrder: rows.moved(keys, item.key, step) })}
     >
       <Button
-        look="option trace-process"
+        look="option strong trace-process"
         expanded={!isFolded}
         onClick={() =>
           session.setLayout({ ...state, collapsedProcesses: toggled(state.collapsedProcesses, item.fold) })
         }
       >
         <span aria-hidden="true">{isFolded ? "▸" : "▾"}</span>
-        <span class="ellipsis">{processLabel(item.process)}</span>
+        <span class="ellipsis">{rows.processLabel(item.process)}</span>
       </Button>
     </RowTools>
   );
 }
 
-function ThreadRow({ item, session }: { item: TrackItem; session: TraceSession }) {
+function ThreadRow({ item, session }: { item: rows.TrackItem; session: TraceSession }) {
   const state = session.layout.value;
   const { hiddenTracks, trackOrder } = state.arrangement;
   const { track, name } = item.thread;
   const tip = [t("trace.rows.pin", { name }), session.helpOf(track)].filter(Boolean).join("\n");
-  const pin = () => session.setLayout({ ...state, pinned: togglePinned(state.pinned, item.thread) });
+  const pin = () => session.setLayout({ ...state, pinned: rows.togglePinned(state.pinned, item.thread) });
   const move = (step: 1 | -1) => {
-    const own = inOrder(item.process.threads, (thread) => thread.track, trackOrder).map((thread) => thread.track);
+    const own = rows.inOrder(item.process.threads, (thread) => thread.track, trackOrder).map((thread) => thread.track);
     const others = trackOrder.filter((one) => !own.includes(one));
-    session.arrange({ trackOrder: [...others, ...moved(own, track, step)] });
+    session.arrange({ trackOrder: [...others, ...rows.moved(own, track, step)] });
   };
   return (
     <RowTools
-      name={trackLabel(item.thread)}
+      name={rows.trackLabel(item.thread)}
       isHidden={hiddenTracks.has(track)}
       onHide={() => session.arrange({ hiddenTracks: toggled(hiddenTracks, track) })}
       onMove={move}
@@ -153,14 +138,14 @@ function ThreadRow({ item, session }: { item: TrackItem; session: TraceSession }
       <label class="option trace-thread" data-tip={tip}>
         <input
           type="checkbox"
-          checked={tracksOf(item.thread).some((one) => state.pinned.includes(one))}
+          checked={rows.tracksOf(item.thread).some((one) => state.pinned.includes(one))}
           onChange={pin}
         />
-        <span class="ellipsis grow">{trackLabel(item.thread)}</span>
+        <span class="ellipsis grow">{rows.trackLabel(item.thread)}</span>
         {session.ranks.all.value.length > 1 && (
           <Button
             look="link small"
-            tip={t("trace.row.pin_all", { name: trackLabel(item.thread) })}
+            tip={t("trace.row.pin_all", { name: rows.trackLabel(item.thread) })}
             onClick={() => void pinOnAllRanks(session, track)}
           >
             {t("trace.row.all_ranks")}
@@ -218,9 +203,7 @@ export function RowMenu({ session }: { session: TraceSession }) {
 
 function Menu({ session, item, x, y }: OpenMenu & { session: TraceSession }) {
   const box = useRef<HTMLDivElement>(null);
-  const close = () => {
-    session.rowMenu.value = null;
-  };
+  const close = () => (session.rowMenu.value = null);
   useEffect(() => {
     box.current?.querySelector("button")?.focus();
     const leave = (event: Event) => {
@@ -233,12 +216,12 @@ function Menu({ session, item, x, y }: OpenMenu & { session: TraceSession }) {
   }, [item]);
   const state = session.layout.value;
   const { track } = item.thread;
-  const name = trackLabel(item.thread);
-  const isPinned = tracksOf(item.thread).some((one) => state.pinned.includes(one));
+  const name = rows.trackLabel(item.thread);
+  const isPinned = rows.tracksOf(item.thread).some((one) => state.pinned.includes(one));
   const actions: [string, () => void][] = [
     [
       t(isPinned ? "trace.row.unpin" : "trace.row.pin"),
-      () => session.setLayout({ ...state, pinned: togglePinned(state.pinned, item.thread) }),
+      () => session.setLayout({ ...state, pinned: rows.togglePinned(state.pinned, item.thread) }),
     ],
   ];
   if (session.ranks.all.value.length > 1) {

@@ -5,13 +5,13 @@ import type { ProcessJson } from "../../../api/types.gen";
 import { type Key, t, tOr } from "../../../i18n";
 import { flowToken } from "../../../timeline/colours";
 import { type Arrangement, processKey } from "../../../timeline/rows";
-import { Button, Popover } from "../../../widgets";
+import { Button } from "../../../widgets";
 import { FileMenu } from "../export/file_menu";
 import { AlignMenu } from "../ranks/align_menu";
 import { RanksMenu } from "../ranks/ranks_menu";
 import { SearchBox } from "../search/search_box";
 import type { TraceSession } from "../session";
-import { MenuLabel } from "../slice_list";
+import { Menu } from "../slice_list";
 import { limitText } from "./display_fields";
 import { RowsMenu } from "./rows_menu";
 
@@ -38,20 +38,13 @@ export function Toolbar({ session, field, onHelp }: Props) {
     <div class="row trace-tools">
       <RanksMenu session={session} />
       <AlignMenu session={session} />
-      <Popover label={<MenuLabel text={rows ? t("trace.rows.filtered", { text: rows }) : t("trace.rows")} />}>
+      <Menu text={rows ? t("trace.rows.filtered", { text: rows }) : t("trace.rows")}>
         {() => <RowsMenu session={session} />}
-      </Popover>
+      </Menu>
       <FlowsMenu session={session} />
       <SearchBox session={session} field={field} />
       {marks > 0 && (
-        <Button
-          onClick={() => {
-            session.panel.value = "marks";
-            session.panelOpen.value = true;
-          }}
-        >
-          {t("trace.marks.count", { count: marks })}
-        </Button>
+        <Button onClick={() => session.openPanel("marks")}>{t("trace.marks.count", { count: marks })}</Button>
       )}
       <span class="grow" />
       {session.busy.value && <span class="muted small">{t("trace.loading")}</span>}
@@ -77,7 +70,7 @@ function hiddenRows(processes: readonly ProcessJson[], { hiddenProcesses, hidden
 function FlowsMenu({ session }: { session: TraceSession }) {
   const kinds = session.data.flow_kinds;
   return (
-    <Popover label={<MenuLabel text={labelText(session)} />}>
+    <Menu text={labelText(session)}>
       {() => (
         <div class="trace-menu">
           <p class="muted small">{t(kinds.length > 0 ? "trace.flows.about" : "trace.flows.none")}</p>
@@ -92,7 +85,7 @@ function FlowsMenu({ session }: { session: TraceSession }) {
           ))}
         </div>
       )}
-    </Popover>
+    </Menu>
   );
 }
 

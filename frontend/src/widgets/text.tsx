@@ -1,3 +1,5 @@
+import type { ComponentChildren } from "preact";
+import { duration, exactDuration, type Maybe } from "../base/format";
 import { textWidth } from "../base/text_width";
 
 /** Letters kept at the end: operator names differ at both ends. */
@@ -19,6 +21,31 @@ export function MiddleCut({ text }: { text: string }) {
         {head}
       </span>
       {tail}
+    </span>
+  );
+}
+
+/** A text that its tooltip shows as a whole where it is cut off. */
+export function Cut({ class: more = "", children }: { class?: string; children: ComponentChildren }) {
+  return (
+    <span class={`ellipsis ${more}`} data-tip-cut>
+      {children}
+    </span>
+  );
+}
+
+interface TimeProps {
+  ns: Maybe;
+  /** Default: in its largest unit. */
+  text?: ComponentChildren;
+  class?: string;
+}
+
+/** A time with every digit in its tooltip. */
+export function Time({ ns, text = duration(ns), class: more = "" }: TimeProps) {
+  return (
+    <span class={`mono ${more}`} data-tip={exactDuration(ns)}>
+      {text}
     </span>
   );
 }
