@@ -8,8 +8,7 @@ from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, files_of,
 from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.looks import DATABASE_RANKS, GROUP_RANKS, STEP_RANKS
 from tb_npu_plugin.discovery.model import FoundFile
-from tb_npu_plugin.discovery.report import Skipped
-from tb_npu_plugin.messages import Message
+from tb_npu_plugin.discovery.report import skip
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import cluster
 from tb_npu_plugin.schema.formats import CLUSTER
@@ -32,8 +31,9 @@ def find_cluster(folder: Folder) -> FinderResult | None:
     ranks = _ranks(folder, files)
     unread = unread_of(folder.entries, "", CLUSTER)
     if not ranks:
-        is_refused = any(failure.is_refused for failure in folder.failures.values())
-        return FinderResult(skipped=[] if is_refused else [_no_ranks(folder.label)])
+        is_refused = any(failure.skipped.is_refused for failure in folder.failures.values())
+        no_ranks = skip("no_ranks", folder.label, files=", ".join(name for name, _ in _SOURCES))
+        return FinderResult(skipped=[] if is_refused else [no_ranks])
     return FinderResult(
         [
             Found(
@@ -61,9 +61,3 @@ def _ranks(folder: Folder, files: Sequence[FoundFile]) -> tuple[int, ...]:
         if found:
             return found
     return ()
-
-
-def _no_ranks(path: str) -> Skipped:
-    return Skipped(
-        path, Message("skipped.no_ranks", files=", ".join(name for name, _ in _SOURCES)), Message("action.run_cluster")
-    )

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from tb_npu_plugin.discovery.model import OpenArchive, Place, Scan
-from tb_npu_plugin.discovery.report import internal_error
+from tb_npu_plugin.discovery.report import skip
 from tb_npu_plugin.discovery.scan import keep_refused, scan
 from tb_npu_plugin.discovery.unpack import ARCHIVE
 from tb_npu_plugin.messages import Message
@@ -152,7 +152,7 @@ class Watcher:
         except Exception:  # a defect of this plugin must not hide what was found before
             folders = ", ".join(printable(str(folder)) for folder in self.logdirs.values())
             logger.exception("scanning %s failed", folders)
-            found = replace(self._scan, skipped=(internal_error(folders),))
+            found = replace(self._scan, skipped=(skip("internal_error", folders),))
         with self._lock:
             if found != self._scan:
                 # Set the places first: readers take no lock and look up spans of the new scan.
