@@ -25,7 +25,7 @@ from tb_npu_plugin.readers.database.strings import Strings, find_rows
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.scan import MEMORY, ScanSink
-from tb_npu_plugin.scan.columns import MemoryColumns, SpooledColumns
+from tb_npu_plugin.scan.columns import Columns, SpooledColumns
 from tb_npu_plugin.scan.events import TraceEvents
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema import trace, trace_events
@@ -88,7 +88,7 @@ def scan_database(path: Path, log: ProblemLog, progress: Callable[[int], None], 
     of Python functions and modes of CANN calls; older ones also lack kinds and sizes of copies. A flow from a CANN call
     begins at the start of the call."""
     report = FileReport(log, path.name)
-    with closing(MemoryColumns() if into.spool is None else SpooledColumns(into.spool)) as columns:
+    with closing(Columns() if into.spool is None else SpooledColumns(into.spool)) as columns:
         sink = EventSink(columns, into.blob, report)
         complete = True
         with open_database(path, report) as connection:
