@@ -67,8 +67,7 @@ def select(tables: Tables, part: str) -> Tables:
     for name, table in tables.items():
         key = "src" if name == "comm_links" else cluster.RANK.key
         own = table.take(table.ints(key) == int(part))
-        columns = tuple(column for column in own.columns if column.key != cluster.RANK.key)
-        out[name] = Table(columns, {column.key: own.data[column.key] for column in columns})
+        out[name] = Table.of((column for column in own.columns if column.key != cluster.RANK.key), own.data)
     return out
 
 
@@ -84,10 +83,7 @@ def _by_rank(table: Table, report: FileReport) -> Table:
     index = own.text(cluster.INDEX_COLUMN.key)
     numbers = [int(text) if scan_keys.INDEX.fullmatch(text) else NULL_INT for text in index.values]
     ranks = np.array([*numbers, NULL_INT], dtype=np.int64)[index.codes]
-    columns = tuple(column for column in STEP_TRACE.columns if own.has(column.key))
-    return Table(columns, {column.key: own.data[column.key] for column in columns}).with_columns(
-        [(cluster.RANK, ranks)]
-    )
+    return Table.of(STEP_TRACE.columns, own.data).with_columns([(cluster.RANK, ranks)])
 
 
 def _without(table: Table, wrong: NDArray[np.bool_], column: Column, report: FileReport) -> Table:

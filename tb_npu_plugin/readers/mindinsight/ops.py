@@ -20,7 +20,7 @@ from tb_npu_plugin.readers.shared.text_rows import open_rows, text
 from tb_npu_plugin.schema import mindinsight as names
 from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS, OP_STATISTIC, TENSORS
-from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table, known
+from tb_npu_plugin.tables import NULL_INT, Column, Kind, StringColumn, Table, known, nullable
 from tb_npu_plugin.units import TIME_UNITS, unit_of
 
 _MS = TIME_UNITS["ms"]
@@ -212,12 +212,12 @@ def _statistic(tables: Tables) -> Table | None:
         total, count = types.sum(times), types.sum(calls)
         labels = table.text("type").take(types.first).tolist()
         both = known(times) & known(calls)
-        avg = divide_half_even(types.sum(np.where(both, times, _NULL)), types.sum(np.where(both, calls, _NULL)))
+        avg = divide_half_even(types.sum(np.where(both, times, NULL_INT)), types.sum(np.where(both, calls, NULL_INT)))
         for row in range(len(types)):
             out.add(
                 labels[row],
                 core,
-                *(None if value == _NULL else int(value) for value in (count[row], total[row], avg[row])),
+                *(None if value == NULL_INT else int(value) for value in (count[row], total[row], avg[row])),
                 None,
             )
     found = out.table()
@@ -230,7 +230,6 @@ def _statistic(tables: Tables) -> Table | None:
     return table.take(largest_first(table.ints("total_ns")))
 
 
-_NULL = np.iinfo(np.int64).min
 _STATISTIC = ("type", "core", "calls", "total_ns", "avg_ns", "ratio")
 
 
@@ -269,7 +268,7 @@ def _totals(tables: Tables) -> Table | None:
     by_work = _rows_by_name(flops)
     out = RowBuilder(columns_of("op_totals"))
     labels = ops.text("name").tolist()
-    avg, calls = (_to_list(ops.ints(key)) for key in ("avg_ns", "calls"))
+    avg, calls = (nullable(ops.ints(key)) for key in ("avg_ns", "calls"))
     total = [None if a is None or c is None else a * c for a, c in zip(avg, calls)]
     total_ns = sum(value for value in total if value is not None)
     known_of = {key: _values(framework, key) for key in (column.key for column in _FRAMEWORK) if key != "name"}
@@ -319,9 +318,5 @@ def _values(table: Table | None, key: str) -> list[Any]:
     if isinstance(data, StringColumn):
         return data.tolist()
     if table.column(key).kind.is_int:
-        return _to_list(table.ints(key))
+        return nullable(table.ints(key))
     return [value if value == value else None for value in table.floats(key).tolist()]
-
-
-def _to_list(values: IntArray) -> list[int | None]:
-    return [None if value == _NULL else value for value in values.tolist()]

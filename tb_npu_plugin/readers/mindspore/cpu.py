@@ -163,8 +163,7 @@ def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     if executions is None:
         return out
     shapes = {} if launches is None else {"input_shapes": _shapes_of(executions, launches)}
-    data = {column.key: {**executions.data, **shapes}[column.key] for column in files.OPERATOR_COLUMNS}
-    operators = Table(files.OPERATOR_COLUMNS, data)
+    operators = Table.of(files.OPERATOR_COLUMNS, {**executions.data, **shapes})
     return {**out, "operators": operators.with_columns([(NESTED, np.zeros(len(operators), dtype=np.int64))])}
 
 

@@ -129,12 +129,8 @@ def without_zeros(records: Table) -> Table:
 
 def without_unknown(allocations: Table) -> Table:
     """Drop the columns of active release if they have no value: otherwise every block would be shown as still held."""
-    kept = tuple(
-        column
-        for column in allocations.columns
-        if column.key not in _NEVER_RECORDED or known(allocations.ints(column.key)).any()
-    )
-    return Table(kept, {column.key: allocations.data[column.key] for column in kept})
+    lost = [key for key in _NEVER_RECORDED if not known(allocations.ints(key)).any()]
+    return Table.of((column for column in allocations.columns if column.key not in lost), allocations.data)
 
 
 #: Files with one table and a header.

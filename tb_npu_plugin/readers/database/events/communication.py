@@ -12,11 +12,11 @@ from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.events.processes import Processes
 from tb_npu_plugin.readers.database.events.sink import EventSink, json_int, json_texts, rows_of
 from tb_npu_plugin.readers.database.events.tasks import TaskEvents
-from tb_npu_plugin.readers.database.strings import Strings, find_rows
+from tb_npu_plugin.readers.database.strings import Strings
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema import trace, trace_events
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
-from tb_npu_plugin.tables import NULL_INT
+from tb_npu_plugin.tables import NULL_INT, find_rows
 
 Index = NDArray[np.int64]
 #: Plane numbers from here on are invalid (4294967295: none) and drawn on the first plane.

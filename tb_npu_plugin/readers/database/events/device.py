@@ -14,10 +14,9 @@ from tb_npu_plugin.readers.database.events.communication import CommunicationEve
 from tb_npu_plugin.readers.database.events.processes import Processes, thread_of
 from tb_npu_plugin.readers.database.events.sink import EventSink, json_int, json_texts
 from tb_npu_plugin.readers.database.events.tasks import TaskEvents
-from tb_npu_plugin.readers.database.strings import find_rows
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema import trace, trace_events
-from tb_npu_plugin.tables import IntArray, StringColumn
+from tb_npu_plugin.tables import IntArray, StringColumn, find_rows
 
 Index = NDArray[np.int64]
 

@@ -21,7 +21,7 @@ from tb_npu_plugin.readers.database.events.tasks import TaskEvents
 from tb_npu_plugin.readers.database.opening import open_database
 from tb_npu_plugin.readers.database.progress import DatabaseProgress
 from tb_npu_plugin.readers.database.source import Source
-from tb_npu_plugin.readers.database.strings import Strings, find_rows
+from tb_npu_plugin.readers.database.strings import Strings
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.scan import MEMORY, ScanSink
@@ -30,7 +30,7 @@ from tb_npu_plugin.scan.events import TraceEvents
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema import trace, trace_events
 from tb_npu_plugin.schema.torch_npu_db import NO_ID
-from tb_npu_plugin.tables import NULL_INT
+from tb_npu_plugin.tables import NULL_INT, find_rows
 
 # Events of mstx marks and ranges, on the host and on the device.
 # Source: docs/facts/ascend_pt.md, Flows of the trace; docs/facts/databases.md, ascend_pytorch_profiler.db.

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.events.processes import Processes
 from tb_npu_plugin.readers.database.events.sink import EventSink, json_int, json_texts, rows_of
-from tb_npu_plugin.readers.database.strings import Strings, find_rows, take_text
+from tb_npu_plugin.readers.database.strings import Strings, take_text
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema import trace, trace_events
 from tb_npu_plugin.schema.torch_npu_db import NO_ID
-from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn
+from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn, find_rows
 
 Index = NDArray[np.int64]
 
