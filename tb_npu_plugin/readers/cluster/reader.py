@@ -106,10 +106,7 @@ def _operators(content: dict[str, Any], report: FileReport) -> Tables:
         report.count("entries", "ranks", seen=len(ranks))
         for rank, value in ranks.items():
             if not scan_keys.INDEX.fullmatch(rank) or not isinstance(value, dict):
-                where, expected = f"{step}, {key}, {rank}", Message("expected.object")
-                report.leave_out(
-                    "entries", "unexpected_shape", where, part="ranks", expected=expected, found=str(value)
-                )
+                report.leave_out_entry(f"{step}, {key}, {rank}", value, part="ranks")
                 continue
             entries[int(rank)].append(entry_of(step, _kind_of(key), key, value))
     parts = {rank: flat_tables(own, report) for rank, own in sorted(entries.items())}
