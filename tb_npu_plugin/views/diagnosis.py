@@ -12,7 +12,7 @@ from tb_npu_plugin.analysis.findings.verdict import title_of
 from tb_npu_plugin.analysis.ledger.model import Entry, RankLedger
 from tb_npu_plugin.analysis.steps.iterations import IterationGroup
 from tb_npu_plugin.messages import MessageJson, Period, messages_of
-from tb_npu_plugin.views.base import View, ViewInput, ViewResult
+from tb_npu_plugin.views.base import View, ViewInput, ViewResult, fields_of
 from tb_npu_plugin.views.distributed import NEEDS, RankStateJson
 from tb_npu_plugin.views.excess import ExcessJson, excess_json
 from tb_npu_plugin.views.ledger_layout import LayoutJson, layout_of
@@ -208,18 +208,7 @@ def build(source: ViewInput) -> ViewResult:
 
 
 def _ledger_json(ledger: RankLedger) -> LedgerJson:
-    return {
-        "worker": ledger.span.worker_label,
-        "rank": ledger.rank,
-        "device_id": ledger.device_id,
-        "window_ns": ledger.window_ns,
-        "before_ns": ledger.before_ns,
-        "after_ns": ledger.after_ns,
-        "outside_ns": ledger.outside_ns,
-        "between_ns": ledger.between_ns,
-        "hidden_ns": ledger.hidden_ns,
-        "entries": list(ledger.entries),
-    }
+    return fields_of(LedgerJson, ledger, worker=ledger.span.worker_label, entries=list(ledger.entries))
 
 
 def _ms(ns: int) -> float:
@@ -228,17 +217,11 @@ def _ms(ns: int) -> float:
 
 def _verdict_json(found: Diagnosis) -> VerdictJson:
     verdict, message = found.verdict, found.verdict.message.as_json()
-    return {
-        "kind": verdict.kind,
-        "rule": verdict.rule,
-        "code": message["code"],
-        "params": message["params"],
-        "message": str(verdict.message),
-        "conclusion": str(verdict.conclusion),
-        "ms_per_step": _ms(verdict.cost_ns),
-        "share": verdict.share,
-        "texts": messages_of({"message": verdict.message, "conclusion": verdict.conclusion}),
-    }
+    texts = {"message": verdict.message, "conclusion": verdict.conclusion}
+    said = {name: str(text) for name, text in texts.items()}
+    return fields_of(
+        VerdictJson, verdict, **message, **said, ms_per_step=_ms(verdict.cost_ns), texts=messages_of(texts)
+    )
 
 
 def _finding_json(one: Finding, found: Diagnosis) -> FindingJson:
@@ -271,14 +254,9 @@ def _finding_json(one: Finding, found: Diagnosis) -> FindingJson:
 
 
 def _unchecked_json(one: Unchecked) -> UncheckedJson:
-    return {
-        "rule": one.rule,
-        "title": str(title_of(one.rule)),
-        "reason": one.reason,
-        "missing": str(one.missing),
-        "option": one.option,
-        "texts": messages_of({"title": title_of(one.rule), "missing": one.missing, "option": one.option}),
-    }
+    texts = {"title": title_of(one.rule), "missing": one.missing, "option": one.option}
+    said = {"title": str(texts["title"]), "missing": str(one.missing)}
+    return fields_of(UncheckedJson, one, **said, texts=messages_of(texts))
 
 
 VIEW = View(

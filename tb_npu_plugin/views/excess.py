@@ -8,6 +8,7 @@ from typing import Literal, Optional, TypedDict
 from tb_npu_plugin.analysis.comparison.excess import Excess, KernelExcess
 from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
+from tb_npu_plugin.views.base import fields_of
 
 #: Most kernels that ExcessJson lists.
 MOST_KERNELS = 100
@@ -42,13 +43,12 @@ def excess_json(excess: Optional[Excess], ledgers: Sequence[RankLedger]) -> Opti
     rows = list(excess.rows[:MOST_KERNELS])
     stages = {pipeline_stage(one.span.capture) for one in ledgers if one.rank in excess.ranks}
     whole = [one.rank for one in ledgers if pipeline_stage(one.span.capture) in stages]
-    return {
-        "ranks": excess.ranks,
-        "stage": stages.pop() if len(stages) == 1 and {*whole} == {*excess.ranks} else None,
-        "kind": excess.kind,
-        "factor": excess.factor,
-        "kernels": rows,
-        "left_out": len(excess.rows) - len(rows),
-        "ns": sum(row.ns for row in excess.computing),
-        "other_ns": sum(row.other_ns for row in excess.computing),
-    }
+    return fields_of(
+        ExcessJson,
+        excess,
+        stage=stages.pop() if len(stages) == 1 and {*whole} == {*excess.ranks} else None,
+        kernels=rows,
+        left_out=len(excess.rows) - len(rows),
+        ns=sum(row.ns for row in excess.computing),
+        other_ns=sum(row.other_ns for row in excess.computing),
+    )
