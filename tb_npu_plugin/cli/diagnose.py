@@ -25,8 +25,7 @@ from tb_npu_plugin.cli.show import (
 )
 from tb_npu_plugin.json_encoding import to_plain
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.report.page import ReportSource, report_html
-from tb_npu_plugin.report.write import write_report
+from tb_npu_plugin.report.page import ReportSource, report_html, write_report
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.choice import Part, choose_parts
 from tb_npu_plugin.service.ranks import TRACE_UNREAD

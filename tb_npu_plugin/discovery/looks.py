@@ -10,8 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar
 
-from tb_npu_plugin.discovery.files import open_regular, read_start
-from tb_npu_plugin.discovery.kineto_head import GZIP_FORMAT, GZIP_MAGIC, kineto_head
+from tb_npu_plugin.discovery.kineto_head import GZIP_FORMAT, GZIP_MAGIC, kineto_head, open_regular, read_start
 from tb_npu_plugin.schema import mindspore, scan_keys
 from tb_npu_plugin.schema.scan_keys import MAX_DIGITS, MAX_RANK
 

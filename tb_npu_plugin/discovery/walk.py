@@ -10,8 +10,12 @@ from functools import partial
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
-from tb_npu_plugin.discovery.find_tables import CSV_ENDS
-from tb_npu_plugin.discovery.finders import FINDERS, LAST_FINDERS
+from tb_npu_plugin.discovery.find_ascend import find_ascend
+from tb_npu_plugin.discovery.find_cluster import find_cluster
+from tb_npu_plugin.discovery.find_kineto import find_exported, find_kineto
+from tb_npu_plugin.discovery.find_mindinsight import find_mindinsight
+from tb_npu_plugin.discovery.find_msprof import find_msprof
+from tb_npu_plugin.discovery.find_tables import CSV_ENDS, find_tables
 from tb_npu_plugin.discovery.found import (
     Finder,
     FinderResult,
@@ -37,6 +41,10 @@ from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.other_files import OtherFile, find_other, parse_summary_name
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
+#: All finders, in the order in which they are called: these while the walk enters folders, the last ones after it.
+FINDERS: tuple[Finder, ...] = (find_ascend, find_mindinsight, find_msprof, find_cluster, find_kineto)
+#: They look into files that may be anything, and wait until all that names show has been found.
+LAST_FINDERS: tuple[Finder, ...] = (find_exported, find_tables)
 logger = package_logger(__name__)
 #: Folders that are no results without the folder around them.
 OUTPUT_FOLDERS = (OUTPUT_FOLDER, msprof.OUTPUT_FOLDER)

@@ -5,18 +5,22 @@ A reader switches the language with two radio buttons; CSS hides the other one (
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any, Optional
 
 from tb_npu_plugin.analysis.findings.verdict import title_of
 from tb_npu_plugin.analysis.parts import BUDGET
+from tb_npu_plugin.errors import NpuPluginError
 from tb_npu_plugin.messages import Message, in_period
 from tb_npu_plugin.report.budget import RankMean, chosen_ranks, mean_of_parts, means_of_ranks, step_count
 from tb_npu_plugin.report.ledger import fix_text, ledger_section
 from tb_npu_plugin.report.markup import UNKNOWN, address, escape, figure, grouped, say, say_field
 from tb_npu_plugin.report.style import STYLE
+from tb_npu_plugin.store.temporary import temporary_in
 
 #: Limits of what is shown, so that the file stays below 2 MB. No run of a fixture reaches them.
 MOST_FINDINGS, MOST_PLACES, MOST_LEFT_OUT = 40, 8, 64
@@ -348,3 +352,34 @@ def _checks(report: _Report) -> Iterator[str]:
 def _end(source: ReportSource) -> Iterator[str]:
     made = Message("report.made", version=source.version, command=source.command)
     yield f'</main>\n<footer class="muted"><p>{say(made)}</p></footer>\n</body>\n</html>\n'
+
+
+class ReportError(NpuPluginError):
+    """A report could not be written."""
+
+    code = "report"
+
+
+def write_report(text: str, target: str) -> None:
+    """Write the text to a file, which is complete or unchanged; "-" is stdout. Raises ReportError."""
+    if target == "-":
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()
+        return
+    path = Path(target)
+    try:
+        _replace(path, text.encode())
+    except OSError as error:
+        raise ReportError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a temporary file below the folder of `path` and rename it."""
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not path.is_file():  # a device or a pipe is written to, not replaced
+        path.write_bytes(content)
+        return
+    with temporary_in(path.parent) as folder:
+        new = folder / path.name
+        new.write_bytes(content)
+        new.replace(path)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Literal, Optional, TypedDict, Union
 
+from tb_npu_plugin.analysis.comparison.excess import Excess, KernelExcess
 from tb_npu_plugin.analysis.findings.diagnose import Diagnosis, diagnose
 from tb_npu_plugin.analysis.findings.ledger_rows import SHORTENS, LedgerKind
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Unchecked, UncheckedReason
 from tb_npu_plugin.analysis.findings.verdict import title_of
 from tb_npu_plugin.analysis.ledger.model import Entry, RankLedger
+from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.steps.iterations import IterationGroup
 from tb_npu_plugin.messages import MessageJson, Period, messages_of
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, fields_of
 from tb_npu_plugin.views.distributed import NEEDS, RankStateJson
-from tb_npu_plugin.views.excess import ExcessJson, excess_json
 from tb_npu_plugin.views.ledger_layout import LayoutJson, layout_of
 
 #: Version of DiagnosisJson; it changes when a field changes its meaning or goes.
@@ -269,3 +271,47 @@ VIEW = View(
     with_trace=True,
     is_listed=False,
 )
+
+
+#: Most kernels that ExcessJson lists.
+MOST_KERNELS = 100
+
+
+class ExcessJson(TypedDict):
+    """What the awaited ranks run longer than the others."""
+
+    ranks: list[int]
+    """The awaited ranks."""
+    stage: Optional[int]
+    """Their pipeline stage, if it is awaited as a whole."""
+    kind: Literal["clock", "kernel", "work", ""]
+    """"clock": all kernels take longer by about the same factor. "kernel": the first one takes longer. "work": other kernels, or
+    more of them. "": they do not compute longer."""
+    factor: Optional[float]
+    """Time by that of the others, of all kernels or of the first one."""
+    kernels: list[KernelExcess]
+    """The largest excess first; at most 100."""
+    left_out: int
+    """Kernels that are left out."""
+    ns: int
+    """All computing kernels in a step, mean of the awaited ranks, ns."""
+    other_ns: int
+    """The same, median of the others for each kernel."""
+
+
+def excess_json(excess: Optional[Excess], ledgers: Sequence[RankLedger]) -> Optional[ExcessJson]:
+    """See ExcessJson."""
+    if excess is None:
+        return None
+    rows = list(excess.rows[:MOST_KERNELS])
+    stages = {pipeline_stage(one.span.capture) for one in ledgers if one.rank in excess.ranks}
+    whole = [one.rank for one in ledgers if pipeline_stage(one.span.capture) in stages]
+    return fields_of(
+        ExcessJson,
+        excess,
+        stage=stages.pop() if len(stages) == 1 and {*whole} == {*excess.ranks} else None,
+        kernels=rows,
+        left_out=len(excess.rows) - len(rows),
+        ns=sum(row.ns for row in excess.computing),
+        other_ns=sum(row.other_ns for row in excess.computing),
+    )

@@ -21,7 +21,7 @@ from tb_npu_plugin.discovery.model import Scan
 from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.mindinsight.capture import read_capture
+from tb_npu_plugin.readers.mindinsight.reader import read_capture
 from tests.support.fixtures import FIXTURES
 
 REFUSALS = [OSError(number, os.strerror(number)) for number in (errno.EMFILE, errno.ENFILE, errno.ENOMEM)]
