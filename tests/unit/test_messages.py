@@ -16,6 +16,7 @@ from tb_npu_plugin.discovery.report import KINDS as SKIPPED
 from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.messages import CATALOGUE, WORDS, Message, Period, in_period, messages_of, shorten_data
 from tb_npu_plugin.problems import KINDS, MAX_PLACES, Problem, ProblemLog, list_places, merge_problems
+from tb_npu_plugin.report import page
 from tb_npu_plugin.schema.columns import declared_columns
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.metrics import CORES, UNITS
@@ -53,6 +54,7 @@ def test_every_code_is_used_and_every_used_code_exists() -> None:
     columns = {f"column.{name}" for source in sources for name in COLUMN.findall(source)}
     columns |= {column.title.code for table in declared_columns().values() for column in table}
     made |= columns | {f"{code}.doc" for code in columns if f"{code}.doc" in CATALOGUE}
+    made |= {f"report.view.{view}" for view in page.VIEWS} | {f"report.severity.{one}" for one in page.SEVERITIES}
     made |= {f"view.{view.id}" for view in VIEWS} | {file.title.code for one in FORMATS.values() for file in one.files}
     made |= {text for kind in KINDS.values() for text in kind[:4] if text}
     made |= {text for kind, row in SKIPPED.items() for text in (f"skipped.{kind}", row["action"])}

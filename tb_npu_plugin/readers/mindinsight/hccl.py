@@ -138,9 +138,8 @@ class _TablesBuilder:
 
     def tables(self) -> dict[str, Table]:
         """Return the tables, and count the operators."""
-        self._report.count("entries", shown=len(self._ops.table()))
         return {
-            "comm_ops": self._ops.table(),
+            "comm_ops": self._ops.counted(self._report, "entries"),
             "comm_bandwidth": self._bandwidth.table(),
             "comm_links": self._links.table(),
         }

@@ -74,14 +74,7 @@ def _by_place(reading: Reading, table: str, columns: tuple[Column, ...], width: 
                     for place, column in enumerate(columns[1:], 1)
                 ),
             )
-    return _counted(reading, table, out)
-
-
-def _counted(reading: Reading, name: str, rows: RowBuilder) -> Tables:
-    """Return a table whose rows are those of the file, and count them."""
-    table = rows.table()
-    reading.report.count("rows", shown=len(table))
-    return {name: table}
+    return {table: out.counted(reading.report)}
 
 
 def read_aicpu(reading: Reading) -> Tables:
@@ -96,7 +89,7 @@ def read_aicpu(reading: Reading) -> Tables:
             return {}
         for line, cells in rows.lines:
             out.add(text(cells, kind), rows.amount(cells, total, _MS, line))
-    return _counted(reading, AICPU, out)
+    return {AICPU: out.counted(reading.report)}
 
 
 def read_framework(reading: Reading) -> Tables:
@@ -122,7 +115,7 @@ def read_framework(reading: Reading) -> Tables:
                     for word in (names.SHAPE, names.DATA_TYPE, names.FORMAT)
                 ),
             )
-    return _counted(reading, FRAMEWORK, out)
+    return {FRAMEWORK: out.counted(reading.report)}
 
 
 def _join_property(info: dict[str, Any], side: str, word: str) -> str | None:
@@ -158,7 +151,7 @@ def read_flops(reading: Reading) -> Tables:
             # The utilization of vector cores refers to another peak: it is not added.
             used = cube[2] if half == 3 else None
             out.add(text(cells, 0), _sum_or_none(cube[0], vector[0]), _sum_or_none(cube[1], vector[1]), used)
-    return _counted(reading, FLOPS, out)
+    return {FLOPS: out.counted(reading.report)}
 
 
 def _sum_or_none(left: float | None, right: float | None) -> float | None:
@@ -184,7 +177,7 @@ def read_timeline_data(reading: Reading) -> Tables:
                 rows.report.leave_out("rows", "bad_required_cell", f"line {line}", found=",".join(cells))
                 continue
             out.add(text(cells, 0), rows.whole(cells, 1, line), start, dur)
-    return _counted(reading, "kernels", out)
+    return {"kernels": out.counted(reading.report)}
 
 
 def with_logical_tables(tables: Tables, log: ProblemLog) -> Tables:

@@ -134,8 +134,7 @@ def _one_row(reading: Reading, table: str, keys: Mapping[Column, Sequence[str]])
             row.append(figures.real(value.get(key), key))
     rows = RowBuilder(tuple(keys))
     rows.add(*row)
-    report.count("entries", shown=len(rows.table()))
-    return {table: rows.table()}
+    return {table: rows.counted(report, "entries")}
 
 
 _READERS: dict[str, Callable[[Reading], Tables]] = {

@@ -59,8 +59,7 @@ def read_step_trace(reading: Reading) -> Tables:
                 _add_reduces(rows, cells, line, positions["step"], found, reduces)
     if rows.source.rows and not count:
         report.add("no_rows")
-    report.count("rows", shown=len(steps.table()))
-    return {"iterations": _in_order(steps.table()), "iteration_reduces": reduces.table()}
+    return {"iterations": _in_order(steps.counted(report)), "iteration_reduces": reduces.table()}
 
 
 def _in_order(steps: Table) -> Table:
@@ -179,8 +178,7 @@ def read_points(reading: Reading) -> Tables:
         for key in lost if len(lost) == 1 else ():
             report.add("lost_key", ", ".join(filter(None, (step, key))))
         rows.add(step, first, last)
-    report.count("entries", shown=len(rows.table()))
-    return {"step_points": rows.table()}
+    return {"step_points": rows.counted(report, "entries")}
 
 
 def _first_operator(item: dict[str, Any], keys: tuple[str, ...], report: FileReport) -> str | None:
@@ -220,5 +218,4 @@ def read_cluster(reading: Reading) -> Tables:
         # Steps are numbered by line, so that a broken row does not shift the others.
         is_average = line == last > _FIRST_STEP
         out.add(None if is_average else line - _FIRST_STEP + 1, int(is_average), *values)
-    report.count("rows", shown=len(out.table()))
-    return {"parallel_times": out.table()}
+    return {"parallel_times": out.counted(report)}

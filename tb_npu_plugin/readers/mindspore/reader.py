@@ -227,12 +227,10 @@ def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
         if "step_marks" in out:
             kernels = remove_impossible_steps(kernels, out["step_marks"], report)
         out["kernels"] = with_short_names(kernels)
-    if "memory_record" in out:
-        out["memory_record"] = without_zeros(out["memory_record"])
-    if "op_memory" in out:
-        out["op_memory"] = without_unknown(out["op_memory"])
-    if "comm_links" in out:
-        out["comm_links"] = links.by_type(out["comm_links"])
+    corrections = {"memory_record": without_zeros, "op_memory": without_unknown, "comm_links": links.by_type}
+    for name, correct in corrections.items():
+        if name in out:
+            out[name] = correct(out[name])
     for name, named_by in links.NAMED_BY.items():
         if name in out:
             out[name] = links.with_point_to_point(out[name], named_by)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.seen import SeenKind
 from tb_npu_plugin.tables import MAX_WHOLE, Column, Table, from_lists
 from tb_npu_plugin.units import float_or_none, is_whole, scale_decimal
 
@@ -73,3 +74,9 @@ class RowBuilder:
     def table(self) -> Table:
         """Return the rows as a table."""
         return from_lists(self._columns, self._lists)
+
+    def counted(self, report: FileReport, kind: SeenKind = "rows", part: str = "") -> Table:
+        """Return the rows as a table, and count them as shown: each is one of the file."""
+        table = self.table()
+        report.count(kind, part, shown=len(table))
+        return table

@@ -99,9 +99,7 @@ def links_table(entries: Iterable[Entry], report: FileReport) -> Table:
         report.count("entries", shown=1)
         if entry.name != names.COMM_TOTAL:
             _add_links(entry, rows, figures, report)
-    table = rows.table()
-    report.count("entries", "links", shown=len(table))
-    return table
+    return rows.counted(report, "entries", "links")
 
 
 def _unless_empty(tables: dict[str, Table], main: str, is_whole: bool, reading: Reading) -> dict[str, Table]:
@@ -189,12 +187,11 @@ class _TablesBuilder:
 
     def tables(self) -> dict[str, Table]:
         """Return the tables, and count their rows."""
-        bandwidth, packets = self.bandwidth.table(), self.packets.table()
-        ops = self.ops.table()
-        self._report.count("entries", self._part, shown=len(ops))
-        self._report.count("entries", "transports", shown=len(bandwidth))
-        self._report.count("entries", "packets", shown=len(packets))
-        return {"comm_ops": ops, "comm_bandwidth": bandwidth, "comm_packets": packets}
+        return {
+            "comm_ops": self.ops.counted(self._report, "entries", self._part),
+            "comm_bandwidth": self.bandwidth.counted(self._report, "entries", "transports"),
+            "comm_packets": self.packets.counted(self._report, "entries", "packets"),
+        }
 
     def add(self, entry: Entry) -> None:
         """Add one operator."""
