@@ -216,7 +216,7 @@ def _console() -> Console:
     return _PrintableConsole() if sys.stdout.isatty() else _PrintableConsole(width=PIPE_WIDTH)
 
 
-# Shows the progress of reading on the terminal. Imports rich only there: it takes a tenth of a short command.
+# Shows the progress of reading on the terminal. Imports rich.progress only there: it takes a tenth of a short command.
 
 POLL = 0.05
 Bar = Callable[[Sequence[Mapping[str, Any]], int], None]
