@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, files_of, unread_of
+from tb_npu_plugin.discovery.found import FinderResult, Folder, files_of, unread_of
 from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.looks import DATABASE_RANKS, GROUP_RANKS, STEP_RANKS
 from tb_npu_plugin.discovery.model import FoundFile
@@ -34,23 +35,12 @@ def find_cluster(folder: Folder) -> FinderResult | None:
         is_refused = any(failure.skipped.is_refused for failure in folder.failures.values())
         no_ranks = skip("no_ranks", folder.label, files=", ".join(name for name, _ in _SOURCES))
         return FinderResult(skipped=[] if is_refused else [no_ranks])
-    return FinderResult(
-        [
-            Found(
-                CLUSTER.id,
-                folder.path,
-                (*folder.parts, f"rank {rank}"),
-                folder.parts,
-                Identity(rank, "file", "", None, None, "", ""),
-                tuple(files),
-                tuple(notes),
-                "cluster",
-                str(rank),
-                unread,
-            )
-            for rank in ranks
-        ]
-    )
+    spans = []
+    for rank in ranks:
+        identity, parts = Identity(rank, "file"), (*folder.parts, f"rank {rank}")
+        span = folder.result(CLUSTER, identity, files, notes, parts, folder.parts, "cluster", unread)
+        spans.append(replace(span, part=str(rank)))
+    return FinderResult(spans)
 
 
 def _ranks(folder: Folder, files: Sequence[FoundFile]) -> tuple[int, ...]:

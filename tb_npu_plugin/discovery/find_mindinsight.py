@@ -96,7 +96,7 @@ def _files(entries: Entries, prefix: str, notes: list[Problem]) -> tuple[FoundFi
 
 
 def _identity(rank: int, source: str, host: str = "") -> Identity:
-    return Identity(rank, source, host, host or None, None, "", "")
+    return Identity(rank, source, host, host or None)
 
 
 def _cluster(folder: Folder) -> FinderResult | None:

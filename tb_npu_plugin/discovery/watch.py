@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 
@@ -36,13 +36,7 @@ def scan_once(paths: Mapping[str, Path]) -> Watcher:
             found if path in folders.values() else found.only(path, _members_of(path, open_archive))
             for found, path in zip(scans, paths.values())
         ]
-        return Scan(
-            tuple(run for one in scans for run in one.runs),
-            tuple(item for one in scans for item in one.skipped),
-            tuple(item for one in scans for item in one.summaries),
-            tuple(item for one in scans for item in one.offers),
-            tuple(item for one in scans for item in one.others),
-        )
+        return Scan(*(tuple(item for one in scans for item in getattr(one, part.name)) for part in fields(Scan)))
 
     folders = {name: path.parent if path.is_file() else path for name, path in paths.items()}
     watcher = Watcher(folders, scan_paths, background=False)

@@ -202,9 +202,8 @@ def _views(spec: ResultFile | None, filled: Sequence[FilledJson]) -> list[str]:
     use = USES.get(spec.id)
     if use is not None:
         return list(use.views)
-    return list(
-        dict.fromkeys(view for entry in filled if entry["table"] in USES for view in USES[entry["table"]].views)
-    )
+    tables = [entry["table"] for entry in filled if entry["table"] in USES]
+    return list(dict.fromkeys(view for table in tables for view in USES[table].views))
 
 
 def _filled_tables(span: SpanData, file: str, spec: ResultFile | None) -> list[FilledJson]:

@@ -43,7 +43,7 @@ def launch_times(context: Context, connections: IntArray) -> IntArray:
     of its CANN call; NULL_INT for none."""
     calls = context.calls
     call = find_rows(calls.ints("connection"), connections)
-    times = np.where(call >= 0, calls.ints("start_ns")[call], NULL_INT) if len(calls) else _unknown_like(connections)
+    times = _values_or_null(calls.ints("start_ns"), call)
     ops = context.torch_of_kind("op")
     row, connection = context.links(ops)
     op = find_rows(connection, connections)
@@ -51,10 +51,6 @@ def launch_times(context: Context, connections: IntArray) -> IntArray:
     if linked.any():
         times[linked] = ops.ints("start_ns")[row[op[linked]]]
     return times
-
-
-def _unknown_like(like: IntArray) -> IntArray:
-    return np.full(len(like), NULL_INT, dtype=np.int64)
 
 
 _TEXTS = ("op_state", "core", "hf32", *TENSORS)

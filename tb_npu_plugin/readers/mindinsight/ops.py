@@ -13,7 +13,7 @@ import numpy as np
 from tb_npu_plugin.analysis.grouping import Groups, divide_half_even, largest_first
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.shared.figures import RowBuilder
+from tb_npu_plugin.readers.shared.figures import RowBuilder, sum_or_none
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.text_rows import open_rows, text
@@ -150,12 +150,8 @@ def read_flops(reading: Reading) -> Tables:
             cube, vector = values[:half], values[half:] or [0.0] * half
             # The utilization of vector cores refers to another peak: it is not added.
             used = cube[2] if half == 3 else None
-            out.add(text(cells, 0), _sum_or_none(cube[0], vector[0]), _sum_or_none(cube[1], vector[1]), used)
+            out.add(text(cells, 0), sum_or_none(cube[0], vector[0]), sum_or_none(cube[1], vector[1]), used)
     return {FLOPS: out.counted(reading.report)}
-
-
-def _sum_or_none(left: float | None, right: float | None) -> float | None:
-    return None if left is None or right is None else left + right
 
 
 def read_timeline_data(reading: Reading) -> Tables:

@@ -17,7 +17,7 @@ from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.mindspore import links
 from tb_npu_plugin.readers.mindspore.marks import read_marks
 from tb_npu_plugin.readers.shared import settings
-from tb_npu_plugin.readers.shared.csv_reader import read_csv
+from tb_npu_plugin.readers.shared.csv_reader import csv_tables
 from tb_npu_plugin.readers.shared.json_shapes import report_lost_keys
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
@@ -206,8 +206,7 @@ def read_file(reading: Reading) -> Tables:
     if spec is not None and spec.is_database:
         return read_database(reading, reading.missing_tables(spec))
     if spec in _TABLES:
-        table = read_csv(reading, spec)
-        return {} if table is None else {spec.id: table}
+        return csv_tables(reading, spec)
     if spec in _READERS:
         return _READERS[spec](reading)
     found = None if spec is None else minddata.read_minddata(spec, reading)

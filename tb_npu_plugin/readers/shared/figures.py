@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.seen import SeenKind
@@ -12,6 +12,7 @@ from tb_npu_plugin.units import float_or_none, is_whole, scale_decimal
 
 #: Durations (ns), sizes (bytes) and counts are invalid from here on.
 TOO_LONG = MAX_WHOLE
+Number = TypeVar("Number", int, float)
 
 
 class Figures:
@@ -57,6 +58,11 @@ class Figures:
 
     def _report_unknown(self, value: Any, where: str) -> None:
         self._report.add("not_a_number", where, found=str(value), kind=where.rpartition(", ")[2])
+
+
+def sum_or_none(left: Number | None, right: Number | None) -> Number | None:
+    """Return the sum; None if one is unknown."""
+    return None if left is None or right is None else left + right
 
 
 class RowBuilder:
