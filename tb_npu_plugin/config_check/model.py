@@ -53,8 +53,8 @@ _KEYS = _read_keys()
 
 
 def keys_of(configuration: str, kind: str = "") -> tuple[str, ...]:
-    """Keys that a configuration knows; those of a kind: switches of `profile` or of `_ExperimentalConfig`, lists, or "own" ones,
-    which no other configuration has."""
+    """Keys that a configuration knows; those of a kind: switches of `profile` or of `_ExperimentalConfig`, lists, or
+    "own" ones, which no other configuration has."""
     own = [row for row in _KEYS if configuration in row["configurations"].split()]
     return tuple(row["key"] for row in own if not kind or row["kind"] == kind)
 

@@ -42,7 +42,8 @@ _Key = tuple[str, str, int, int]
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a look has no answer, and what to do; the path is "". is_lasting: because of the file, which is not looked at again."""
+    """Why a look has no answer, and what to do; the path is "". is_lasting: because of the file, which is not looked at
+    again."""
 
     skipped: Skipped
     is_lasting: bool = False

@@ -75,8 +75,8 @@ class Columns:
 
 
 class SpooledColumns(Columns):
-    """Columns as files of a folder, returned as read-only maps, whose memory the system can reclaim. Writing raises OSError when the
-    folder cannot be written."""
+    """Columns as files of a folder, returned as read-only maps, whose memory the system can reclaim. Writing raises
+    OSError when the folder cannot be written."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

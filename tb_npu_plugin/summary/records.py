@@ -1,5 +1,5 @@
-"""Records of an event file: length, checksum of the length, data, checksum of the data (the framing of TFRecord); and the
-messages in those of Summary files.
+"""Records of an event file: length, checksum of the length, data, checksum of the data (the framing of TFRecord); and
+the messages in those of Summary files.
 Source: docs/facts/summary.md, Framing.
 """
 

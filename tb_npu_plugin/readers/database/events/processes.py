@@ -14,8 +14,8 @@ from tb_npu_plugin.tables import NULL_INT, IntArray
 
 
 class Processes:
-    """Process ids as in trace_view.json, and the names of processes and threads. system: pid of the program; device: device id of
-    the database, 0 if unknown."""
+    """Process ids as in trace_view.json, and the names of processes and threads. system: pid of the program; device:
+    device id of the database, 0 if unknown."""
 
     def __init__(self, context: Context, sink: EventSink) -> None:
         self.context, self.sink = context, sink
