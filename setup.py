@@ -150,6 +150,8 @@ setup(
     include_package_data=False,  # it would bring the sources in C along
     package_data={
         "tb_npu_plugin": ["py.typed", "messages.json", "problems.csv", "static/*"],
+        "tb_npu_plugin.config_check": ["keys.csv"],
+        "tb_npu_plugin.discovery": ["skips.csv"],
         "tb_npu_plugin.scan": ["*.pyi"],
         "tb_npu_plugin.readers": ["*.pyi"],
         "tb_npu_plugin.analysis": ["*.pyi"],

@@ -26,8 +26,8 @@ from benchmarks.harness import Bar
 from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import ScanSink, scan_trace
-from tb_npu_plugin.scan.columns import MemoryColumns
-from tb_npu_plugin.scan.msgspec_events import PythonRows
+from tb_npu_plugin.scan.columns import Columns
+from tb_npu_plugin.scan.msgspec_events import Rows
 from tb_npu_plugin.scan.msgspec_scanner import Scanner
 from tb_npu_plugin.scan.source import PreviewSchedule, Source
 
@@ -141,7 +141,7 @@ class Parser(Scanner):
 def parse(path: Path) -> None:
     """Decode all events with the Python scanner."""
     log = ProblemLog()
-    Parser(Source(path, log, lambda _: None), None, PythonRows(MemoryColumns()), PreviewSchedule(None, ())).scan()
+    Parser(Source(path, log, lambda _: None), None, Rows(Columns()), PreviewSchedule(None, ())).scan()
     assert not log.list()
 
 

@@ -336,6 +336,12 @@ class Table:
         if len(lengths) > 1:
             raise ValueError(f"columns of different length: {lengths}")
 
+    @staticmethod
+    def of(declared: Iterable[Column], data: Mapping[str, Data]) -> Table:
+        """A table of the declared columns that `data` has."""
+        columns = tuple(column for column in declared if column.key in data)
+        return Table(columns, {column.key: data[column.key] for column in columns})
+
     def __len__(self) -> int:
         if isinstance(self.data, StoredColumns):
             return self.data.rows
@@ -408,13 +414,26 @@ def nullable(values: IntArray) -> list[int | None]:
 
 def known_cells(table: Table) -> int:
     """Number of known values in the columns that files have."""
-    return sum(_known_values(table.data[column.key]) for column in table.columns if column.headers)
+    columns = (table.data[column.key] for column in table.columns if column.headers)
+    return sum(int(np.count_nonzero(are_known(values))) for values in columns)
 
 
-def _known_values(values: Data) -> int:
+def are_known(values: Data) -> NDArray[np.bool_]:
+    """Mask of the known values of a column."""
     if isinstance(values, StringColumn):
-        return int(np.count_nonzero(values.codes >= 0))
-    return int(np.count_nonzero(values != NULL_INT if values.dtype.kind == "i" else ~np.isnan(values)))
+        return np.asarray(values.codes >= 0)
+    return np.asarray(~np.isnan(values) if values.dtype.kind == "f" else values != NULL_INT)
+
+
+def find_rows(keys: IntArray, values: IntArray) -> IntArray:
+    """Row of the first key that equals each value; -1 if there is none, and for unknown values."""
+    if not len(keys):
+        return np.full(len(values), -1, dtype=np.int64)
+    order = None if (keys[1:] > keys[:-1]).all() else np.argsort(keys, kind="stable")
+    ordered = keys if order is None else keys[order]
+    at = np.minimum(np.searchsorted(ordered, values), len(keys) - 1)
+    found = (ordered[at] == values) & (values != NULL_INT)
+    return np.where(found, at if order is None else order[at], -1)
 
 
 def empty(columns: Sequence[Column]) -> Table:

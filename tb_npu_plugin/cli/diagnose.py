@@ -12,21 +12,11 @@ from typing import Any
 import click
 
 from tb_npu_plugin import __version__
+from tb_npu_plugin.cli import show
 from tb_npu_plugin.cli.gate import Decision, decide_diagnosis, diagnosis_condition, exit_by
-from tb_npu_plugin.cli.show import (
-    KERNEL_TABLE,
-    NO_TRACE,
-    PATH,
-    name_left_out,
-    open_library,
-    wait_for_data,
-    wait_for_view,
-    write_json,
-)
 from tb_npu_plugin.json_encoding import to_plain
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.report.page import ReportSource, report_html
-from tb_npu_plugin.report.write import write_report
+from tb_npu_plugin.report.page import ReportSource, report_html, write_report
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.choice import Part, choose_parts
 from tb_npu_plugin.service.ranks import TRACE_UNREAD
@@ -51,7 +41,7 @@ def _http(ctx: click.Context, param: click.Parameter, url: str) -> str:
 
 
 @click.command()
-@click.argument("path", type=PATH)
+@click.argument("path", type=show.PATH)
 @click.option(
     "--run",
     "names",
@@ -66,8 +56,8 @@ def _http(ctx: click.Context, param: click.Parameter, url: str) -> str:
 @click.option("--fail-if", "fail_if", default="", help="Exit with 3 if this holds: high, medium, low, or RULE>N%.")
 @click.option("--html", "html", default="", metavar="FILE", help="Also write a report of one run; - prints only it.")
 @click.option("--url", default="http://localhost:6006", callback=_http, help="TensorBoard that the report links to.")
-@KERNEL_TABLE
-@NO_TRACE
+@show.KERNEL_TABLE
+@show.NO_TRACE
 def diagnose(
     path: Path,
     names: tuple[str, ...],
@@ -89,13 +79,13 @@ def diagnose(
     has_one = bool(html) or (as_json and schema == "1")
     if has_one and len(names) > 1:
         raise click.UsageError("--html and --schema 1 hold one run: give one --run.")
-    with open_library((path,)) as library:
+    with show.open_library((path,)) as library:
         service = Service(library, for_page=False, with_traces=not no_trace)
         most = 1 if has_one else sys.maxsize if names else MOST_RUNS
         chosen, left_out = choose_parts(library.scan(), names, most)
         found = []
         for part in chosen:
-            answer = wait_for_view(service, "diagnosis", part.params)
+            answer = show.wait_for_view(service, "diagnosis", part.params)
             if answer["state"] == "ready":
                 found.append({**answer["data"], "run": part.label})
             else:
@@ -108,11 +98,11 @@ def diagnose(
         write_report(report, html)
     if as_json:
         runs = [without_layout(one) for one in found]
-        write_json(_schema_1(runs[0]) if schema == "1" else {"schema": SCHEMA, "runs": runs, "left_out": left_out})
+        show.write_json(_schema_1(runs[0]) if schema == "1" else {"schema": SCHEMA, "runs": runs, "left_out": left_out})
     elif html != STDOUT:
         for line in _printed(found, _markdown if as_markdown else _text):
             echo(line)
-    name_left_out(left_out, "diagnosed", as_json or bool(html))
+    show.name_left_out(left_out, "diagnosed", as_json or bool(html))
     if condition is not None:
         undecided: list[Decision] = ["undecided"] if left_out else []
         exit_by(fail_if, [*(decide_diagnosis(condition, one) for one in found), *undecided])
@@ -145,8 +135,8 @@ def _printed(found: Sequence[Mapping[str, Any]], lines: Callable[[Mapping[str, A
 
 def _report(service: Service, part: Part, found: Mapping[str, Any], path: Path, url: str) -> str:
     """The report of a run. Its links hold for a TensorBoard whose --logdir is `path`."""
-    distributed = wait_for_data(service, "distributed", {**part.params, "all": "1"})
-    overview = wait_for_data(service, "overview", {"span": part.first.token})
+    distributed = show.wait_for_data(service, "distributed", {**part.params, "all": "1"})
+    overview = show.wait_for_data(service, "overview", {"span": part.first.token})
     logdir = path.parent if path.is_file() else path
     source = ReportSource(
         diagnosis=to_plain(found),

@@ -9,17 +9,8 @@ from typing import Any, Optional
 
 import click
 
+from tb_npu_plugin.cli import show
 from tb_npu_plugin.cli.gate import STEP, decide_diff, diff_condition, exit_by
-from tb_npu_plugin.cli.show import (
-    KERNEL_TABLE,
-    NO_TRACE,
-    PATH,
-    name_left_out,
-    open_library,
-    sides_of,
-    wait_for_view,
-    write_json,
-)
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.terminal import echo
 
@@ -55,15 +46,15 @@ def _ms(ns: Optional[int]) -> str:
 
 
 @click.command()
-@click.argument("path", type=PATH, nargs=-1, required=True)
+@click.argument("path", type=show.PATH, nargs=-1, required=True)
 @click.option("--run", default="", help="Run by its name; the first without.")
 @click.option("--baseline", default="", help="Worker of the first PATH by rank, name or label.")
 @click.option("--experimental", default="", help="Worker of the last PATH.")
 @click.option("--step", default="", help="A pair of steps by the baseline's number; the mean without.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON; times in integer ns.")
 @click.option("--fail-if", "fail_if", default="", help="Exit with 3 if a time grows: step>5%, or a class: matmul>10%.")
-@KERNEL_TABLE
-@NO_TRACE
+@show.KERNEL_TABLE
+@show.NO_TRACE
 def diff(
     path: tuple[Path, ...],
     run: str,
@@ -81,10 +72,10 @@ def diff(
     if len(path) > 2:
         raise click.UsageError("diff takes two PATHs.")
     condition = diff_condition(fail_if) if fail_if else None
-    with open_library(path) as library:
-        sides, left_out = sides_of(library.scan(), path, run, (baseline, experimental))
+    with show.open_library(path) as library:
+        sides, left_out = show.sides_of(library.scan(), path, run, (baseline, experimental))
         service = Service(library, for_page=False, with_traces=not no_trace)
-        found = wait_for_view(service, "diff", {**sides, STEP: step})
+        found = show.wait_for_view(service, "diff", {**sides, STEP: step})
         found["left_out"] = left_out
         if found["state"] != "ready":
             from tb_npu_plugin.cli import output
@@ -92,10 +83,10 @@ def diff(
             output.view(found)
             sys.exit(1)
     if as_json:
-        write_json(found)
+        show.write_json(found)
     else:
         for line in _text(found):
             echo(line)
-    name_left_out(left_out, "compared", as_json)
+    show.name_left_out(left_out, "compared", as_json)
     if condition is not None:
         exit_by(fail_if, [decide_diff(condition, shown_pair(found))])

@@ -216,7 +216,7 @@ def _console() -> Console:
     return _PrintableConsole() if sys.stdout.isatty() else _PrintableConsole(width=PIPE_WIDTH)
 
 
-# Shows the progress of reading on the terminal. Imports rich only there: it takes a tenth of a short command.
+# Shows the progress of reading on the terminal. Imports rich.progress only there: it takes a tenth of a short command.
 
 POLL = 0.05
 Bar = Callable[[Sequence[Mapping[str, Any]], int], None]
@@ -233,28 +233,13 @@ def progress(names: Mapping[str, str]) -> Iterator[Bar]:
     if not sys.stderr.isatty():
         yield lambda items, rest: time.sleep(POLL)
         return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TaskID,
-        TextColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
+    from rich import progress as rich
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    measures = (rich.BarColumn(), rich.DownloadColumn(), rich.TransferSpeedColumn(), rich.TimeRemainingColumn())
+    columns = (rich.TextColumn("{task.description}"), *measures)
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         whole = bar.add_task("all", total=None)
-        shown: dict[tuple[str, str], TaskID] = {}
+        shown: dict[tuple[str, str], rich.TaskID] = {}
 
         def update(items: Sequence[Mapping[str, Any]], rest: int) -> None:
             done, total = (rest + sum(item[key] for item in items) for key in ("bytes_done", "bytes_total"))

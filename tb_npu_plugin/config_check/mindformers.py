@@ -8,28 +8,14 @@ from typing import Any
 
 from tb_npu_plugin.config_check.mindformers_old import VERSION as OLD
 from tb_npu_plugin.config_check.mindspore import Settings
-from tb_npu_plugin.config_check.model import ConfigReport, boolean, integer
+from tb_npu_plugin.config_check.model import ConfigReport, boolean, integer, keys_of
 
 #: Whose rules these are.
 VERSION = "2.1"
 START, STOP = "profile_start_step", "profile_stop_step"
 DEFAULT_START, DEFAULT_STOP = 1, 10
 #: Keys that the trainer reads.
-KEYS = (
-    "profile",
-    START,
-    STOP,
-    "init_start_profile",
-    "profile_communication",
-    "profile_memory",
-    "profile_rank_ids",
-    "profile_pipeline",
-    "profile_output",
-    "profiler_level",
-    "with_stack",
-    "data_simplification",
-    "mstx",
-)
+KEYS = keys_of("mindformers")
 #: Keys that look as if they were read, and what the trainer reads instead.
 UNREAD = {"profile_level": "profiler_level", "profile_end_step": STOP}
 #: Read although the log calls them useless.
@@ -39,7 +25,7 @@ _OUTPUT = "./output"
 
 def is_mindformers(values: Mapping[str, Any]) -> bool:
     """Whether the YAML has keys of mindformers' profiler that no other configuration has."""
-    return any(key in values for key in (*KEYS[:5], "profile_rank_ids", "profile_pipeline", *UNREAD))
+    return any(key in values for key in (*keys_of("mindformers", "own"), *UNREAD))
 
 
 def check(values: Mapping[str, Any]) -> ConfigReport:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tb_npu_plugin.config_check.model import Code, ConfigReport, boolean, call_of, integer
+from tb_npu_plugin.config_check.model import Code, ConfigReport, boolean, call_of, integer, keys_of
 
 VERSION = "1.0"
 START, STOP, AT_INIT, COMMUNICATION = (
@@ -14,7 +14,7 @@ START, STOP, AT_INIT, COMMUNICATION = (
     "init_start_profile",
     "profile_communication",
 )
-KEYS = ("profile", START, STOP, AT_INIT, COMMUNICATION, "profile_memory")
+KEYS = keys_of("mindformers_old")
 _FOLDER = "./output/profile/rank_<rank>/profiler"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tb_npu_plugin.config_check.model import Code, ConfigReport, boolean, call_of
+from tb_npu_plugin.config_check.model import Code, ConfigReport, boolean, call_of, keys_of
 
 LEVELS = ("LevelNone", "Level0", "Level1", "Level2")
 METRICS = (
@@ -21,10 +21,10 @@ METRICS = (
 NO_METRICS = "AiCoreNone"
 ACTIVITIES = ("CPU", "NPU")
 EXPORT_TYPES = ("text", "db")
-#: Switches of `profile` and of `_ExperimentalConfig`.
-PROFILE_SWITCHES = ("profile_memory", "with_stack", "record_shapes", "data_process", "parallel_strategy")
-EXPERIMENTAL_SWITCHES = ("l2_cache", "mstx", "sys_io", "sys_interconnection")
-LISTS = ("mstx_domain_include", "mstx_domain_exclude", "host_sys")
+#: Switches of `profile` and of `_ExperimentalConfig`, and lists.
+PROFILE_SWITCHES, EXPERIMENTAL_SWITCHES, LISTS = (
+    keys_of("options", kind) for kind in ("profile", "experimental", "list")
+)
 
 
 class Settings:

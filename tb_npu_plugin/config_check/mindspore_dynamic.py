@@ -5,24 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tb_npu_plugin.config_check.mindspore import EXPERIMENTAL_SWITCHES, LISTS, METRICS, PROFILE_SWITCHES, Settings
-from tb_npu_plugin.config_check.model import ConfigReport, add_unknown_keys, boolean, integer
+from tb_npu_plugin.config_check.mindspore import METRICS, Settings
+from tb_npu_plugin.config_check.model import ConfigReport, add_unknown_keys, boolean, integer, keys_of
 
-KEYS = (
-    "start_step",
-    "stop_step",
-    "aic_metrics",
-    "profiler_level",
-    "analyse",
-    "analyse_mode",
-    "activities",
-    "export_type",
-    "data_simplification",
-    "prof_path",
-    *(key for key in PROFILE_SWITCHES if key != "data_process"),
-    *EXPERIMENTAL_SWITCHES,
-    *LISTS,
-)
+KEYS = keys_of("dynamic")
 #: Numbers of older files, each of which MindSpore takes with a warning.
 _CODES: dict[str, dict[int, Any]] = {
     "aic_metrics": dict(enumerate(METRICS)),

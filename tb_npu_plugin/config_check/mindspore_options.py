@@ -5,26 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tb_npu_plugin.config_check.mindspore import EXPERIMENTAL_SWITCHES, LISTS, NO_METRICS, PROFILE_SWITCHES, Settings
-from tb_npu_plugin.config_check.model import ConfigReport, add_unknown_keys
+from tb_npu_plugin.config_check.mindspore import NO_METRICS, Settings
+from tb_npu_plugin.config_check.model import ConfigReport, add_unknown_keys, keys_of
 
 VARIABLE = "MS_PROFILER_OPTIONS"
 _DEPRECATED = {"hbm_ddr": "profile_memory", "pcie": "sys_interconnection"}
-KEYS = (
-    "start",
-    "output_path",
-    "activities",
-    "profiler_level",
-    "aic_metrics",
-    "export_type",
-    "start_profile",
-    "sync_enable",
-    "data_simplification",
-    *PROFILE_SWITCHES,
-    *EXPERIMENTAL_SWITCHES,
-    *LISTS,
-    *_DEPRECATED,
-)
+KEYS = keys_of("options")
 
 
 def is_options(values: Mapping[str, Any]) -> bool:

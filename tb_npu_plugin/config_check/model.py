@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 
@@ -40,6 +42,21 @@ class ConfigReport:
     def add_trap(self, setting: str, effect: str, fix: str = "") -> None:
         """Add a trap."""
         self.traps.append(Trap(setting, effect, fix))
+
+
+def _read_keys() -> list[dict[str, str]]:
+    with Path(__file__).with_name("keys.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+_KEYS = _read_keys()
+
+
+def keys_of(configuration: str, kind: str = "") -> tuple[str, ...]:
+    """Keys that a configuration knows; those of a kind: switches of `profile` or of `_ExperimentalConfig`, lists, or
+    "own" ones, which no other configuration has."""
+    own = [row for row in _KEYS if configuration in row["configurations"].split()]
+    return tuple(row["key"] for row in own if not kind or row["kind"] == kind)
 
 
 class ConfigError(ValueError):

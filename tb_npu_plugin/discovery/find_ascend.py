@@ -103,9 +103,11 @@ def _never_parsed(folder: Folder, format: Format) -> report.Skipped:
             (mindspore.SIMULATED_HOST, mindspore.ANALYSE_SIMULATED) if is_mindspore else (MOCK_TRACE, ANALYSE_MOCK)
         )
         if not (framework / ended).is_file():
-            return report.interrupted_capture(folder.label)
-        return report.never_parsed(folder.label, analyse, folder.path, needs_cann=False)
-    return report.never_parsed(folder.label, format.analyse, folder.path)
+            return report.skip("interrupted", folder.label)
+        return report.skip(
+            "never_parsed", folder.label, action="action.parse", command=report.python_command(analyse, folder.path)
+        )
+    return report.skip("never_parsed", folder.label, command=report.python_command(format.analyse, folder.path))
 
 
 def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) -> FinderResult:
@@ -128,7 +130,7 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
                 files.append(file)
                 notes.append(known_by_header(file))
     if not files:
-        return FinderResult(skipped=[_never_parsed(folder, format) if raw else report.empty_result(folder.label)])
+        return FinderResult(skipped=[_never_parsed(folder, format) if raw else report.skip("empty", folder.label)])
     if not layout.is_result_name(folder.name):
         notes.append(_renamed_result(report.decode_name(folder.name), format))
     files += files_of([entry for entry in folder.entries if layout.is_in_root(format, entry.name)], "", format, notes)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, files_of, unread_of
+from tb_npu_plugin.discovery.found import FinderResult, Folder, files_of, unread_of
 from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.looks import DATABASE_RANKS, GROUP_RANKS, STEP_RANKS
 from tb_npu_plugin.discovery.model import FoundFile
-from tb_npu_plugin.discovery.report import Skipped
-from tb_npu_plugin.messages import Message
+from tb_npu_plugin.discovery.report import skip
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import cluster
 from tb_npu_plugin.schema.formats import CLUSTER
@@ -32,25 +32,15 @@ def find_cluster(folder: Folder) -> FinderResult | None:
     ranks = _ranks(folder, files)
     unread = unread_of(folder.entries, "", CLUSTER)
     if not ranks:
-        is_refused = any(failure.is_refused for failure in folder.failures.values())
-        return FinderResult(skipped=[] if is_refused else [_no_ranks(folder.label)])
-    return FinderResult(
-        [
-            Found(
-                CLUSTER.id,
-                folder.path,
-                (*folder.parts, f"rank {rank}"),
-                folder.parts,
-                Identity(rank, "file", "", None, None, "", ""),
-                tuple(files),
-                tuple(notes),
-                "cluster",
-                str(rank),
-                unread,
-            )
-            for rank in ranks
-        ]
-    )
+        is_refused = any(failure.skipped.is_refused for failure in folder.failures.values())
+        no_ranks = skip("no_ranks", folder.label, files=", ".join(name for name, _ in _SOURCES))
+        return FinderResult(skipped=[] if is_refused else [no_ranks])
+    spans = []
+    for rank in ranks:
+        identity, parts = Identity(rank, "file"), (*folder.parts, f"rank {rank}")
+        span = folder.result(CLUSTER, identity, files, notes, parts, folder.parts, "cluster", unread)
+        spans.append(replace(span, part=str(rank)))
+    return FinderResult(spans)
 
 
 def _ranks(folder: Folder, files: Sequence[FoundFile]) -> tuple[int, ...]:
@@ -61,9 +51,3 @@ def _ranks(folder: Folder, files: Sequence[FoundFile]) -> tuple[int, ...]:
         if found:
             return found
     return ()
-
-
-def _no_ranks(path: str) -> Skipped:
-    return Skipped(
-        path, Message("skipped.no_ranks", files=", ".join(name for name, _ in _SOURCES)), Message("action.run_cluster")
-    )

@@ -73,8 +73,10 @@ def _found(folder: Folder, file: FoundFile, head: TraceHead, notes: list[Problem
 def _skipped(label: str, head: TraceHead) -> list[Skipped]:
     """The reason to skip a JSON file; none for one that has nothing of a trace."""
     if head.has_events and not head.writer:
-        return [report.foreign_trace(label)]
-    return [report.damaged_trace(label)] if head.is_damaged and (head.writer or _TRACE_NAME.search(label)) else []
+        return [report.skip("foreign_trace", label)]
+    return (
+        [report.skip("damaged_trace", label)] if head.is_damaged and (head.writer or _TRACE_NAME.search(label)) else []
+    )
 
 
 def _damaged_head(name: str, head: TraceHead) -> Problem:

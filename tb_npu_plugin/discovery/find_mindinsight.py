@@ -96,7 +96,7 @@ def _files(entries: Entries, prefix: str, notes: list[Problem]) -> tuple[FoundFi
 
 
 def _identity(rank: int, source: str, host: str = "") -> Identity:
-    return Identity(rank, source, host, host or None, None, "", "")
+    return Identity(rank, source, host, host or None)
 
 
 def _cluster(folder: Folder) -> FinderResult | None:
@@ -128,7 +128,9 @@ def _cluster(folder: Folder) -> FinderResult | None:
         declared = _declared_files(entries)
         absent = [rank for device, rank in table.devices_of(host).items() if device not in declared]
         if absent:
-            taken.skipped.append(report.absent_ranks(f"{folder.label}/{prefix}", table.source, absent))
+            ranks = ", ".join(map(str, sorted(absent)))
+            place = f"{folder.label}/{prefix}"
+            taken.skipped.append(report.skip("absent_ranks", place, table=table.source, ranks=ranks))
         for device, own in sorted(declared.items()):
             taken.found.append(replace(_device(folder, table, hosts, host, device, own), unread=unread))
     return taken

@@ -142,8 +142,6 @@ def _identity(folder: Folder, parts: tuple[str, ...]) -> Identity:
         rank=int(ranks[0].group("rank")) if ranks else None,
         rank_source="folder name" if ranks else "",
         worker_name=f"device {devices[0]}" if len(devices) == 1 else "",
-        host=None,
-        pid=None,
         stamp=(named.group("time") or "") if named else "",
         node="/".join(decode_name(part) for part in above if layout.NODE_FOLDER.fullmatch(part)),
     )

@@ -1,4 +1,4 @@
-"""Input and output types of finders, and the helpers they share. Each format has one finder: see finders.py."""
+"""Input and output types of finders, and the helpers they share. Each format has one finder: see walk.py."""
 
 from __future__ import annotations
 

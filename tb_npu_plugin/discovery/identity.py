@@ -28,11 +28,11 @@ class Identity:
 
     rank: int | None
     rank_source: str
-    worker_name: str
-    host: str | None
-    pid: int | None
-    stamp: str
-    node: str
+    worker_name: str = ""
+    host: str | None = None
+    pid: int | None = None
+    stamp: str = ""
+    node: str = ""
     device: int | None = None
     window: tuple[int, int | None] | None = None
     role: str = ""

@@ -3,13 +3,31 @@ torch.profiler."""
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
+import stat
 import zlib
 from typing import Any, BinaryIO, NamedTuple
 
-from tb_npu_plugin.discovery.files import open_regular
 from tb_npu_plugin.schema import scan_keys
+
+
+def open_regular(path: str) -> BinaryIO:
+    """Open a regular file. Raises OSError, also for a pipe or a device."""
+    file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # opening a pipe does not block
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "no regular file")
+    return os.fdopen(file, "rb")
+
+
+def read_start(path: str, limit: int) -> bytes:
+    """At most `limit` bytes from the start of a regular file. Raises OSError, also for a pipe or a device."""
+    with open_regular(path) as file:
+        return file.read(limit)
+
 
 #: Maximum bytes read of each end: settings may list groups of thousands of ranks.
 MAX_HEAD = 1 << 20

@@ -18,8 +18,8 @@ from typing import Any, TypeVar, Union
 import tb_npu_plugin
 from tb_npu_plugin.discovery import report
 from tb_npu_plugin.discovery.looks import Look
+from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.discovery.timeouts import Stalled
-from tb_npu_plugin.messages import Message
 from tb_npu_plugin.printable import package_logger, printable
 
 logger = package_logger(__name__)
@@ -42,17 +42,11 @@ _Key = tuple[str, str, int, int]
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a look has no answer, and what to do.
+    """Why a look has no answer, and what to do; the path is "". is_lasting: because of the file, which is not looked at
+    again."""
 
-    is_lasting  because of the file, which is not looked at again
-    is_profile, is_refused  see Skipped
-    """
-
-    reason: str
-    action: str
-    is_lasting: bool
-    is_profile: bool = True
-    is_refused: bool = False
+    skipped: Skipped
+    is_lasting: bool = False
 
 
 _known: dict[_Key, Any] = {}
@@ -98,7 +92,7 @@ class Looks:
             return _unreadable(Stalled(LIMIT))
         _stuck.pop(path, None)
         if self._is_closed or self._lost > MAX_LOST:
-            return Failure(Message("skipped.look_later"), Message("action.nothing_rescan"), is_lasting=False)
+            return Failure(report.skip("look_later", ""))
         try:
             self._process = self._process or _Process()
             answer = self._process.ask(look.name, path)
@@ -107,12 +101,7 @@ class Looks:
         except _Ended as ended:
             return _ended(ended.code)
         except OSError as error:  # the process cannot be started
-            return Failure(
-                Message("skipped.no_look_process", reason=error.strerror or str(error)),
-                Message("action.nothing_rescan"),
-                is_lasting=False,
-                is_refused=True,
-            )
+            return Failure(report.skip("no_look_process", "", reason=error.strerror or str(error)))
         finally:
             if self._process is not None and self._process.has_ended:
                 self._process = None
@@ -188,21 +177,16 @@ class _Process:
 
 def _ended(code: int | None) -> Failure:
     if code == -signal.SIGXCPU:
-        return _too_expensive()
+        return Failure(report.skip("look_too_expensive", ""), is_lasting=True)
     is_crash = code is not None and code < 0 and code != -signal.SIGKILL  # the system kills where memory is short
     name = str(code)
     with suppress(ValueError, TypeError):
         name = signal.Signals(-(code or 0)).name
-    return Failure(Message("skipped.look_ended", code=name), Message("action.check_file_written"), is_crash)
-
-
-def _too_expensive() -> Failure:
-    return Failure(Message("skipped.look_too_expensive"), Message("action.check_file_written"), is_lasting=True)
+    return Failure(report.skip("look_ended", "", code=name), is_crash)
 
 
 def _unreadable(error: OSError) -> Failure:
-    as_skipped = report.unreadable("", error, is_file=True)
-    return Failure(as_skipped.reason, as_skipped.action, False, as_skipped.is_profile, as_skipped.is_refused)
+    return Failure(report.unreadable("", error, is_file=True))
 
 
 def _parse(look: Look[T], path: str, answer: dict[str, Any]) -> Union[T, Failure]:
@@ -212,7 +196,7 @@ def _parse(look: Look[T], path: str, answer: dict[str, Any]) -> Union[T, Failure
         number, text = answer["os_error"]
         return _unreadable(OSError(text) if number is None else OSError(number, text))
     if "too_expensive" in answer:
-        return _too_expensive()
+        return Failure(report.skip("look_too_expensive", ""), is_lasting=True)
     defect = answer.get("defect", "")
     if not defect:
         try:
@@ -220,4 +204,4 @@ def _parse(look: Look[T], path: str, answer: dict[str, Any]) -> Union[T, Failure
         except (KeyError, msgspec.ValidationError) as error:
             defect = repr(error)
     logger.error("%s of %s failed: %s", look.name, printable(path), defect)
-    return Failure(Message("skipped.look_defect"), Message("action.report_log"), is_lasting=True)
+    return Failure(report.skip("look_defect", ""), is_lasting=True)

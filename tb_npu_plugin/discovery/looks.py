@@ -10,8 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar
 
-from tb_npu_plugin.discovery.files import open_regular, read_start
-from tb_npu_plugin.discovery.kineto_head import GZIP_FORMAT, GZIP_MAGIC, kineto_head
+from tb_npu_plugin.discovery.kineto_head import GZIP_FORMAT, GZIP_MAGIC, kineto_head, open_regular, read_start
 from tb_npu_plugin.schema import mindspore, scan_keys
 from tb_npu_plugin.schema.scan_keys import MAX_DIGITS, MAX_RANK
 
@@ -68,14 +67,14 @@ Facts = tuple[tuple[str, str], ...]
 def read_facts(path: str) -> Facts:
     """What profiler_metadata.json tells of the job. Raises OSError."""
     content = _json_or_none(path, MAX_SETTINGS)
-    groups = _member(content, scan_keys.GROUPS)
+    groups = member(content, scan_keys.GROUPS)
     found = []
     for name in groups:
-        group = _member(groups, name)
+        group = member(groups, name)
         members = group.get(scan_keys.MEMBERS)
         if isinstance(members, list) and len(members) > 1:
             found.append((len(members), group.get(scan_keys.ROLE) == scan_keys.WORLD, name, members))
-    model = _member(content, scan_keys.MEGATRON)
+    model = member(content, scan_keys.MEGATRON)
     world = _number(model.get(scan_keys.WORLD_SIZE))
     facts = {}
     if found:
@@ -116,12 +115,12 @@ class TraceHead(NamedTuple):
 def read_trace_head(path: str) -> TraceHead:
     """Whether a file is a trace, who wrote it, of which rank it is, and of which job. Raises OSError."""
     head = kineto_head(path)
-    distributed = _member(head.settings, scan_keys.DISTRIBUTED)
+    distributed = member(head.settings, scan_keys.DISTRIBUTED)
     rank = distributed.get(scan_keys.RANK)
     known = isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < MAX_RANK
     groups = [
         (str(group.get(scan_keys.PROCESS_GROUP)), members)
-        for group in _objects(distributed, scan_keys.PROCESS_GROUPS)
+        for group in objects(distributed, scan_keys.PROCESS_GROUPS)
         if isinstance(members := group.get(scan_keys.PROCESS_GROUP_RANKS), list)
     ]
     facts = _facts(_number(distributed.get(scan_keys.WORLD_SIZE)), {}, groups)
@@ -228,8 +227,8 @@ def read_table_ranks(path: str) -> tuple[DeviceRank, ...]:
     """Entries of hccl.json; none of another file. Raises OSError."""
     content = _json_or_none(path, MAX_SETTINGS)
     found = []
-    for server in _objects(content, "server_list"):
-        for device in _objects(server, "device"):
+    for server in objects(content, "server_list"):
+        for device in objects(server, "device"):
             number, rank = _number(device.get("device_id")), _number(device.get("rank_id"))
             if number is not None and rank is not None:
                 found.append(DeviceRank(_address(server.get("server_id")), number, rank))
@@ -287,12 +286,13 @@ def _address(value: object) -> str:
     return str(value)[:MAX_ADDRESS] if isinstance(value, (int, str)) else ""
 
 
-def _objects(value: object, key: str) -> list[dict[str, object]]:
+def objects(value: object, key: str) -> list[dict[str, Any]]:
+    """The objects of a member that is a list; else []."""
     items = value.get(key) if isinstance(value, dict) else None
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
-def _member(value: object, key: str) -> dict[str, Any]:
+def member(value: object, key: str) -> dict[str, Any]:
     """A member that is an object; else {}."""
     found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, dict) else {}

@@ -59,14 +59,14 @@ def _scan(
     others: list[OtherFiles] = []
     for name, folder in logdirs.items():
         if is_remote(folder):
-            skipped.append(report.remote(name or str(folder)))
+            skipped.append(report.skip("remote", name or str(folder)))
             continue
         walk = Walk(name, seen, looks, open_archive)
         try:
             walk.start(folder)
         except Exception:  # a defect of this plugin must not hide what was found
             logger.exception("scanning %s failed", printable(str(folder)))
-            skipped.append(report.internal_error(name or "."))
+            skipped.append(report.skip("internal_error", name or "."))
         skipped += walk.skipped
         others += walk.others
         if walk.summaries:
@@ -83,7 +83,7 @@ def _scan(
                 own.append(run_of(group))
             except Exception:  # a defect of this plugin must not hide other runs
                 logger.exception("grouping %s failed", printable(group[0].label))
-                skipped.append(report.internal_error(group[0].label))
+                skipped.append(report.skip("internal_error", group[0].label))
         runs += own
         offered += offers(own, jobs, job_of)
     runs.sort(key=lambda run: natural_key(run.label))

@@ -10,8 +10,12 @@ from functools import partial
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
-from tb_npu_plugin.discovery.find_tables import CSV_ENDS
-from tb_npu_plugin.discovery.finders import FINDERS, LAST_FINDERS
+from tb_npu_plugin.discovery.find_ascend import find_ascend
+from tb_npu_plugin.discovery.find_cluster import find_cluster
+from tb_npu_plugin.discovery.find_kineto import find_exported, find_kineto
+from tb_npu_plugin.discovery.find_mindinsight import find_mindinsight
+from tb_npu_plugin.discovery.find_msprof import find_msprof
+from tb_npu_plugin.discovery.find_tables import CSV_ENDS, find_tables
 from tb_npu_plugin.discovery.found import (
     Finder,
     FinderResult,
@@ -22,14 +26,14 @@ from tb_npu_plugin.discovery.found import (
     kind_of,
     list_folder,
 )
-from tb_npu_plugin.discovery.look_client import Failure, Looks
+from tb_npu_plugin.discovery.look_client import Looks
 from tb_npu_plugin.discovery.model import OpenArchive, OtherFiles
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.discovery.timeouts import FILE_LIMIT, FOLDER_LIMIT, run_with_timeout
 from tb_npu_plugin.discovery.unpack import ARCHIVE, ARCHIVE_END
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.printable import package_logger, printable
-from tb_npu_plugin.problems import Problem, problem_of
+from tb_npu_plugin.problems import problem_of
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema import kineto, msprof
 from tb_npu_plugin.schema.core import DATABASE_SUFFIX
@@ -37,6 +41,10 @@ from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.other_files import OtherFile, find_other, parse_summary_name
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
+#: All finders, in the order in which they are called: these while the walk enters folders, the last ones after it.
+FINDERS: tuple[Finder, ...] = (find_ascend, find_mindinsight, find_msprof, find_cluster, find_kineto)
+#: They look into files that may be anything, and wait until all that names show has been found.
+LAST_FINDERS: tuple[Finder, ...] = (find_exported, find_tables)
 logger = package_logger(__name__)
 #: Folders that are no results without the folder around them.
 OUTPUT_FOLDERS = (OUTPUT_FOLDER, msprof.OUTPUT_FOLDER)
@@ -88,7 +96,9 @@ class Walk:
         try:
             node = _node(folder)
         except FileNotFoundError:
-            self.skipped.append(report.absent(self._label(()), folder))
+            # TensorBoard treats `--logdir=a,b` as one folder name.
+            action = "action.use_logdir_spec" if "," in str(folder) else ""
+            self.skipped.append(report.skip("absent", self._label(()), action=action))
             return
         except OSError as error:
             self.skipped.append(report.unreadable(self._label(()), error))
@@ -108,12 +118,16 @@ class Walk:
             except OSError as error:
                 self.skipped.append(report.unreadable(self._label((*parts, entry.name)), error, is_file=True))
         for link, first, more in self._same.values():
-            self.skipped.append(report.same_folder(self._label(link), self._label(first), more))
+            self.skipped.append(
+                report.skip(
+                    "same_folders" if more else "same_folder", self._label(link), path=self._label(first), more=more
+                )
+            )
         for here in self._unnamed:
             self._apply_last(here)
         for here in self._empty:
             if not any(found.parts[: len(here.parts)] == here.parts for found in self.found):
-                self.skipped.append(report.empty_result(here.label))
+                self.skipped.append(report.skip("empty", here.label))
         self._report_others()
 
     def _enter_archive(self, entry: os.DirEntry[str], parts: tuple[str, ...]) -> None:
@@ -122,16 +136,18 @@ class Walk:
         label = self._label((*parts, entry.name))
         status = entry.stat()
         if self.open_archive is None:
-            self.skipped.append(report.packed(label, Message("skipped.packed")))
+            self.skipped.append(report.skip("packed", label))
             return
         opened = self.open_archive(Path(entry.path), status.st_size, status.st_mtime_ns)
         if opened.folder is None:
-            self.skipped.append(report.packed(label, opened.reason))
+            is_waiting = opened.reason == Message("skipped.packed")
+            action = Message("action.nothing_rescan" if is_waiting else "action.unpack_by_hand")
+            self.skipped.append(Skipped(label, opened.reason, action))
             return
         if opened.others:
             self.others.append(OtherFiles(label, opened.others, tuple(map(printable, opened.names))))
         if opened.is_damaged:
-            self.skipped.append(report.damaged_archive(label))
+            self.skipped.append(report.skip("damaged_archive", label))
         inner = list_folder(opened.folder)
         is_folder = len(inner) == 1 and inner[0].is_dir() and inner[0].name not in OUTPUT_FOLDERS
         folder = Path(inner[0].path) if is_folder else opened.folder
@@ -142,7 +158,7 @@ class Walk:
         place = next((one for one in places if one not in self._of_archives), places[-1])
         self._of_archives.add(place)
         if place in self._entered.values():
-            self.skipped.append(report.unpacked_beside(label, self._label(place)))
+            self.skipped.append(report.skip("unpacked_beside", label, path=self._label(place)))
             return
         before = len(self.skipped)
         self._enter(folder, place, _node(folder))
@@ -150,7 +166,7 @@ class Walk:
             if item.command:  # of raw data, which was left in the archive
                 self.skipped[number] = replace(item, action=Message("action.unpack_first"), command="")
         if opened.refused:
-            self.skipped.append(report.refused_members(label, opened.refused))
+            self.skipped.append(report.skip("refused_members", label, count=opened.refused))
 
     def _report_others(self) -> None:
         """List what no finder took: profiles of other programs by kind, the rest by folder."""
@@ -168,7 +184,9 @@ class Walk:
                 else:
                     rest.append(printable(name))
             for kind, own in by_kind.items():
-                self.skipped.append(report.other_program(here.label_of(own[0].rstrip("/")), kind, len(own) - 1))
+                code, place = "other_files" if len(own) > 1 else "other_file", here.label_of(own[0].rstrip("/"))
+                more = len(own) - 1
+                self.skipped.append(report.skip(code, place, what=kind.title, program=kind.program, more=more))
             if rest:
                 self.others.append(OtherFiles(here.label, len(rest), tuple(rest[:NAMED_OTHERS])))
 
@@ -186,7 +204,7 @@ class Walk:
     def _again(self, parts: tuple[str, ...], first: tuple[str, ...]) -> None:
         """Note another path of a folder that has been entered by the path `first`."""
         if parts[: len(first)] == first:
-            self.skipped.append(report.cycle(self._label(parts)))
+            self.skipped.append(report.skip("cycle", self._label(parts)))
             return
         link, noted, more = self._same.get(parts[:-1], (parts, first, -1))
         self._same[parts[:-1]] = link, noted, more + 1
@@ -199,11 +217,11 @@ class Walk:
         self._entered[node] = parts
         self.folders += 1
         if len(parts) > layout.MAX_DEPTH:
-            self.skipped.append(report.too_deep(self._label(parts), layout.MAX_DEPTH))
+            self.skipped.append(report.skip("too_deep", self._label(parts), depth=layout.MAX_DEPTH))
             return
         if self.folders > layout.MAX_FOLDERS:
             if self.folders == layout.MAX_FOLDERS + 1:
-                self.skipped.append(report.too_many(self._label(parts), layout.MAX_FOLDERS))
+                self.skipped.append(report.skip("too_many", self._label(parts), count=layout.MAX_FOLDERS))
             return
         try:
             here, all_taken = run_with_timeout(FOLDER_LIMIT, str(folder), lambda: self._examine(folder, parts))
@@ -259,7 +277,7 @@ class Walk:
                     taken = FinderResult(skipped=[report.unreadable(here.label, error)])
                 else:
                     logger.exception("%s failed in %s", finder.__name__, printable(str(here.path)))
-                    taken = FinderResult(skipped=[report.internal_error(here.label)])
+                    taken = FinderResult(skipped=[report.skip("internal_error", here.label)])
             if taken is not None:
                 all_taken.append(taken)
                 if taken.skips_subfolders:
@@ -274,7 +292,7 @@ class Walk:
             try:
                 if not entry.is_dir():
                     if entry.is_symlink() and not os.path.exists(entry.path):  # noqa: PTH110 (hot loop)
-                        self.skipped.append(report.dangling_link(self._label(place)))
+                        self.skipped.append(report.skip("dangling_link", self._label(place)))
                     continue
                 node = run_with_timeout(FILE_LIMIT, entry.path, partial(_node, Path(entry.path)))
             except OSError as error:
@@ -316,22 +334,17 @@ def report_failures(folder: Folder, taken: Sequence[FinderResult]) -> list[Skipp
     """Add looks that failed to the problems of the spans that have the file; those of other files are returned."""
     skipped = []
     for relative, failure in folder.failures.items():
-        problem = _failed_look(relative, failure)
+        found, lost, action = failure.skipped.reason, Message("lost.look"), failure.skipped.action
+        problem = problem_of("failed_look", relative, found=found, lost=lost, action=action)
         is_read = False
         for one in taken:
-            for number, found in enumerate(one.found):
-                if any(file.relative == relative for file in found.files):
-                    one.found[number] = replace(found, notes=(*found.notes, problem))
+            for number, span in enumerate(one.found):
+                if any(file.relative == relative for file in span.files):
+                    one.found[number] = replace(span, notes=(*span.notes, problem))
                     is_read = True
         if not is_read:
-            label = folder.label_of(relative)
-            skipped.append(Skipped(label, failure.reason, failure.action, "", failure.is_profile, failure.is_refused))
+            skipped.append(replace(failure.skipped, path=folder.label_of(relative)))
     return skipped
-
-
-def _failed_look(file: str, failure: Failure) -> Problem:
-    found, lost = failure.reason, Message("lost.look")
-    return problem_of("failed_look", file, found=found, lost=lost, action=failure.action)
 
 
 def unusable_entries(folder: Folder, taken: Sequence[FinderResult]) -> list[Skipped]:
@@ -357,14 +370,14 @@ def _skip_reason(entry: os.DirEntry[str], label: str) -> Skipped | None:
     name = entry.name
     is_trace = kineto.HANDLER_NAME.fullmatch(name) is not None
     if layout.is_result_name(name):
-        return None if entry.is_dir() or _is_dangling(entry) else report.not_a_folder(label)
+        return None if entry.is_dir() or _is_dangling(entry) else report.skip("not_a_folder", label)
     is_known = is_trace or any(format.file(name) is not None for format in FORMATS.values())
     if _is_dangling(entry):
         return None
     if not entry.is_file():
-        return report.not_a_file(label, kind_of(entry)) if is_known or not entry.is_dir() else None
+        return report.skip("not_a_file", label, kind=kind_of(entry)) if is_known or not entry.is_dir() else None
     is_packed = ARCHIVE.fullmatch(name) is not None
-    return report.other_form(label) if kineto.HANDLER_END in name and not is_trace and not is_packed else None
+    return report.skip("other_form", label) if kineto.HANDLER_END in name and not is_trace and not is_packed else None
 
 
 def _is_dangling(entry: os.DirEntry[str]) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 
 from tb_npu_plugin.discovery.model import OpenArchive, Place, Scan
-from tb_npu_plugin.discovery.report import internal_error
+from tb_npu_plugin.discovery.report import skip
 from tb_npu_plugin.discovery.scan import keep_refused, scan
 from tb_npu_plugin.discovery.unpack import ARCHIVE
 from tb_npu_plugin.messages import Message
@@ -36,13 +36,7 @@ def scan_once(paths: Mapping[str, Path]) -> Watcher:
             found if path in folders.values() else found.only(path, _members_of(path, open_archive))
             for found, path in zip(scans, paths.values())
         ]
-        return Scan(
-            tuple(run for one in scans for run in one.runs),
-            tuple(item for one in scans for item in one.skipped),
-            tuple(item for one in scans for item in one.summaries),
-            tuple(item for one in scans for item in one.offers),
-            tuple(item for one in scans for item in one.others),
-        )
+        return Scan(*(tuple(item for one in scans for item in getattr(one, part.name)) for part in fields(Scan)))
 
     folders = {name: path.parent if path.is_file() else path for name, path in paths.items()}
     watcher = Watcher(folders, scan_paths, background=False)
@@ -152,7 +146,7 @@ class Watcher:
         except Exception:  # a defect of this plugin must not hide what was found before
             folders = ", ".join(printable(str(folder)) for folder in self.logdirs.values())
             logger.exception("scanning %s failed", folders)
-            found = replace(self._scan, skipped=(internal_error(folders),))
+            found = replace(self._scan, skipped=(skip("internal_error", folders),))
         with self._lock:
             if found != self._scan:
                 # Set the places first: readers take no lock and look up spans of the new scan.

@@ -15,9 +15,7 @@ from tb_npu_plugin.readers.database.events.scan import scan_database
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.kineto import head as kineto_head
 from tb_npu_plugin.readers.kineto import tables as kineto_tables
-from tb_npu_plugin.readers.mindinsight import capture as mindinsight_capture
 from tb_npu_plugin.readers.mindinsight import reader as mindinsight
-from tb_npu_plugin.readers.mindspore import capture as mindspore_capture
 from tb_npu_plugin.readers.mindspore import cpu as mindspore_cpu
 from tb_npu_plugin.readers.mindspore import reader as mindspore
 from tb_npu_plugin.readers.msprof import reader as msprof
@@ -101,17 +99,12 @@ def _no_tables(reading: Reading) -> Tables:
     return {}
 
 
+_LEGACY = Reader(mindinsight.read_capture, mindinsight.read_file, mindinsight.finish, parts=mindinsight.PARTS)
 READERS: dict[str, Reader] = {
     TORCH_NPU.id: Reader(_capture, _tables, _finish, _scan),
-    MINDINSIGHT.id: Reader(
-        mindinsight_capture.read_capture, mindinsight.read_file, mindinsight.finish, parts=mindinsight.PARTS
-    ),
-    MINDDATA.id: Reader(
-        mindinsight_capture.read_capture, mindinsight.read_file, mindinsight.finish, parts=mindinsight.PARTS
-    ),
-    MINDSPORE.id: Reader(
-        mindspore_capture.read_capture, mindspore.read_file, mindspore.finish, _scan, parts=minddata.PARTS
-    ),
+    MINDINSIGHT.id: _LEGACY,
+    MINDDATA.id: _LEGACY,
+    MINDSPORE.id: Reader(mindspore.read_capture, mindspore.read_file, mindspore.finish, _scan, parts=minddata.PARTS),
     MINDSPORE_CPU.id: Reader(
         mindspore_cpu.read_capture, mindspore_cpu.read_file, mindspore_cpu.finish, parts=mindspore_cpu.PARTS
     ),

@@ -5,40 +5,41 @@ A reader switches the language with two radio buttons; CSS hides the other one (
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any, Optional
 
 from tb_npu_plugin.analysis.findings.verdict import title_of
 from tb_npu_plugin.analysis.parts import BUDGET
+from tb_npu_plugin.errors import NpuPluginError
 from tb_npu_plugin.messages import Message, in_period
 from tb_npu_plugin.report.budget import RankMean, chosen_ranks, mean_of_parts, means_of_ranks, step_count
 from tb_npu_plugin.report.ledger import fix_text, ledger_section
 from tb_npu_plugin.report.markup import UNKNOWN, address, escape, figure, grouped, say, say_field
 from tb_npu_plugin.report.style import STYLE
+from tb_npu_plugin.store.temporary import temporary_in
 
 #: Limits of what is shown, so that the file stays below 2 MB. No run of a fixture reaches them.
 MOST_FINDINGS, MOST_PLACES, MOST_LEFT_OUT = 40, 8, 64
 #: Late ranks that are named in a row, and the least share of a bar that has a figure inside.
 _MOST_LATE, _LEAST_LABEL = 3, 0.07
-_VIEWS: Mapping[str, Message] = {
-    "overview": Message("report.view.overview"),
-    "trace": Message("report.view.trace"),
-    "step_trace": Message("report.view.step_trace"),
-    "kernel": Message("report.view.kernel"),
-    "operator": Message("report.view.operator"),
-    "memory": Message("report.view.memory"),
-    "distributed": Message("report.view.distributed"),
-    "data_pipeline": Message("report.view.data_pipeline"),
-    "idle": Message("report.view.idle"),
-    "doctor": Message("report.view.doctor"),
-}
-_SEVERITIES: Mapping[str, Message] = {
-    "high": Message("report.severity.high"),
-    "medium": Message("report.severity.medium"),
-    "low": Message("report.severity.low"),
-}
+#: Views that links lead to, and severities: the messages "report.view.VIEW" and "report.severity.SEVERITY".
+VIEWS = [
+    "overview",
+    "trace",
+    "step_trace",
+    "kernel",
+    "operator",
+    "memory",
+    "distributed",
+    "data_pipeline",
+    "idle",
+    "doctor",
+]
+SEVERITIES = ("high", "medium", "low")
 #: Headers of the table of ranks, and the field of RankMean.times; "": whole or waiting_for.
 _COLUMNS: Sequence[tuple[Message, str]] = (
     (Message("report.column.computing"), "computing"),
@@ -204,7 +205,7 @@ def _findings(report: _Report) -> Iterator[str]:
 def _finding(report: _Report, one: Mapping[str, Any]) -> Iterator[str]:
     severity = one["severity"]
     yield f'<li class="{escape(severity)}"><h3>{_cost(report, one)}'
-    yield f"{say(_SEVERITIES[severity])} · {say_field(one, 'title')}</h3>"
+    yield f"{say(Message(f'report.severity.{severity}'))} · {say_field(one, 'title')}</h3>"
     yield f'<p>{say_field(one, "message")} <span class="muted">({_confidence(one["confidence"])})</span></p>'
     for at in range(len(one["fix"])):
         yield f"<p>{say(Message('report.fix'))} {fix_text(one, at)}</p>"
@@ -239,8 +240,8 @@ def _confidence(confidence: Mapping[str, Any]) -> str:
 def _links(report: _Report, evidence: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Links with the rank and the length of the range: these identify the place in any TensorBoard."""
     names = {mean.span: mean.name for mean in report.means}
-    for one in [one for one in evidence if one["view"] in _VIEWS][:MOST_PLACES]:
-        words = [say(_VIEWS[one["view"]])]
+    for one in [one for one in evidence if one["view"] in VIEWS][:MOST_PLACES]:
+        words = [say(Message(f"report.view.{one['view']}"))]
         if one["span"] in names:
             words.append(escape(names[one["span"]]))
         if one["row"]:
@@ -348,3 +349,34 @@ def _checks(report: _Report) -> Iterator[str]:
 def _end(source: ReportSource) -> Iterator[str]:
     made = Message("report.made", version=source.version, command=source.command)
     yield f'</main>\n<footer class="muted"><p>{say(made)}</p></footer>\n</body>\n</html>\n'
+
+
+class ReportError(NpuPluginError):
+    """A report could not be written."""
+
+    code = "report"
+
+
+def write_report(text: str, target: str) -> None:
+    """Write the text to a file, which is complete or unchanged; "-" is stdout. Raises ReportError."""
+    if target == "-":
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()
+        return
+    path = Path(target)
+    try:
+        _replace(path, text.encode())
+    except OSError as error:
+        raise ReportError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a temporary file below the folder of `path` and rename it."""
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not path.is_file():  # a device or a pipe is written to, not replaced
+        path.write_bytes(content)
+        return
+    with temporary_in(path.parent) as folder:
+        new = folder / path.name
+        new.write_bytes(content)
+        new.replace(path)

@@ -14,7 +14,7 @@ from tb_npu_plugin.errors import BadSetting
 from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.scan.columns import Columns, MemoryColumns, SpooledColumns
+from tb_npu_plugin.scan.columns import Columns, SpooledColumns
 from tb_npu_plugin.scan.events import TraceEvents
 from tb_npu_plugin.scan.prelude import find_another
 from tb_npu_plugin.scan.source import PreviewSchedule, Source
@@ -71,7 +71,7 @@ def scan_trace(path: Path, log: ProblemLog, progress: Callable[[int], None], int
         BadSetting: See check_settings.
         OSError: `spool` or `blob` cannot be written.
     """
-    with closing(MemoryColumns() if into.spool is None else SpooledColumns(into.spool)) as columns:
+    with closing(Columns() if into.spool is None else SpooledColumns(into.spool)) as columns:
         source = Source(path, log, progress)
         events = _load_scanner()(source, into.blob, columns, PreviewSchedule(into.peek, into.peek_at))
     _report_rest(source, events.bytes_read)
@@ -90,9 +90,9 @@ def _report_rest(source: Source, end: int) -> None:
         start = 0 if is_list else find_another(rest)
         more = rest[start : start + _HEAD].strip(b"] \t\r\n\0")
         if start >= 0 and more:
-            expected, lost = Message("expected.end_of_events"), Message("lost.json_rest")
-            action, found = Message("action.export_trace"), more.decode("utf-8", "replace")
-            source.problem("bad_json", f"byte {end + start}", expected, found, lost, action)
+            expected, action = Message("expected.end_of_events"), Message("action.export_trace")
+            found = more.decode("utf-8", "replace")
+            source.problem("bad_json", f"byte {end + start}", found, expected=expected, action=action)
 
 
 #: Bytes of a file that show how it begins, or goes on.

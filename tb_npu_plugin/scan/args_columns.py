@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,11 @@ from numpy.typing import NDArray
 from tb_npu_plugin.scan import native_or_python
 from tb_npu_plugin.scan.args import WINDOW, ArgsFile, read_object
 from tb_npu_plugin.tables import NULL_INT, IntArray
+
+if TYPE_CHECKING:
+    from tb_npu_plugin.scan import _args
+
+    Reader = Union[_args.Reader, "PythonReader"]
 
 Index = NDArray[np.int64]
 #: Rows per step, as the columns of a trace are mapped files.
@@ -40,22 +45,6 @@ class ArgsColumns:
 
     values: list[IntArray]
     ends: list[IntArray]
-
-
-class Reader(Protocol):
-    """Interface of scan._args.Reader and PythonReader."""
-
-    def read(self, data: bytes, base: int, offsets: Index, lengths: Index, wanted: Any) -> tuple[int, Any]:
-        """(rows done, int64 per row and key). May stop at a row that read_object must read."""
-
-    def index(self, key: int, text: bytes) -> int:
-        """Index of a text, added if new."""
-
-    def take(self, key: int) -> bytes:
-        """Concatenated texts added since the last call."""
-
-    def ends(self, key: int) -> Any:
-        """int64: end offset of each text."""
 
 
 def read_columns(
@@ -142,18 +131,18 @@ def _read_row(reader: Reader, data: bytes, wanted: int, keys: Sequence[Key]) -> 
 
 
 class PythonReader:
-    """Reads every row with read_object."""
+    """As _args.Reader, but leaves every row to read_object."""
 
     def __init__(self, keys: Sequence[Key]) -> None:
         self._known: list[dict[bytes, int]] = [{} for _ in keys]
         self._new: list[list[bytes]] = [[] for _ in keys]
 
     def read(self, data: bytes, base: int, offsets: Index, lengths: Index, wanted: Any) -> tuple[int, Any]:
-        """See Reader."""
+        """(rows done, int64 per row and key). May stop at a row that read_object must read."""
         return 0, b""
 
     def index(self, key: int, text: bytes) -> int:
-        """See Reader."""
+        """Index of a text, added if new."""
         known = self._known[key]
         found = known.get(text)
         if found is None:
@@ -162,13 +151,13 @@ class PythonReader:
         return found
 
     def take(self, key: int) -> bytes:
-        """See Reader."""
+        """Concatenated texts added since the last call."""
         out = b"".join(self._new[key])
         self._new[key].clear()
         return out
 
     def ends(self, key: int) -> Any:
-        """See Reader."""
+        """int64: end offset of each text."""
         known = self._known[key]
         return np.cumsum(np.fromiter(map(len, known), dtype=np.int64, count=len(known)))
 

@@ -40,64 +40,43 @@ def texts_of(source: RowSource, column: str) -> TextList:
     return TextList(blob, np.frombuffer(ends, dtype=np.int64))
 
 
-class Columns(Protocol):
-    """Collects batches of rows."""
-
-    def add(self, batch: Batch) -> None:
-        """Append one batch: every column of DTYPES, equal lengths."""
-
-    def add_from(self, source: RowSource) -> None:
-        """Append the rows that `source` holds."""
-
-    def arrays(self) -> Batch:
-        """All rows so far."""
-
-    def texts(self, name: str, texts: TextList) -> TextList:
-        """The same texts, stored like the rows. Call it once per name."""
-
-    def texts_from(self, column: str, source: RowSource) -> TextList:
-        """The texts of one of TEXT_COLUMNS, stored like the rows. Call it once per column."""
-
-    def close(self) -> None:
-        """Stop collecting. Returned arrays stay valid."""
-
-
-class MemoryColumns:
-    """Columns as arrays in memory."""
+class Columns:
+    """Collects batches of rows, as arrays in memory."""
 
     def __init__(self) -> None:
         self._parts: dict[str, list[NDArray[Any]]] = {key: [] for key in DTYPES}
 
     def add(self, batch: Batch) -> None:
-        """See Columns."""
+        """Append one batch: every column of DTYPES, equal lengths."""
         for key, parts in self._parts.items():
             parts.append(np.asarray(batch[key], dtype=DTYPES[key]))
 
     def add_from(self, source: RowSource) -> None:
-        """See Columns."""
+        """Append the rows that `source` holds."""
         rows = zip(DTYPES.items(), source.take_rows())
         self.add({key: np.frombuffer(data, dtype=dtype) for (key, dtype), data in rows})
 
     def arrays(self) -> Batch:
-        """See Columns. Joins batches column by column, so peak memory is one extra column."""
+        """All rows so far. Joins batches column by column, so peak memory is one extra column."""
         for key, parts in self._parts.items():
             parts[:] = [np.concatenate(parts) if parts else np.zeros(0, dtype=DTYPES[key])]
         return {key: parts[0] for key, parts in self._parts.items()}
 
     def texts(self, name: str, texts: TextList) -> TextList:
-        """See Columns."""
+        """The same texts, stored like the rows. Call it once per name."""
         return texts
 
     def texts_from(self, column: str, source: RowSource) -> TextList:
-        """See Columns."""
+        """The texts of one of TEXT_COLUMNS, stored like the rows. Call it once per column."""
         return texts_of(source, column)
 
     def close(self) -> None:
-        """See Columns."""
+        """Stop collecting. Returned arrays stay valid."""
 
 
-class SpooledColumns:
-    """Columns as files of a folder, returned as read-only maps, whose memory the system can reclaim."""
+class SpooledColumns(Columns):
+    """Columns as files of a folder, returned as read-only maps, whose memory the system can reclaim. Writing raises
+    OSError when the folder cannot be written."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -105,7 +84,6 @@ class SpooledColumns:
         self._rows = 0
 
     def add(self, batch: Batch) -> None:
-        """See Columns. Raises OSError when the folder cannot be written."""
         for key, file in self._files.items():
             left = np.ascontiguousarray(batch[key], dtype=DTYPES[key]).data.cast("B")
             while left:
@@ -113,11 +91,9 @@ class SpooledColumns:
         self._rows += len(batch["phase"])
 
     def add_from(self, source: RowSource) -> None:
-        """See Columns. Raises OSError when the folder cannot be written."""
         self._rows += source.write_rows(tuple(file.fileno() for file in self._files.values()))
 
     def arrays(self) -> Batch:
-        """See Columns."""
         if not self._rows:  # an empty file cannot be mapped
             return {key: np.zeros(0, dtype=dtype) for key, dtype in DTYPES.items()}
         return {
@@ -126,14 +102,12 @@ class SpooledColumns:
         }
 
     def texts(self, name: str, texts: TextList) -> TextList:
-        """See Columns. Raises OSError when the folder cannot be written."""
         with self._text_files(name) as (blob_file, ends_file):
             blob_file.write(texts.blob)
             texts.ends.tofile(ends_file)
         return self._mapped_texts(name)
 
     def texts_from(self, column: str, source: RowSource) -> TextList:
-        """See Columns. Raises OSError when the folder cannot be written."""
         name = TEXT_COLUMNS[column]
         with self._text_files(name) as (blob_file, ends_file):
             source.write_texts(_NUMBERS[column], blob_file.fileno(), ends_file.fileno())
@@ -155,6 +129,5 @@ class SpooledColumns:
             return TextList(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), ends)
 
     def close(self) -> None:
-        """See Columns."""
         for file in self._files.values():
             file.close()

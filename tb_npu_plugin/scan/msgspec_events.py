@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, Optional, Protocol, Union
+from typing import Any, Optional, Union
 
 import msgspec
 import numpy as np
@@ -74,44 +74,28 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-class Rows(Protocol):
-    """Collects the rows that a scanner reads."""
-
-    def codes(self, column: str, values: Iterable[Any]) -> NDArray[np.int32]:
-        """Indices of texts for one of TEXT_COLUMNS; `values` as for Texts."""
-
-    def add(self, batch: dict[str, NDArray[Any]]) -> None:
-        """Append one batch: every column of DTYPES, equal lengths."""
-
-    def so_far(self) -> dict[str, Any]:
-        """Columns and texts added so far, by their names in TraceEvents."""
-
-    def take(self) -> dict[str, Any]:
-        """As so_far, for all rows. Call it once, at the end."""
-
-
-class PythonRows:
-    """Rows of the scanner in Python."""
+class Rows:
+    """Collects the rows that a scanner reads; those of the scanner in Python."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self._texts = {column: Texts() for column in TEXT_COLUMNS}
 
     def codes(self, column: str, values: Iterable[Any]) -> NDArray[np.int32]:
-        """See Rows."""
+        """Indices of texts for one of TEXT_COLUMNS; `values` as for Texts."""
         return self._texts[column].codes(values)
 
     def add(self, batch: dict[str, NDArray[Any]]) -> None:
-        """See Rows."""
+        """Append one batch: every column of DTYPES, equal lengths."""
         self._columns.add(batch)
 
     def so_far(self) -> dict[str, Any]:
-        """See Rows."""
+        """Columns and texts added so far, by their names in TraceEvents."""
         texts = {TEXT_COLUMNS[column]: found.table.copy() for column, found in self._texts.items()}
         return {**self._columns.arrays(), **texts}
 
     def take(self) -> dict[str, Any]:
-        """See Rows. Frees the tables one by one."""
+        """As so_far, for all rows. Call it once, at the end: it frees the tables one by one."""
         out: dict[str, Any] = {}
         for column, name in TEXT_COLUMNS.items():
             out[name] = self._columns.texts(name, self._texts.pop(column).table.take())

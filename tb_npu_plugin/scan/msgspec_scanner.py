@@ -23,14 +23,13 @@ from tb_npu_plugin.scan.msgspec_events import (
     ONE,
     ONE_LOOSE,
     Event,
-    PythonRows,
     Rows,
     decode,
     phase_code,
     to_strict,
 )
 from tb_npu_plugin.scan.prelude import find_events
-from tb_npu_plugin.scan.source import PreviewSchedule, Source
+from tb_npu_plugin.scan.source import EXPORT_LATER, PreviewSchedule, Source
 
 #: Separator of two events, reversed.
 _SEPARATOR = re.compile(rb"\{[ \t\r\n]{0,99},[ \t\r\n]{0,99}\}")
@@ -148,14 +147,7 @@ class Scanner:
             return -1
         if found.start < 0 and (final or not found.possible or len(buffer) > MAX_EVENT):
             self._ended = self._source.failed = True
-            self._source.problem(
-                "not_a_trace",
-                "",
-                Message("expected.trace_json"),
-                buffer[:_SHOWN].decode("utf-8", "replace"),
-                Message("lost.timeline"),
-                Message("action.check_trace"),
-            )
+            self._source.problem("not_a_trace", found=buffer[:_SHOWN].decode("utf-8", "replace"))
             return 0
         self._is_list = not found.wrapper
         return found.start
@@ -243,21 +235,16 @@ class Scanner:
 
     def _report_bad_events(self, place: int, found: str, count: int) -> None:
         self._source.count(told=count)
-        self._source.problem(
-            "bad_event", f"byte {place}", Message("expected.json_object"), found, Message("lost.event"), count=count
-        )
+        self._source.problem("bad_event", f"byte {place}", found, count)
 
     def _report_repair(self, before: bytes, after: bytes, start: int) -> None:
         first = next((i for i, (a, b) in enumerate(zip(before, after)) if a != b and a not in b"\t\r\n"), None)
         if first is None:  # only white space changed
             return
-        self._source.problem(
-            "bad_json",
-            f"byte {self._offset + start + first}",
-            Message("expected.json_utf8"),
-            before[max(0, first - 20) : first + 20].decode("utf-8", "replace"),
-            Message("lost.bad_json_value"),
-        )
+        where, found = f"byte {self._offset + start + first}", before[max(0, first - 20) : first + 20]
+        expected, lost = Message("expected.json_utf8"), Message("lost.bad_json_value")
+        text = found.decode("utf-8", "replace")
+        self._source.problem("bad_json", where, text, expected=expected, lost=lost, action=EXPORT_LATER)
 
     def _add(self, events: Sequence[Event], text: bytes) -> None:
         """Add the rows of a batch. text: JSON of the events, in order."""
@@ -308,31 +295,21 @@ class Scanner:
             return
         if not self._started:
             self._source.failed = True
-            self._source.problem(
-                "empty_file", "", Message("expected.trace"), Message("found.empty_file"), Message("lost.timeline")
-            )
+            expected, lost = Message("expected.trace"), Message("lost.timeline")
+            empty = Message("found.empty_file")
+            self._source.problem("empty_file", found=empty, expected=expected, lost=lost, action=EXPORT_LATER)
         elif not self._ended:
             self._source.failed = True
-            self._source.problem(
-                "truncated_file",
-                f"byte {self._offset + len(rest)}",
-                Message("expected.end_of_events"),
-                rest[-80:].decode("utf-8", "replace") or Message("found.end_of_file"),
-                Message("lost.following_events"),
-            )
+            found = rest[-80:].decode("utf-8", "replace") or Message("found.end_of_file")
+            self._source.problem("truncated_file", f"byte {self._offset + len(rest)}", found)
 
     def _report_joints(self) -> None:
         """Report what viewers of valid JSON would not read: joined lists, and commas of a list that is whole otherwise."""
-        action = Message("action.nothing_mended")
-        lost = Message("lost.nothing_events")
         for joint in self._joints:
-            self._source.problem(
-                "joined_lists", f"byte {joint}", Message("expected.one_list"), "][", lost, action, severity="warning"
-            )
+            self._source.problem("joined_lists", f"byte {joint}", "][")
         for count, found in zip(self._wrong_commas, ("found.missing_comma", "found.extra_comma")):
             if count and not self._bad_events:
-                expected = Message("expected.commas")
-                self._source.problem("wrong_comma", "", expected, Message(found), lost, action, count, "warning")
+                self._source.problem("wrong_comma", "", Message(found), count)
 
     def _result(self, rows: dict[str, Any], complete: bool) -> TraceEvents:
         return TraceEvents(
@@ -383,4 +360,4 @@ def _locate(text: bytes, args: Sequence[Any], base: int) -> NDArray[np.int64]:
 
 def scan_msgspec(source: Source, blob: IO[bytes] | None, columns: Columns, peeks: PreviewSchedule) -> TraceEvents:
     """See scan.scan_trace."""
-    return Scanner(source, blob, PythonRows(columns), peeks).scan()
+    return Scanner(source, blob, Rows(columns), peeks).scan()

@@ -20,7 +20,7 @@ from tb_npu_plugin.scan import _native, source
 from tb_npu_plugin.scan.blocks import Block, Blocks
 from tb_npu_plugin.scan.columns import Columns, texts_of
 from tb_npu_plugin.scan.events import TEXT_COLUMNS, TraceEvents
-from tb_npu_plugin.scan.msgspec_events import json_text
+from tb_npu_plugin.scan.msgspec_events import Rows, json_text
 from tb_npu_plugin.scan.msgspec_scanner import MAX_EVENT, Scanner
 from tb_npu_plugin.scan.source import PreviewSchedule, Source
 from tb_npu_plugin.scan.threads import thread_count
@@ -35,7 +35,7 @@ _NUMBERS = {column: number for number, column in enumerate(TEXT_COLUMNS)}
 _MIN_EVENT = 32
 
 
-class NativeEvents:
+class NativeEvents(Rows):
     """Rows and texts of the scanner in C."""
 
     def __init__(self, columns: Columns) -> None:
@@ -48,7 +48,6 @@ class NativeEvents:
         return _native.Walker(self._seed, max(64, source.CHUNK // _MIN_EVENT))
 
     def codes(self, column: str, values: Iterable[Any]) -> NDArray[np.int32]:
-        """See msgspec_events.Rows."""
         number = _NUMBERS[column]
         codes = []
         for value in values:
@@ -57,7 +56,6 @@ class NativeEvents:
         return np.array(codes, dtype=np.int32)
 
     def add(self, batch: dict[str, NDArray[Any]]) -> None:
-        """See msgspec_events.Rows."""
         self.add_walked(self.walker)
         self._columns.add(batch)
 
@@ -69,13 +67,11 @@ class NativeEvents:
         self._columns.add_from(walker)
 
     def so_far(self) -> dict[str, Any]:
-        """See msgspec_events.Rows."""
         self.add_walked(self.walker)
         texts = {name: texts_of(self.walker, column) for column, name in TEXT_COLUMNS.items()}
         return {**self._columns.arrays(), **texts}
 
     def take(self) -> dict[str, Any]:
-        """See msgspec_events.Rows."""
         self.add_walked(self.walker)
         texts = {name: self._columns.texts_from(column, self.walker) for column, name in TEXT_COLUMNS.items()}
         del self.walker

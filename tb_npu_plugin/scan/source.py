@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, TypeVar
 
 from tb_npu_plugin.messages import Message, shorten_data
-from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.problems import ProblemLog, problem_of
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.scan.events import TraceEvents
 
@@ -25,7 +25,7 @@ _GZIP_READ = 256 << 10
 _MAX_RATIO = 120
 _ALWAYS_ALLOWED = 1 << 24
 BOMB = Message("found.gzip_bomb", times=_MAX_RATIO)
-_REREAD = Message("action.export_trace_later")
+EXPORT_LATER = Message("action.export_trace_later")
 
 
 class Source:
@@ -39,21 +39,9 @@ class Source:
         self._log = log
         self._progress = progress
 
-    def problem(
-        self,
-        code: str,
-        where: str,
-        expected: str,
-        found: str,
-        lost: str,
-        action: str = _REREAD,
-        count: int = 1,
-        severity: str = "error",
-    ) -> None:
-        """Report a defect of this file, or `count` defects of a kind with the place of one."""
-        self._log.add(
-            Problem(code, self.path.name, where, expected, shorten_data(found, 120), lost, action, count, severity)
-        )
+    def problem(self, code: str, where: str = "", found: str = "", times: int = 1, **words: str) -> None:
+        """Report a defect of this file, or several of a kind with the place of one. words: see problem_of."""
+        self._log.add(problem_of(code, self.path.name, where, times=times, found=shorten_data(found, 120), **words))
 
     def count(self, *, seen: int = 0, told: int = 0) -> None:
         """Count events of this file, see SeenFiles."""
@@ -95,16 +83,15 @@ class Source:
             raise
         except OSError as error:
             raise_if_of_environment(error)
-            self._report_damage("unreadable_file", Message("expected.readable_file"), error.strerror or str(error))
+            self.failed = True
+            expected, lost = Message("expected.readable_file"), Message("lost.timeline_rest")
+            found = error.strerror or str(error)
+            self.problem("unreadable_file", found=found, expected=expected, lost=lost, action=EXPORT_LATER)
             return
         if _identity(before) != _identity(after):
-            self.problem(
-                "file_changed",
-                "",
-                Message("expected.same_size", bytes=before.st_size),
-                Message("found.bytes_after", bytes=after.st_size),
-                Message("lost.concurrent_events"),
-            )
+            expected = Message("expected.same_size", bytes=before.st_size)
+            found, lost = Message("found.bytes_after", bytes=after.st_size), Message("lost.concurrent_events")
+            self.problem("file_changed", "", found, expected=expected, lost=lost, action=EXPORT_LATER, severity="error")
 
     def _read_pieces(self, file: IO[bytes], size: int) -> Iterator[bytes]:
         """Pieces of the first `size` bytes; a file that grows would never end."""
@@ -129,11 +116,11 @@ class Source:
             try:
                 parts.append(member.decompress(data, CHUNK))
             except zlib.error as error:
-                self._report_damage("broken_gzip", Message("expected.sound_gzip"), str(error))
+                self._report_damage("broken_gzip", str(error), Message("expected.sound_gzip"))
                 break
             unpacked += len(parts[-1])
             if unpacked > unpacked_limit(size):
-                self._report_damage("broken_gzip", Message("expected.trace_gzip"), BOMB)
+                self._report_damage("broken_gzip", BOMB, Message("expected.trace_gzip"))
                 break
             data = member.unconsumed_tail
             if member.eof:
@@ -143,13 +130,13 @@ class Source:
                 yield b"".join(parts)
                 parts = []
         if not self.failed and not member.eof:
-            self._report_damage("truncated_gzip", Message("expected.complete_gzip"), Message("found.end_of_file"))
+            self._report_damage("truncated_gzip")
         if parts:
             yield b"".join(parts)
 
-    def _report_damage(self, code: str, expected: str, found: str) -> None:
+    def _report_damage(self, code: str, found: str = "", expected: str = "") -> None:
         self.failed = True
-        self.problem(code, "", expected, found, Message("lost.timeline_rest"))
+        self.problem(code, found=found, expected=expected)
 
 
 def unpacked_limit(size: int) -> int:

@@ -1,4 +1,4 @@
-"""Result formats: the files of each. A new one needs an entry here, a finder in discovery/finders.py and a reader in
+"""Result formats: the files of each. A new one needs an entry here, a finder in discovery/walk.py and a reader in
 readers/formats.py."""
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.other_files import LOCK_FILE, parse_summary_name
-from tb_npu_plugin.summary import protobuf, records
+from tb_npu_plugin.summary import records
 from tb_npu_plugin.summary.convert import FILE_VERSION, Converted, Memory, convert_event, convert_lineage
 from tb_npu_plugin.summary.records import Record, read_records
 from tb_npu_plugin.summary.sources import SummaryRun, find_runs
@@ -183,8 +183,8 @@ def _convert(record: Record, name: str, memory: Memory) -> Converted | None:
     parsed = parse_summary_name(name)
     try:
         if parsed is not None and parsed.is_lineage:
-            return convert_lineage(protobuf.LineageEvent.FromString(record.data), memory)
-        return convert_event(protobuf.Event.FromString(record.data), memory)
+            return convert_lineage(records.LineageEvent.FromString(record.data), memory)
+        return convert_event(records.Event.FromString(record.data), memory)
     except (DecodeError, ValueError):  # UnicodeDecodeError is a ValueError
         return None
 

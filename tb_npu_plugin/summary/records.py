@@ -1,15 +1,19 @@
-"""Records of an event file: length, checksum of the length, data, checksum of the data (the framing of TFRecord).
+"""Records of an event file: length, checksum of the length, data, checksum of the data (the framing of TFRecord); and
+the messages in those of Summary files.
 Source: docs/facts/summary.md, Framing.
 """
 
 from __future__ import annotations
 
+import csv
 import os
 import struct
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import BinaryIO, NamedTuple, Optional
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, Optional
 
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from tensorboard.summary.writer.record_writer import masked_crc32c
 
 from tb_npu_plugin.messages import Message
@@ -137,3 +141,43 @@ def unreadable(file: str, error: OSError) -> Problem:
         lost=Message("lost.file_content"),
         action=Message("action.restore_file"),
     )
+
+
+_Field = descriptor_pb2.FieldDescriptorProto
+
+_PACKAGE = "tb_npu_plugin.summary"
+
+
+def _build() -> descriptor_pool.DescriptorPool:
+    """The messages of Summary files, as messages.csv lists them; fields that nothing reads are left out. Source:
+    docs/facts/summary.md, Messages. "*" after a type: repeated. Other types than those of protobuf are messages of the
+    table. Maps are repeated pairs of a key and a value on the wire."""
+    file = descriptor_pb2.FileDescriptorProto(name="summary.proto", package=_PACKAGE, syntax="proto2")
+    with (Path(__file__).parent / "messages.csv").open(newline="", encoding="utf-8") as table:
+        rows = list(csv.DictReader(table))
+    messages = {name: file.message_type.add(name=name) for name in dict.fromkeys(row["message"] for row in rows)}
+    for row in rows:
+        field = messages[row["message"]].field.add(number=int(row["number"]), name=row["field"])
+        field.label = _Field.LABEL_REPEATED if row["type"].endswith("*") else _Field.LABEL_OPTIONAL
+        kind = row["type"].rstrip("*")
+        if kind in messages:
+            field.type, field.type_name = _Field.TYPE_MESSAGE, f".{_PACKAGE}.{kind}"
+        else:
+            field.type = _Field.Type.Value(f"TYPE_{kind.upper()}")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return pool
+
+
+def _message_class(pool: descriptor_pool.DescriptorPool, name: str) -> Any:
+    descriptor = pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")
+    if hasattr(message_factory, "GetMessageClass"):
+        return message_factory.GetMessageClass(descriptor)
+    return message_factory.MessageFactory(pool).GetPrototype(descriptor)  # protobuf before 4.22
+
+
+_POOL = _build()
+#: An event of a Summary file. `what` it holds: version, graph_def, summary or explain.
+Event: Any = _message_class(_POOL, "Event")
+#: An event of a lineage file.
+LineageEvent: Any = _message_class(_POOL, "LineageEvent")

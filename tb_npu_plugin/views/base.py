@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Optional, TypedDict
+from typing import Any, Literal, Optional, TypedDict, TypeVar, cast
 
 from tb_npu_plugin.json_encoding import to_plain
 from tb_npu_plugin.messages import MessageJson
@@ -14,6 +14,7 @@ from tb_npu_plugin.schema.formats import FORMATS, KINETO
 from tb_npu_plugin.store.stages import JobState
 from tb_npu_plugin.tables import Table
 
+T = TypeVar("T")
 #: Of what an answer shows.
 ReadState = Literal["ready", "reading", "missing", "failed"]
 #: Maximum rows of a table sent complete with its view; larger ones are paged by /api/table.
@@ -248,6 +249,11 @@ class View:
     with_ranks: bool = False
     trace_params: tuple[str, ...] = ()
     is_listed: bool = True
+
+
+def fields_of(contract: type[T], source: object, /, **others: Any) -> T:
+    """An object as a contract, a TypedDict: its attributes of the same names, and the fields that it has otherwise."""
+    return cast("T", {key: others[key] if key in others else getattr(source, key) for key in contract.__annotations__})
 
 
 def device_kind(span: SpanData) -> str:

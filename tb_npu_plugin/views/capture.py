@@ -13,7 +13,7 @@ from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.tables import NULL_INT, GroupByQuery, IntArray
-from tb_npu_plugin.views.base import device_kind
+from tb_npu_plugin.views.base import device_kind, fields_of
 
 _DEVICE = re.compile(r"[NG]PU:(\d+)")
 
@@ -103,36 +103,26 @@ def capture_json(span: SpanData) -> CaptureJson:
     """Capture settings of a span. `ranks_profiled` counts this span's rank only; /api/catalog has those of the run."""
     capture = span.capture
     times = capture.start_ns, capture.end_ns
-    return {
-        "producer": FORMATS[span.format].title,
-        "texts": messages_of({"producer": FORMATS[span.format].title}),
-        "device": capture.device_name,
-        "device_ids": _device_ids(span),
-        "device_kind": device_kind(span),
-        "rank": capture.rank,
-        "rank_source": capture.rank_source,
-        "world_size": least_world_size([capture], [span.table("comm_links")]),
-        "ranks_profiled": 1,
-        "level": capture.level,
-        "aic_metrics": AIC_METRICS.get(capture.aic_metrics, capture.aic_metrics) if capture.aic_metrics else None,
-        "activities": None if capture.activities is None else list(capture.activities),
-        "recorded": [name for name, on in capture.switches.items() if on],
-        "not_recorded": [name for name, on in capture.switches.items() if not on],
-        "schedule": capture.schedule,
-        "window": None if capture.window is None else {"start": capture.window[0], "stop": capture.window[1]},
-        "jit_level": capture.jit_level,
-        "versions": capture.versions,
-        "start_ns": None if times[0] is None else str(times[0]),
-        "utc_offset_minutes": capture.utc_offset_minutes,
-        "duration_ns": None if times[0] is None or times[1] is None else times[1] - times[0],
-        "host": capture.host,
-        "pid": capture.pid,
-        "simulated": capture.simulated,
-        "environment": capture.environment,
-        "metadata": capture.metadata,
-        "files": list(span.files),
-        "databases": _databases(span),
-    }
+    return fields_of(
+        CaptureJson,
+        capture,
+        producer=FORMATS[span.format].title,
+        texts=messages_of({"producer": FORMATS[span.format].title}),
+        device=capture.device_name,
+        device_ids=_device_ids(span),
+        device_kind=device_kind(span),
+        world_size=least_world_size([capture], [span.table("comm_links")]),
+        ranks_profiled=1,
+        aic_metrics=AIC_METRICS.get(capture.aic_metrics, capture.aic_metrics) if capture.aic_metrics else None,
+        activities=None if capture.activities is None else list(capture.activities),
+        recorded=[name for name, on in capture.switches.items() if on],
+        not_recorded=[name for name, on in capture.switches.items() if not on],
+        window=None if capture.window is None else {"start": capture.window[0], "stop": capture.window[1]},
+        start_ns=None if times[0] is None else str(times[0]),
+        duration_ns=None if times[0] is None or times[1] is None else times[1] - times[0],
+        files=list(span.files),
+        databases=_databases(span),
+    )
 
 
 def _databases(span: SpanData) -> list[DatabaseJson]:

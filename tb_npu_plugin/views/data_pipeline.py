@@ -12,7 +12,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.tables import empty
-from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable, fields_of
 
 
 class PipelineRemarkJson(TypedDict):
@@ -77,17 +77,16 @@ def build(source: ViewInput) -> ViewResult:
     span = source.spans[0]
     ops, batches, cpu = (span.table(name) for name in ("minddata_ops", "minddata_batches", "minddata_cpu"))
     found = analysis.analyse_pipeline(ops, batches, cpu)
-    data: DataPipelineJson = {
-        "operators": list(found.ops),
-        "queues": list(found.queues),
-        "verdict": found.verdict,  # type: ignore[typeddict-item]
-        "bottleneck": found.bottleneck,
-        "machine_cpu": found.machine_cpu,
-        "findings": list(found.findings),
-        "remarks": _remarks_json(span),
-        "loader": _loader(span),
-        "sources": list(dict.fromkeys(file for name in PIPELINE for file in span.rows_by_file(name))),
-    }
+    data = fields_of(
+        DataPipelineJson,
+        found,
+        operators=list(found.ops),
+        queues=list(found.queues),
+        findings=list(found.findings),
+        remarks=_remarks_json(span),
+        loader=_loader(span),
+        sources=list(dict.fromkeys(file for name in PIPELINE for file in span.rows_by_file(name))),
+    )
     return ViewResult(data, _tables(span), span.base_ns)
 
 
@@ -116,14 +115,9 @@ def _loader(span: SpanData) -> LoaderJson | None:
     if found is None:
         return None
     elapsed = elapsed_steps(span)
-    return {
-        "calls": found.calls,
-        "total_ns": found.total_ns,
-        "longest_ns": found.longest_ns,
-        # The waits of loaders on several threads may sum to more than the elapsed time.
-        "steps_ns": elapsed if elapsed is not None and found.total_ns <= elapsed else None,
-        "source": span.source("operators"),
-    }
+    # The waits of loaders on several threads may sum to more than the elapsed time.
+    is_longer = elapsed is not None and found.total_ns <= elapsed
+    return fields_of(LoaderJson, found, steps_ns=elapsed if is_longer else None, source=span.source("operators"))
 
 
 def _tables(span: SpanData) -> dict[str, ViewTable]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Literal, Optional, TypedDict, Union
 
+from tb_npu_plugin.analysis.comparison.excess import Excess, KernelExcess
 from tb_npu_plugin.analysis.findings.diagnose import Diagnosis, diagnose
 from tb_npu_plugin.analysis.findings.ledger_rows import SHORTENS, LedgerKind
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Unchecked, UncheckedReason
 from tb_npu_plugin.analysis.findings.verdict import title_of
 from tb_npu_plugin.analysis.ledger.model import Entry, RankLedger
+from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.steps.iterations import IterationGroup
 from tb_npu_plugin.messages import MessageJson, Period, messages_of
-from tb_npu_plugin.views.base import View, ViewInput, ViewResult
+from tb_npu_plugin.views.base import View, ViewInput, ViewResult, fields_of
 from tb_npu_plugin.views.distributed import NEEDS, RankStateJson
-from tb_npu_plugin.views.excess import ExcessJson, excess_json
 from tb_npu_plugin.views.ledger_layout import LayoutJson, layout_of
 
 #: Version of DiagnosisJson; it changes when a field changes its meaning or goes.
@@ -208,18 +210,7 @@ def build(source: ViewInput) -> ViewResult:
 
 
 def _ledger_json(ledger: RankLedger) -> LedgerJson:
-    return {
-        "worker": ledger.span.worker_label,
-        "rank": ledger.rank,
-        "device_id": ledger.device_id,
-        "window_ns": ledger.window_ns,
-        "before_ns": ledger.before_ns,
-        "after_ns": ledger.after_ns,
-        "outside_ns": ledger.outside_ns,
-        "between_ns": ledger.between_ns,
-        "hidden_ns": ledger.hidden_ns,
-        "entries": list(ledger.entries),
-    }
+    return fields_of(LedgerJson, ledger, worker=ledger.span.worker_label, entries=list(ledger.entries))
 
 
 def _ms(ns: int) -> float:
@@ -228,17 +219,11 @@ def _ms(ns: int) -> float:
 
 def _verdict_json(found: Diagnosis) -> VerdictJson:
     verdict, message = found.verdict, found.verdict.message.as_json()
-    return {
-        "kind": verdict.kind,
-        "rule": verdict.rule,
-        "code": message["code"],
-        "params": message["params"],
-        "message": str(verdict.message),
-        "conclusion": str(verdict.conclusion),
-        "ms_per_step": _ms(verdict.cost_ns),
-        "share": verdict.share,
-        "texts": messages_of({"message": verdict.message, "conclusion": verdict.conclusion}),
-    }
+    texts = {"message": verdict.message, "conclusion": verdict.conclusion}
+    said = {name: str(text) for name, text in texts.items()}
+    return fields_of(
+        VerdictJson, verdict, **message, **said, ms_per_step=_ms(verdict.cost_ns), texts=messages_of(texts)
+    )
 
 
 def _finding_json(one: Finding, found: Diagnosis) -> FindingJson:
@@ -271,14 +256,9 @@ def _finding_json(one: Finding, found: Diagnosis) -> FindingJson:
 
 
 def _unchecked_json(one: Unchecked) -> UncheckedJson:
-    return {
-        "rule": one.rule,
-        "title": str(title_of(one.rule)),
-        "reason": one.reason,
-        "missing": str(one.missing),
-        "option": one.option,
-        "texts": messages_of({"title": title_of(one.rule), "missing": one.missing, "option": one.option}),
-    }
+    texts = {"title": title_of(one.rule), "missing": one.missing, "option": one.option}
+    said = {"title": str(texts["title"]), "missing": str(one.missing)}
+    return fields_of(UncheckedJson, one, **said, texts=messages_of(texts))
 
 
 VIEW = View(
@@ -291,3 +271,47 @@ VIEW = View(
     with_trace=True,
     is_listed=False,
 )
+
+
+#: Most kernels that ExcessJson lists.
+MOST_KERNELS = 100
+
+
+class ExcessJson(TypedDict):
+    """What the awaited ranks run longer than the others."""
+
+    ranks: list[int]
+    """The awaited ranks."""
+    stage: Optional[int]
+    """Their pipeline stage, if it is awaited as a whole."""
+    kind: Literal["clock", "kernel", "work", ""]
+    """"clock": all kernels take longer by about the same factor. "kernel": the first one takes longer. "work": other kernels, or
+    more of them. "": they do not compute longer."""
+    factor: Optional[float]
+    """Time by that of the others, of all kernels or of the first one."""
+    kernels: list[KernelExcess]
+    """The largest excess first; at most 100."""
+    left_out: int
+    """Kernels that are left out."""
+    ns: int
+    """All computing kernels in a step, mean of the awaited ranks, ns."""
+    other_ns: int
+    """The same, median of the others for each kernel."""
+
+
+def excess_json(excess: Optional[Excess], ledgers: Sequence[RankLedger]) -> Optional[ExcessJson]:
+    """See ExcessJson."""
+    if excess is None:
+        return None
+    rows = list(excess.rows[:MOST_KERNELS])
+    stages = {pipeline_stage(one.span.capture) for one in ledgers if one.rank in excess.ranks}
+    whole = [one.rank for one in ledgers if pipeline_stage(one.span.capture) in stages]
+    return fields_of(
+        ExcessJson,
+        excess,
+        stage=stages.pop() if len(stages) == 1 and {*whole} == {*excess.ranks} else None,
+        kernels=rows,
+        left_out=len(excess.rows) - len(rows),
+        ns=sum(row.ns for row in excess.computing),
+        other_ns=sum(row.other_ns for row in excess.computing),
+    )

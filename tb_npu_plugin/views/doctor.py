@@ -7,13 +7,13 @@ from typing import Literal, Optional, TypedDict, cast
 
 from tb_npu_plugin.analysis.kernels.meaning import coverage
 from tb_npu_plugin.messages import MessageJson, messages_of
-from tb_npu_plugin.model import Cost, SpanData, StageCost
+from tb_npu_plugin.model import Cost, SpanData
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.kernel_meaning import user_table
 from tb_npu_plugin.schema.other_files import find_other
-from tb_npu_plugin.views.base import ProblemJson, View, ViewInput, ViewResult
+from tb_npu_plugin.views.base import ProblemJson, View, ViewInput, ViewResult, fields_of
 from tb_npu_plugin.views.capture import CaptureJson, capture_json
 from tb_npu_plugin.views.uses import USES
 
@@ -136,7 +136,7 @@ def build(source: ViewInput) -> ViewResult:
         "path": span.path,
         "capture": capture_json(span),
         "files": [*(_file(span, file) for file in span.files), *(_unused_file(*file) for file in span.unread.files)],
-        "costs": [_stage_cost(cost) for cost in span.costs],
+        "costs": [fields_of(StageCostJson, cost) for cost in span.costs],
         "more": span.unread.more,
         "kernels": _coverage(span),
         "others": [
@@ -195,16 +195,6 @@ def _unused_file(file: str, size: int) -> DoctorFileJson:
     }
 
 
-def _stage_cost(cost: StageCost) -> StageCostJson:
-    return {
-        "stage": cost.stage,
-        "total": cost.total,
-        "most_memory_bytes": cost.most_memory_bytes,
-        "most_written_bytes": cost.most_written_bytes,
-        "most_cpu_ms": cost.most_cpu_ms,
-    }
-
-
 def _views(spec: ResultFile | None, filled: Sequence[FilledJson]) -> list[str]:
     """Views that show a file; for a database, the views of the tables that it filled."""
     if spec is None:
@@ -212,9 +202,8 @@ def _views(spec: ResultFile | None, filled: Sequence[FilledJson]) -> list[str]:
     use = USES.get(spec.id)
     if use is not None:
         return list(use.views)
-    return list(
-        dict.fromkeys(view for entry in filled if entry["table"] in USES for view in USES[entry["table"]].views)
-    )
+    tables = [entry["table"] for entry in filled if entry["table"] in USES]
+    return list(dict.fromkeys(view for table in tables for view in USES[table].views))
 
 
 def _filled_tables(span: SpanData, file: str, spec: ResultFile | None) -> list[FilledJson]:

@@ -9,7 +9,7 @@ from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import Table, empty, nullable
-from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable, fields_of
 from tb_npu_plugin.views.time_range import WITHIN, time_range
 
 
@@ -138,31 +138,16 @@ def _range(records: Table, modules: Table, allocations: Table, base: int) -> lis
 
 
 def _curve_json(curve: analysis.Curve, base: int) -> CurveJson:
-    return {
-        "component": curve.component,
-        "device": curve.device,
-        "points": curve.points,
-        "time": (curve.time - base).tolist(),
-        "allocated": nullable(curve.allocated),
-        "reserved": nullable(curve.reserved),
-        "active": nullable(curve.active),
-    }
+    values = {name: nullable(getattr(curve, name)) for name in ("allocated", "reserved", "active")}
+    return fields_of(CurveJson, curve, time=(curve.time - base).tolist(), **values)
 
 
 def _peak_json(peaks: analysis.ComponentPeaks, base: int) -> MemoryPeakJson:
-    def offset(peak: analysis.Peak) -> int | None:
-        return None if peak.at is None else peak.at - base
-
-    return {
-        "component": peaks.component,
-        "device": peaks.device,
-        "allocated_bytes": peaks.allocated.value,
-        "allocated_at": offset(peaks.allocated),
-        "reserved_bytes": peaks.reserved.value,
-        "reserved_at": offset(peaks.reserved),
-        "active_bytes": peaks.active.value,
-        "active_at": offset(peaks.active),
-    }
+    found: dict[str, int | None] = {}
+    for name in ("allocated", "reserved", "active"):
+        peak = getattr(peaks, name)
+        found |= {f"{name}_bytes": peak.value, f"{name}_at": None if peak.at is None else peak.at - base}
+    return fields_of(MemoryPeakJson, peaks, **found)
 
 
 def _time_param(source: ViewInput, name: str, base: int) -> int | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from tb_npu_plugin.messages import messages_of
 from tb_npu_plugin.tables import Column, Kind, StringColumn, Table, known
-from tb_npu_plugin.views.base import INLINE_ROWS, ColumnJson, TableJson, ViewResult, ViewTable
+from tb_npu_plugin.views.base import INLINE_ROWS, ColumnJson, TableJson, ViewResult, ViewTable, fields_of
 from tb_npu_plugin.views.table_query import DEFAULT_LIMIT, TableQuery, check_column, page_of
 
 #: Rows per chunk of a CSV file.
@@ -96,14 +96,8 @@ def _csv_lines(rows: Iterable[Sequence[Any]]) -> bytes:
 
 def column_json(column: Column) -> ColumnJson:
     """Declaration of a column for the frontend."""
-    return {
-        "key": column.key,
-        "kind": column.kind.value,
-        "title": column.title,
-        "doc": column.doc,
-        "group": column.group,
-        "texts": messages_of({"title": column.title, "doc": column.doc}),
-    }
+    texts = messages_of({"title": column.title, "doc": column.doc})
+    return fields_of(ColumnJson, column, kind=column.kind.value, texts=texts)
 
 
 def _chosen(table: Table, query: TableQuery) -> Table:

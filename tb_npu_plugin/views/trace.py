@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Optional, TypedDict
+from typing import Any, Literal, Optional, TypedDict, cast
 
 from tb_npu_plugin.errors import NotReady
 from tb_npu_plugin.messages import Message, Period
 from tb_npu_plugin.store.timeline.meta import MAX_TRACKS
-from tb_npu_plugin.views.base import View, ViewInput, ViewResult
+from tb_npu_plugin.views.base import View, ViewInput, ViewResult, fields_of
 from tb_npu_plugin.views.steps import period_of
 
 
@@ -99,24 +99,22 @@ def build(source: ViewInput) -> ViewResult:
     if timeline is None:
         raise NotReady(Message("error.trace_unread"), Message("hint.again"))
     first, last = timeline.slice_bounds or (None, None)
-    data: TraceJson = {
-        "version": source.spans[0].trace_version,
-        "partial": timeline.partial,
-        "zero": source.spans[0].base_ns - timeline.base_ns,
-        "utc_offset_minutes": source.spans[0].capture.utc_offset_minutes,
-        "processes": _processes(timeline.tracks[:MAX_TRACKS]),
-        "start": timeline.start_ns - timeline.base_ns,
-        "end": timeline.end_ns - timeline.base_ns,
-        "slices_start": first,
-        "slices_end": last,
-        "steps": [{"step": step, "start": start, "end": end} for step, start, end in timeline.steps],
-        "period": period_of(source.spans[0], (step for step, _, _ in timeline.steps)),
-        "events": timeline.event_count,
-        "slices": timeline.slice_count,
-        "flow_kinds": timeline.flow_kinds,
-        "scanner": timeline.scanner,
-        "source": timeline.source,
-    }
+    data = fields_of(
+        TraceJson,
+        timeline,
+        version=source.spans[0].trace_version,
+        zero=source.spans[0].base_ns - timeline.base_ns,
+        utc_offset_minutes=source.spans[0].capture.utc_offset_minutes,
+        processes=_processes(timeline.tracks[:MAX_TRACKS]),
+        start=timeline.start_ns - timeline.base_ns,
+        end=timeline.end_ns - timeline.base_ns,
+        slices_start=first,
+        slices_end=last,
+        steps=[{"step": step, "start": start, "end": end} for step, start, end in timeline.steps],
+        period=period_of(source.spans[0], (step for step, _, _ in timeline.steps)),
+        events=timeline.event_count,
+        slices=timeline.slice_count,
+    )
     return ViewResult(data, {}, timeline.base_ns)
 
 
@@ -132,16 +130,8 @@ def _processes(tracks: list[dict[str, Any]]) -> list[ProcessJson]:
 
 def thread_json(number: int, track: dict[str, Any]) -> ThreadJson:
     """A track of a timeline. number: in requests."""
-    return {
-        "track": number,
-        "name": track["name"],
-        "tid": track["tid"],
-        "kind": track["kind"],
-        "rows": track["rows"],
-        "slices": track["slices"],
-        "unit": track["unit"],
-        "max_value": track["max_value"],
-    }
+    fields = {"track": number, **track}
+    return cast(ThreadJson, {key: fields[key] for key in ThreadJson.__annotations__})
 
 
 VIEW = View(id="trace", scope="span", needs=(("trace",),), build=build, contract=TraceJson)

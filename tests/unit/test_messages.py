@@ -12,9 +12,11 @@ import pytest
 
 from tb_npu_plugin.analysis.findings.registry import RULES
 from tb_npu_plugin.analysis.idle.model import CAUSES
+from tb_npu_plugin.discovery.report import KINDS as SKIPPED
 from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.messages import CATALOGUE, WORDS, Message, Period, in_period, messages_of, shorten_data
 from tb_npu_plugin.problems import KINDS, MAX_PLACES, Problem, ProblemLog, list_places, merge_problems
+from tb_npu_plugin.report import page
 from tb_npu_plugin.schema.columns import declared_columns
 from tb_npu_plugin.schema.files import declared_files
 from tb_npu_plugin.schema.formats import FORMATS
@@ -56,8 +58,10 @@ def test_every_code_is_used_and_every_used_code_exists() -> None:
     columns = {f"column.{name}" for source in sources for name in COLUMN.findall(source)}
     columns |= {column.title.code for table in declared_columns().values() for column in table}
     made |= columns | {f"{code}.doc" for code in columns if f"{code}.doc" in CATALOGUE}
+    made |= {f"report.view.{view}" for view in page.VIEWS} | {f"report.severity.{one}" for one in page.SEVERITIES}
     made |= {f"view.{view.id}" for view in VIEWS} | {file.title.code for one in FORMATS.values() for file in one.files}
     made |= {text for kind in KINDS.values() for text in kind[:4] if text}
+    made |= {text for kind, row in SKIPPED.items() for text in (f"skipped.{kind}", row["action"])}
     made |= {f"place.{unit}" for unit in UNITS_OF_PLACES if any(f"{unit} {{" in source for source in sources)}
     assert {code for source in sources for code in CODE.findall(source)} | made == set(CATALOGUE)
     with pytest.raises(KeyError):

@@ -24,8 +24,7 @@ from tb_npu_plugin.json_encoding import to_plain
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture, SpanData
 from tb_npu_plugin.report.markup import address
-from tb_npu_plugin.report.page import ReportSource, report_html
-from tb_npu_plugin.report.write import write_report
+from tb_npu_plugin.report.page import ReportSource, report_html, write_report
 from tb_npu_plugin.views.ledger_layout import needs_json, row_json
 from tests.support.cli import run
 from tests.support.fixtures import FIXTURES
@@ -243,9 +242,9 @@ def test_what_a_killed_writer_left_is_removed_by_the_next(ends: bool, tmp_path: 
     code = """
 import sys, time
 from pathlib import Path
-from tb_npu_plugin.report import write
+from tb_npu_plugin.report.page import write_report
 Path.replace = lambda *_: print("written", flush=True) or time.sleep(60)
-write.write_report("x", sys.argv[1])
+write_report("x", sys.argv[1])
 """
     target = tmp_path / "report.html"
     (tmp_path / ".tb-npu-notes").mkdir()  # of the user

@@ -67,8 +67,7 @@ def select(tables: Tables, part: str) -> Tables:
     for name, table in tables.items():
         key = "src" if name == "comm_links" else cluster.RANK.key
         own = table.take(table.ints(key) == int(part))
-        columns = tuple(column for column in own.columns if column.key != cluster.RANK.key)
-        out[name] = Table(columns, {column.key: own.data[column.key] for column in columns})
+        out[name] = Table.of((column for column in own.columns if column.key != cluster.RANK.key), own.data)
     return out
 
 
@@ -84,10 +83,7 @@ def _by_rank(table: Table, report: FileReport) -> Table:
     index = own.text(cluster.INDEX_COLUMN.key)
     numbers = [int(text) if scan_keys.INDEX.fullmatch(text) else NULL_INT for text in index.values]
     ranks = np.array([*numbers, NULL_INT], dtype=np.int64)[index.codes]
-    columns = tuple(column for column in STEP_TRACE.columns if own.has(column.key))
-    return Table(columns, {column.key: own.data[column.key] for column in columns}).with_columns(
-        [(cluster.RANK, ranks)]
-    )
+    return Table.of(STEP_TRACE.columns, own.data).with_columns([(cluster.RANK, ranks)])
 
 
 def _without(table: Table, wrong: NDArray[np.bool_], column: Column, report: FileReport) -> Table:
@@ -110,10 +106,7 @@ def _operators(content: dict[str, Any], report: FileReport) -> Tables:
         report.count("entries", "ranks", seen=len(ranks))
         for rank, value in ranks.items():
             if not scan_keys.INDEX.fullmatch(rank) or not isinstance(value, dict):
-                where, expected = f"{step}, {key}, {rank}", Message("expected.object")
-                report.leave_out(
-                    "entries", "unexpected_shape", where, part="ranks", expected=expected, found=str(value)
-                )
+                report.leave_out_entry(f"{step}, {key}, {rank}", value, part="ranks")
                 continue
             entries[int(rank)].append(entry_of(step, _kind_of(key), key, value))
     parts = {rank: flat_tables(own, report) for rank, own in sorted(entries.items())}

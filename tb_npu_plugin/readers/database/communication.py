@@ -15,7 +15,7 @@ from tb_npu_plugin.readers.database.source import Rows, Source
 from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.schema import torch_npu_json as names
 from tb_npu_plugin.schema.torch_npu_db import Select
-from tb_npu_plugin.tables import NULL_INT, Table
+from tb_npu_plugin.tables import NULL_INT, Table, nullable
 from tb_npu_plugin.units import DECIMAL_SIZE_UNITS, TIME_UNITS, scale_decimal
 
 _MS, _US, _MB = TIME_UNITS["ms"], TIME_UNITS["us"], DECIMAL_SIZE_UNITS["MB"]
@@ -31,17 +31,8 @@ def comm_ops(rows: Rows) -> Table:
         elapse, transit, wait, sync, idle = (_exact_figure(value, _MS) for value in times)
         if elapse is not None and transit is not None and wait is not None:
             idle = elapse - transit - wait
-        out.add(
-            *who,
-            _exact_figure(start, _US),
-            elapse,
-            transit,
-            wait,
-            sync,
-            idle,
-            _ratio(times[2], times[1]),
-            _ratio(times[3], times[1]),
-        )
+        ratios = _ratio(times[2], times[1]), _ratio(times[3], times[1])
+        out.add(*who, _exact_figure(start, _US), elapse, transit, wait, sync, idle, *ratios)
     return out.table()
 
 
@@ -51,15 +42,8 @@ def comm_bandwidth(rows: Rows) -> Table:
     rows = rows.take(np.flatnonzero(_begin_transport(rows)))
     figures = _columns(rows, "size_mb", "time_ms", "bandwidth", "large_packet_ratio")
     for who, transport, (size, time, speed, large) in zip(_identities(rows), rows.texts("transport"), figures):
-        out.add(
-            *who,
-            transport,
-            int(transport in names.ROLLUP_TRANSPORTS),
-            _exact_figure(size, _MB),
-            _exact_figure(time, _MS),
-            _float_or_none(speed),
-            _float_or_none(large),
-        )
+        shown = _exact_figure(size, _MB), _exact_figure(time, _MS), _float_or_none(speed), _float_or_none(large)
+        out.add(*who, transport, int(transport in names.ROLLUP_TRANSPORTS), *shown)
     return out.table()
 
 
@@ -100,27 +84,15 @@ def comm_links(rows: Rows) -> Table:
     """Return the link matrix of COMM_MATRIX."""
     out = RowBuilder(names.COMM_LINKS_COLUMNS)
     figures = _columns(rows, "size_mb", "time_ms", "bandwidth")
-    ends = zip(rows.ints("src").tolist(), rows.ints("dst").tolist())
+    ends = zip(nullable(rows.ints("src")), nullable(rows.ints("dst")))
     texts = zip(rows.texts("transport"), rows.texts("op_name"))
     for (step, kind, name, group), (src, dst), (transport, op_name), values in zip(
         _identities(rows), ends, texts, figures
     ):
         op_type, dash, stat = name.rpartition("-")
-        size, time, speed = values
-        out.add(
-            step,
-            kind,
-            op_type if dash else name,
-            stat if dash else None,
-            group,
-            None if src == NULL_INT else src,
-            None if dst == NULL_INT else dst,
-            _text(transport),
-            _exact_figure(size, _MB),
-            _exact_figure(time, _MS),
-            _float_or_none(speed),
-            _text(op_name),
-        )
+        size, time, speed = _exact_figure(values[0], _MB), _exact_figure(values[1], _MS), _float_or_none(values[2])
+        who = (step, kind, op_type if dash else name, stat if dash else None, group)
+        out.add(*who, src, dst, _text(transport), size, time, speed, _text(op_name))
     return out.table()
 
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.source import Rows, Source, spool_column
-from tb_npu_plugin.readers.database.strings import Strings, find_rows
+from tb_npu_plugin.readers.database.strings import Strings
 from tb_npu_plugin.readers.shared.reading import Show, ignore_preview
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
-from tb_npu_plugin.tables import NULL_INT, IntArray
+from tb_npu_plugin.tables import NULL_INT, IntArray, find_rows
 
 #: Framework calls that are inspected for swapped shape and type columns.
 _SAMPLE = 100

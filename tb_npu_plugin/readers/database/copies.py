@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.operators.tree import OperatorEvents, launched_by
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.source import Rows
-from tb_npu_plugin.readers.database.strings import find_rows
 from tb_npu_plugin.schema import trace_events
 from tb_npu_plugin.schema.torch_npu_db import CONNECTION_OFFSET
-from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn
+from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn, find_rows
 
 # The framework's task queue. Source: docs/facts/databases.md, ascend_pytorch_profiler.db.
 

@@ -11,11 +11,11 @@ from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.metrics import metric_columns
 from tb_npu_plugin.readers.database.source import Rows, spool_column
 from tb_npu_plugin.readers.database.steps import steps_of_kernels
-from tb_npu_plugin.readers.database.strings import find_rows, take_text
+from tb_npu_plugin.readers.database.strings import take_text
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS, TENSORS
 from tb_npu_plugin.schema.torch_npu_db import NO_ID, Select
-from tb_npu_plugin.tables import NULL_INT, Data, IntArray, StringColumn, Table
+from tb_npu_plugin.tables import NULL_INT, Data, IntArray, StringColumn, Table, find_rows
 
 # Steps on the device. Source: docs/facts/ascend_pt.md, step_trace_time.csv.
 
@@ -43,7 +43,7 @@ def launch_times(context: Context, connections: IntArray) -> IntArray:
     of its CANN call; NULL_INT for none."""
     calls = context.calls
     call = find_rows(calls.ints("connection"), connections)
-    times = np.where(call >= 0, calls.ints("start_ns")[call], NULL_INT) if len(calls) else _unknown_like(connections)
+    times = _values_or_null(calls.ints("start_ns"), call)
     ops = context.torch_of_kind("op")
     row, connection = context.links(ops)
     op = find_rows(connection, connections)
@@ -51,10 +51,6 @@ def launch_times(context: Context, connections: IntArray) -> IntArray:
     if linked.any():
         times[linked] = ops.ints("start_ns")[row[op[linked]]]
     return times
-
-
-def _unknown_like(like: IntArray) -> IntArray:
-    return np.full(len(like), NULL_INT, dtype=np.int64)
 
 
 _TEXTS = ("op_state", "core", "hf32", *TENSORS)
@@ -71,9 +67,7 @@ def read_kernels(context: Context) -> dict[str, Table]:
     for select, rows in _by_table(context, joined.info[joined.info >= 0]):
         context.source.count(select, shown=rows)
     context.source.count(schema.COMMUNICATION_OP, shown=int(np.count_nonzero(joined.op >= 0)))
-    data = joined.columns()
-    columns = tuple(column for column in KERNELS.columns if column.key in data)
-    table = Table(columns, {column.key: data[column.key] for column in columns})
+    table = Table.of(KERNELS.columns, joined.columns())
     context.show(lambda: {"step_trace": steps_of_kernels(table)})
     return {"kernels": table.with_columns(metric_columns(context, joined.task_ids()))}
 

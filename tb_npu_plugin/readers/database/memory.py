@@ -105,8 +105,7 @@ def _table(context: Context, file: ResultFile, rows: Rows, order: Index, data: d
     for column in file.columns:
         if column.key not in data and rows.has(column.key):
             data[column.key] = spool_column(context.spool, rows.ints(column.key)[order])
-    columns = tuple(column for column in file.columns if column.key in data)
-    return Table(columns, {column.key: data[column.key] for column in columns})
+    return Table.of(file.columns, data)
 
 
 def _devices(context: Context, rows: Rows, order: Sequence[int] | Index) -> StringColumn:

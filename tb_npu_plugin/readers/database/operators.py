@@ -9,11 +9,11 @@ from tb_npu_plugin.analysis.operators.tree import nested_times
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.copies import find_copies
 from tb_npu_plugin.readers.database.source import Rows, spool_column
-from tb_npu_plugin.readers.database.strings import find_rows, take_text
+from tb_npu_plugin.readers.database.strings import take_text
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.trace import STEP_MARK
-from tb_npu_plugin.tables import Data, IntArray, StringColumn, Table
+from tb_npu_plugin.tables import Data, IntArray, StringColumn, Table, find_rows
 
 #: Cores that the text export counts as AI Core.
 _AI_CORES = ("AI_CORE", "AI_VECTOR_CORE")
@@ -52,7 +52,7 @@ def read_operators(context: Context) -> dict[str, Table]:
     if cores_known:
         data["device_self_aicore_ns"] = spool_column(spool, times.device_self_aicore[rows])
         data["device_total_aicore_ns"] = spool_column(spool, times.device_total_aicore[rows])
-    table = Table(tuple(column for column in TABLES["operators"] if column.key in data), data)
+    table = Table.of(TABLES["operators"], data)
     context.source.count(schema.PYTORCH_API, shown=len(table) + int(np.count_nonzero(marks[names.codes])))
     return {"operators": table}
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tb_npu_plugin.discovery.looks import member
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.opening import open_database
@@ -60,10 +61,10 @@ def _complete(capture: Capture, source: Source, name: str) -> Capture:
         device_name=capture.device_name or (devices[0] if devices else None),
         host=capture.host or (hosts[0] if hosts else None),
         environment=capture.environment
-        or {key: str(value) for key, value in _object(content, names.ENVIRONMENT).items()},
+        or {key: str(value) for key, value in member(content, names.ENVIRONMENT).items()},
         groups=capture.groups
-        or {key: group for key, group in _object(content, names.GROUPS).items() if isinstance(group, dict)},
-        distributed_args=capture.distributed_args or _object(content, names.DISTRIBUTED),
+        or {key: group for key, group in member(content, names.GROUPS).items() if isinstance(group, dict)},
+        distributed_args=capture.distributed_args or member(content, names.DISTRIBUTED),
         simulated=capture.simulated or bool(content.get(names.SIMULATED, False)),
         simulated_host=capture.simulated_host or content.get(names.SIMULATED) is True,
         metadata={**more, **capture.metadata},
@@ -76,8 +77,3 @@ def _value(text: str | None) -> Any:
         return json.loads(text or "null")
     except (ValueError, RecursionError):
         return text
-
-
-def _object(content: dict[str, Any], key: str) -> dict[str, Any]:
-    value = content.get(key)
-    return value if isinstance(value, dict) else {}

@@ -33,17 +33,9 @@ def op_statistic(kernels: Table, communication: str) -> dict[str, Table]:
         row = int(computing[groups.first[group]])
         total, count = int(groups.total[group]), int(groups.count[group])
         device = int(kernels.ints("device_id")[row])
-        rows.add(
-            None if device == NULL_INT else device,
-            types[row],
-            cores[row],
-            count,
-            total,
-            int(groups.least[group]),
-            _mean_ns(total, count),
-            int(groups.most[group]),
-            round(total * 100 / total_ns, 3) if total_ns else 0.0,
-        )
+        who = (None if device == NULL_INT else device, types[row], cores[row])
+        times = (int(groups.least[group]), _mean_ns(total, count), int(groups.most[group]))
+        rows.add(*who, count, total, *times, round(total * 100 / total_ns, 3) if total_ns else 0.0)
     return {"op_statistic": rows.table()}
 
 
@@ -64,17 +56,8 @@ def read_api_statistic(context: Context) -> dict[str, Table]:
         total, count = int(groups.total[group]), int(groups.count[group])
         variance = (count * groups.squares[group] - total * total) / (count * count) / 1e6
         level = context.levels.text(int(levels[level_code[row]]))
-        rows.add(
-            _HOST,
-            level,
-            names[row],
-            total,
-            count,
-            _mean_ns(total, count),
-            int(groups.least[group]),
-            int(groups.most[group]),
-            round(variance, 3),
-        )
+        times = (_mean_ns(total, count), int(groups.least[group]), int(groups.most[group]))
+        rows.add(_HOST, level, names[row], total, count, *times, round(variance, 3))
     table = rows.table()
     context.source.count(CANN_API, shown=int(table.ints("calls").sum()))
     return {"api_statistic": table}

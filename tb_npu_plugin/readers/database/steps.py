@@ -42,8 +42,7 @@ def step_table(rows: Rows) -> Table:
             data[column.key] = np.array([NULL_INT if value is None else value for value in values], dtype=np.int64)
         else:
             data[column.key] = rows.ints(column.key)
-    columns = tuple(column for column in STEP_TRACE.columns if column.key in data)
-    return Table(columns, data)
+    return Table.of(STEP_TRACE.columns, data)
 
 
 def steps_of_kernels(kernels: Table) -> Table:

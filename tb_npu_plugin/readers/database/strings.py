@@ -133,14 +133,3 @@ def take_text(spool: Spool, text: StringColumn, rows: NDArray[np.int64]) -> Stri
     new = np.full(len(text.values) + 1, -1, dtype=np.int32)  # last entry: unknown
     new[order] = np.arange(len(order), dtype=np.int32)
     return StringColumn(spool_column(spool, new[codes]), [text.values[code] for code in order.tolist()])
-
-
-def find_rows(keys: IntArray, values: IntArray) -> NDArray[np.int64]:
-    """Return the first row of each value among the keys, -1 if missing."""
-    if not len(keys):
-        return np.full(len(values), -1, dtype=np.int64)
-    order = None if (keys[1:] > keys[:-1]).all() else np.argsort(keys, kind="stable")
-    ordered = keys if order is None else keys[order]
-    at = np.minimum(np.searchsorted(ordered, values), len(keys) - 1)
-    found = (ordered[at] == values) & (values != NULL_INT)
-    return np.where(found, at if order is None else order[at], -1)

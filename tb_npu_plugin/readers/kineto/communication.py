@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents
-from tb_npu_plugin.readers.shared.figures import TOO_LONG
+from tb_npu_plugin.readers.shared.figures import TOO_LONG, RowBuilder
 from tb_npu_plugin.schema import kineto
-from tb_npu_plugin.schema.registry import TABLES
-from tb_npu_plugin.tables import Table, from_lists
+from tb_npu_plugin.schema.torch_npu_json import COMM_BANDWIDTH_COLUMNS, COMM_OPS_COLUMNS
+from tb_npu_plugin.tables import Table
 
 #: "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)" -> "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 _ARGUMENTS = re.compile(r"\(.*")
 
-_OPS = ("step", "kind", "name", "group", "start_ns", "elapse_ns")
-_TRAFFIC = ("step", "kind", "name", "group", "transport", "rollup", "size_bytes", "time_ns", "bandwidth")
+#: Columns that are known: the start and elapsed time of operators, all but the share of large packets of transports.
+_OPS, _TRAFFIC = COMM_OPS_COLUMNS[:6], COMM_BANDWIDTH_COLUMNS[:9]
 
 
 def read_communication(selected: SelectedEvents, kernels: Table, rows: Index) -> dict[str, Table]:
@@ -27,8 +27,7 @@ def read_communication(selected: SelectedEvents, kernels: Table, rows: Index) ->
     own = kernels.take(chosen)
     if not len(own):
         return {}
-    ops: dict[str, list[Any]] = {key: [] for key in _OPS}
-    traffic: dict[str, list[Any]] = {key: [] for key in _TRAFFIC}
+    ops, traffic = RowBuilder(_OPS), RowBuilder(_TRAFFIC)
     columns = (
         own.text("step").tolist(),
         own.text("name").tolist(),
@@ -37,28 +36,13 @@ def read_communication(selected: SelectedEvents, kernels: Table, rows: Index) ->
     )
     for number, (step, kernel, start, dur, args) in enumerate(zip(*columns, _in_order(selected, rows[chosen]))):
         name = str(args.get(kineto.COLLECTIVE) or _ARGUMENTS.sub("", kernel or ""))
-        place = {
-            "step": step,
-            "kind": "p2p" if kineto.POINT_TO_POINT.search(name) else "collective",
-            "name": f"{name}__{number}",  # unique per call; views strip the number
-            "group": _group(args),
-        }
-        _add(ops, {**place, "start_ns": start, "elapse_ns": dur})
+        kind = "p2p" if kineto.POINT_TO_POINT.search(name) else "collective"
+        who = (step, kind, f"{name}__{number}", _group(args))  # unique per call; views strip the number
+        ops.add(*who, start, dur)
         size = _message(args)
         if size is not None:
-            speed = size / dur if dur > 0 else None
-            _add(
-                traffic,
-                {
-                    **place,
-                    "transport": kineto.TRANSPORT,
-                    "rollup": 0,
-                    "size_bytes": size,
-                    "time_ns": dur,
-                    "bandwidth": speed,
-                },
-            )
-    return {"comm_ops": _table("comm_ops", ops), "comm_bandwidth": _table("comm_bandwidth", traffic)}
+            traffic.add(*who, kineto.TRANSPORT, 0, size, dur, size / dur if dur > 0 else None)
+    return {"comm_ops": ops.table(), "comm_bandwidth": traffic.table()}
 
 
 def _in_order(selected: SelectedEvents, rows: Index) -> list[dict[str, Any]]:
@@ -66,15 +50,6 @@ def _in_order(selected: SelectedEvents, rows: Index) -> list[dict[str, Any]]:
     order = np.argsort(rows)
     found = dict(zip(order.tolist(), selected.objects(rows[order])))
     return [found[place] for place in range(len(rows))]
-
-
-def _add(lists: dict[str, list[Any]], row: dict[str, Any]) -> None:
-    for key, values in lists.items():
-        values.append(row[key])
-
-
-def _table(name: str, lists: dict[str, list[Any]]) -> Table:
-    return from_lists([column for column in TABLES[name] if column.key in lists], lists)
 
 
 def _group(args: dict[str, Any]) -> str | None:

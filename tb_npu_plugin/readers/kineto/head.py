@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tb_npu_plugin.discovery.kineto_head import kineto_head
+from tb_npu_plugin.discovery.looks import member, objects
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.json_shapes import report_lost_keys
@@ -40,7 +41,7 @@ _BASE_TIME = re.compile(rb'"' + kineto.BASE_TIME.encode() + rb'"\s*:\s*(\d{1,30}
 def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
     """Return the settings from the span's only file. The scan reports a damaged head."""
     head, is_damaged = _head(folder / files[0]) if files else ({}, False)
-    distributed = _object(head.get(scan_keys.DISTRIBUTED))
+    distributed = member(head, scan_keys.DISTRIBUTED)
     if files and not is_damaged:
         _report_lost(head, distributed, FileReport(log, files[0]))
     groups = {
@@ -48,7 +49,7 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
             "group_name": str(group.get(kineto.GROUP_DESCRIPTION, "")),
             "global_ranks": group.get(kineto.GROUP_RANKS),
         }
-        for group in _objects(distributed.get(kineto.GROUPS))
+        for group in objects(distributed, kineto.GROUPS)
         if kineto.GROUP_NAME in group
     }
     rank = distributed.get(scan_keys.RANK)
@@ -72,14 +73,14 @@ def _report_lost(head: Mapping[str, Any], distributed: Mapping[str, Any], report
     """Report keys that the profiler writes with others that are there."""
     for keys in kineto.HEAD_KEYS:
         report_lost_keys(report, head, keys, "")
-    for device in _objects(head.get(kineto.DEVICES)):
+    for device in objects(head, kineto.DEVICES):
         report_lost_keys(report, device, kineto.DEVICE_KEYS, kineto.DEVICES)
     keys = kineto.DISTRIBUTED_KEYS
     if not distributed.keys().isdisjoint(kineto.GROUPS_KEYS):
         of_nccl = (kineto.NCCL_VERSION,) if distributed.get(kineto.BACKEND) == kineto.NCCL else ()
         keys = (*keys, *kineto.GROUPS_KEYS, *of_nccl)
     report_lost_keys(report, distributed, keys, scan_keys.DISTRIBUTED)
-    for group in _objects(distributed.get(kineto.GROUPS)):
+    for group in objects(distributed, kineto.GROUPS):
         report_lost_keys(report, group, kineto.GROUP_KEYS, kineto.GROUPS)
 
 
@@ -121,17 +122,9 @@ def _numbers(version: int, places: Sequence[int]) -> str:
 def _device_name(head: Mapping[str, Any]) -> str | None:
     """Return the distinct names of the visible GPUs."""
     names = [
-        str(device[kineto.DEVICE_NAME]) for device in _objects(head.get(kineto.DEVICES)) if kineto.DEVICE_NAME in device
+        str(device[kineto.DEVICE_NAME]) for device in objects(head, kineto.DEVICES) if kineto.DEVICE_NAME in device
     ]
     return ", ".join(dict.fromkeys(names)) or None
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _objects(value: Any) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def scan_kineto(path: Path, log: ProblemLog, progress: Callable[[int], None], into: ScanSink = MEMORY) -> TraceEvents:

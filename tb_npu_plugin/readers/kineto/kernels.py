@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.steps.marks import Steps
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.kineto.lost_args import report_lost_args
-from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents, find_rows
+from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents
 from tb_npu_plugin.readers.kineto.stacks import threads
 from tb_npu_plugin.schema import kineto
-from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, Kind, StringColumn, Table
+from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, Kind, StringColumn, Table, are_known, find_rows
 
 _KINDS = {**dict.fromkeys(kineto.MEMCPY, kineto.MEMCPY_KIND), **dict.fromkeys(kineto.MEMSET, kineto.MEMSET_KIND)}
 _FROM_ARGS = {column: key for key, column in kineto.KERNEL_ARGS.items()}
@@ -49,13 +49,7 @@ def read_kernels(selected: SelectedEvents, steps: Steps, log: ProblemLog) -> tup
 
 def _is_shown(column: Column, data: dict[str, Data]) -> bool:
     """Whether the column has a known value or identifies the rows."""
-    return column.group in ("identity", "time") or _has_known_value(data[column.key])
-
-
-def _has_known_value(data: Data) -> bool:
-    if isinstance(data, StringColumn):
-        return bool((data.codes >= 0).any())
-    return bool((data != NULL_INT).any()) if data.dtype == np.int64 else bool((~np.isnan(data)).any())
+    return column.group in ("identity", "time") or bool(are_known(data[column.key]).any())
 
 
 def _args(selected: SelectedEvents, rows: Index) -> dict[str, Data]:

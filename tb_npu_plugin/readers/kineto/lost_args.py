@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.tables import NULL_INT, Data, StringColumn
+from tb_npu_plugin.tables import Data, are_known
 
 #: Share of the events of a kind from which on the others must have a key, too.
 _MOST = 0.75
@@ -22,16 +22,10 @@ def report_lost_args(
     events."""
     report = FileReport(log, "")
     for key, data in values.items():
-        has = _is_known(data)
+        has = are_known(data)
         for kind in np.unique(kinds[~has]).tolist():
             of_kind = kinds == kind
             lost = rows[of_kind & ~has]
             count = int(of_kind.sum())
             if len(lost) < count and len(lost) <= max(1, (1 - _MOST) * count):
                 report.add("lost_key", f"event {int(lost[0])}, {key}", count=len(lost), kind=key)
-
-
-def _is_known(data: Data) -> NDArray[np.bool_]:
-    if isinstance(data, StringColumn):
-        return np.asarray(data.codes >= 0)
-    return np.asarray(data != NULL_INT) if data.dtype == np.int64 else ~np.isnan(data)

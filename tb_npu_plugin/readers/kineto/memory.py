@@ -15,20 +15,6 @@ from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import NULL_INT, Data, IntArray, StringColumn, Table, known
 
-_RECORD = ("component", "time_ns", "allocated_bytes", "reserved_bytes", "device")
-_ALLOCATION = (
-    "name",
-    "size_bytes",
-    "alloc_ns",
-    "release_ns",
-    "dur_ns",
-    "alloc_allocated_bytes",
-    "alloc_reserved_bytes",
-    "release_allocated_bytes",
-    "release_reserved_bytes",
-    "device",
-)
-
 
 def read_memory(selected: SelectedEvents, operators: Operators, log: ProblemLog) -> dict[str, Table]:
     """Return memory_record and op_memory; {} without [memory] events."""
@@ -70,8 +56,8 @@ def read_memory(selected: SelectedEvents, operators: Operators, log: ProblemLog)
         "device": devices.take(taken),
     }
     return {
-        "memory_record": _table("memory_record", _RECORD, record),
-        "op_memory": _table("op_memory", _ALLOCATION, allocations),
+        "memory_record": Table.of(TABLES["memory_record"], record),
+        "op_memory": Table.of(TABLES["op_memory"], allocations),
     }
 
 
@@ -92,10 +78,6 @@ def _once_in_order(time: IntArray, rows: Index, found: list[IntArray], log: Prob
         expected = Message("expected.rows_in_order", column="ts")
         report.add("not_in_order", kineto.MEMORY_EVENT, expected=expected, count=wrong)
     return rows, found
-
-
-def _table(name: str, keys: tuple[str, ...], data: dict[str, Data]) -> Table:
-    return Table(tuple(column for column in TABLES[name] if column.key in keys), data)
 
 
 def _devices(kind: IntArray, number: IntArray) -> StringColumn:

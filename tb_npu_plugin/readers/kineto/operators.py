@@ -17,17 +17,6 @@ from tb_npu_plugin.schema import kineto, trace
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import Data, IntArray, StringColumn, Table
 
-_COLUMNS = (
-    "name",
-    "input_shapes",
-    "call_stack",
-    "host_self_ns",
-    "host_total_ns",
-    "device_self_ns",
-    "device_total_ns",
-    "nested",
-)
-
 
 class _OpArgs(Struct):
     """The decoded args of an operator."""
@@ -60,7 +49,7 @@ class Operators(NestedEvents):
             "device_total_ns": with_children(self.parent, own),
             "nested": nesting(self.parent, codes(names), codes(texts["input_shapes"])),
         }
-        return Table(tuple(column for column in TABLES["operators"] if column.key in _COLUMNS), data)
+        return Table.of(TABLES["operators"], data)
 
     def _texts(self) -> dict[str, StringColumn]:
         """Return shapes and call stacks, reading the file in order."""

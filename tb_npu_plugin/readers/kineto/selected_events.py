@@ -118,13 +118,3 @@ def _slices(events: TraceEvents, categories: Sequence[str]) -> Index:
     good = (events.phase[rows] == ord("X")) & (events.name[rows] >= 0)
     good &= (events.dur[rows] >= 0) & (events.ts[rows] != NULL_INT)  # an unknown duration is negative
     return np.asarray(rows[good], dtype=np.int64)
-
-
-def find_rows(keys: IntArray, wanted: IntArray) -> Index:
-    """Return the index of the first key that equals each wanted value; -1 if missing or unknown."""
-    order = np.argsort(keys, kind="stable")
-    if not len(order):
-        return np.full(len(wanted), -1, dtype=np.int64)
-    place = np.minimum(np.searchsorted(keys[order], wanted), len(order) - 1)
-    found = (keys[order[place]] == wanted) & (wanted != NULL_INT)
-    return np.where(found, order[place], -1)

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.steps import partition as analysis
 from tb_npu_plugin.analysis.steps.marks import MOST, Steps, engine_ranges, iterations_in
-from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents, find_rows
+from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents
 from tb_npu_plugin.readers.kineto.stacks import threads
 from tb_npu_plugin.schema.serving import GRAPH_LAUNCH
 from tb_npu_plugin.schema.torch_npu_csv import COPYING
 from tb_npu_plugin.schema.trace import STEP_MARK
-from tb_npu_plugin.tables import IntArray, StringColumn, Table
+from tb_npu_plugin.tables import IntArray, StringColumn, Table, find_rows
 
 
 def steps_of(selected: SelectedEvents) -> Steps:

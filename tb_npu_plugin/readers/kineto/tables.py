@@ -11,13 +11,13 @@ from tb_npu_plugin.readers.kineto.kernels import read_kernels
 from tb_npu_plugin.readers.kineto.lost_args import report_lost_args
 from tb_npu_plugin.readers.kineto.memory import read_memory
 from tb_npu_plugin.readers.kineto.operators import Operators
-from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents, find_rows
+from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents
 from tb_npu_plugin.readers.kineto.stacks import threads
 from tb_npu_plugin.readers.kineto.steps import budgets, in_graphs, iterations_of, steps_of
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.schema import kineto
-from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
+from tb_npu_plugin.tables import NULL_INT, IntArray, Table, find_rows, known
 
 
 def derive_tables(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -> dict[str, Table]:

@@ -138,9 +138,8 @@ class _TablesBuilder:
 
     def tables(self) -> dict[str, Table]:
         """Return the tables, and count the operators."""
-        self._report.count("entries", shown=len(self._ops.table()))
         return {
-            "comm_ops": self._ops.table(),
+            "comm_ops": self._ops.counted(self._report, "entries"),
             "comm_bandwidth": self._bandwidth.table(),
             "comm_links": self._links.table(),
         }
@@ -154,29 +153,16 @@ class _TablesBuilder:
             name, kind = (matched.group("name"), matched.group("type")) if matched else (key, key)
             where = f"step {step.step}, {key}"
             if not isinstance(value, list) or len(value) < 4:
-                expected = "[step, cost, wait, links]"
-                self._report.leave_out("entries", "unexpected_shape", where, expected=expected, found=str(value))
+                self._report.leave_out_entry(where, value, "[step, cost, wait, links]")
                 continue
             self._add_op(step.step, name, kind, value, where, by_type[kind])
         for kind, sums in by_type.items():
             for (src, dst, transport), size in sums.sizes.items():
                 time = sums.times[src, dst, transport]
                 # A copy within the device is local, whatever its transport.
-                shown = tables.LOCAL if src == dst else transport
-                self._links.add(
-                    step.step,
-                    _kind_of(kind),
-                    kind,
-                    "total",
-                    None,
-                    src,
-                    dst,
-                    shown,
-                    size,
-                    time,
-                    size / time if time else None,
-                    None,
-                )
+                link = (src, dst, tables.LOCAL if src == dst else transport)
+                figures = (size, time, size / time if time else None)
+                self._links.add(step.step, _kind_of(kind), kind, "total", None, *link, *figures, None)
 
     def _add_op(self, step: str, name: str, kind: str, value: list[Any], where: str, sums: _Sums) -> None:
         cost = self._figures.amount(value[1], self._unit, f"{where}, cost")

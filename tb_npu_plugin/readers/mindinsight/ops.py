@@ -13,14 +13,14 @@ import numpy as np
 from tb_npu_plugin.analysis.grouping import Groups, divide_half_even, largest_first
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.shared.figures import RowBuilder
+from tb_npu_plugin.readers.shared.figures import RowBuilder, sum_or_none
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.text_rows import open_rows, text
 from tb_npu_plugin.schema import mindinsight as names
 from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS, OP_STATISTIC, TENSORS
-from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table, known
+from tb_npu_plugin.tables import NULL_INT, Column, Kind, StringColumn, Table, known, nullable
 from tb_npu_plugin.units import TIME_UNITS, unit_of
 
 _MS = TIME_UNITS["ms"]
@@ -74,14 +74,7 @@ def _by_place(reading: Reading, table: str, columns: tuple[Column, ...], width: 
                     for place, column in enumerate(columns[1:], 1)
                 ),
             )
-    return _counted(reading, table, out)
-
-
-def _counted(reading: Reading, name: str, rows: RowBuilder) -> Tables:
-    """Return a table whose rows are those of the file, and count them."""
-    table = rows.table()
-    reading.report.count("rows", shown=len(table))
-    return {name: table}
+    return {table: out.counted(reading.report)}
 
 
 def read_aicpu(reading: Reading) -> Tables:
@@ -96,7 +89,7 @@ def read_aicpu(reading: Reading) -> Tables:
             return {}
         for line, cells in rows.lines:
             out.add(text(cells, kind), rows.amount(cells, total, _MS, line))
-    return _counted(reading, AICPU, out)
+    return {AICPU: out.counted(reading.report)}
 
 
 def read_framework(reading: Reading) -> Tables:
@@ -122,7 +115,7 @@ def read_framework(reading: Reading) -> Tables:
                     for word in (names.SHAPE, names.DATA_TYPE, names.FORMAT)
                 ),
             )
-    return _counted(reading, FRAMEWORK, out)
+    return {FRAMEWORK: out.counted(reading.report)}
 
 
 def _join_property(info: dict[str, Any], side: str, word: str) -> str | None:
@@ -157,12 +150,8 @@ def read_flops(reading: Reading) -> Tables:
             cube, vector = values[:half], values[half:] or [0.0] * half
             # The utilization of vector cores refers to another peak: it is not added.
             used = cube[2] if half == 3 else None
-            out.add(text(cells, 0), _sum_or_none(cube[0], vector[0]), _sum_or_none(cube[1], vector[1]), used)
-    return _counted(reading, FLOPS, out)
-
-
-def _sum_or_none(left: float | None, right: float | None) -> float | None:
-    return None if left is None or right is None else left + right
+            out.add(text(cells, 0), sum_or_none(cube[0], vector[0]), sum_or_none(cube[1], vector[1]), used)
+    return {FLOPS: out.counted(reading.report)}
 
 
 def read_timeline_data(reading: Reading) -> Tables:
@@ -184,7 +173,7 @@ def read_timeline_data(reading: Reading) -> Tables:
                 rows.report.leave_out("rows", "bad_required_cell", f"line {line}", found=",".join(cells))
                 continue
             out.add(text(cells, 0), rows.whole(cells, 1, line), start, dur)
-    return _counted(reading, "kernels", out)
+    return {"kernels": out.counted(reading.report)}
 
 
 def with_logical_tables(tables: Tables, log: ProblemLog) -> Tables:
@@ -212,12 +201,12 @@ def _statistic(tables: Tables) -> Table | None:
         total, count = types.sum(times), types.sum(calls)
         labels = table.text("type").take(types.first).tolist()
         both = known(times) & known(calls)
-        avg = divide_half_even(types.sum(np.where(both, times, _NULL)), types.sum(np.where(both, calls, _NULL)))
+        avg = divide_half_even(types.sum(np.where(both, times, NULL_INT)), types.sum(np.where(both, calls, NULL_INT)))
         for row in range(len(types)):
             out.add(
                 labels[row],
                 core,
-                *(None if value == _NULL else int(value) for value in (count[row], total[row], avg[row])),
+                *(None if value == NULL_INT else int(value) for value in (count[row], total[row], avg[row])),
                 None,
             )
     found = out.table()
@@ -230,7 +219,6 @@ def _statistic(tables: Tables) -> Table | None:
     return table.take(largest_first(table.ints("total_ns")))
 
 
-_NULL = np.iinfo(np.int64).min
 _STATISTIC = ("type", "core", "calls", "total_ns", "avg_ns", "ratio")
 
 
@@ -269,7 +257,7 @@ def _totals(tables: Tables) -> Table | None:
     by_work = _rows_by_name(flops)
     out = RowBuilder(columns_of("op_totals"))
     labels = ops.text("name").tolist()
-    avg, calls = (_to_list(ops.ints(key)) for key in ("avg_ns", "calls"))
+    avg, calls = (nullable(ops.ints(key)) for key in ("avg_ns", "calls"))
     total = [None if a is None or c is None else a * c for a, c in zip(avg, calls)]
     total_ns = sum(value for value in total if value is not None)
     known_of = {key: _values(framework, key) for key in (column.key for column in _FRAMEWORK) if key != "name"}
@@ -319,9 +307,5 @@ def _values(table: Table | None, key: str) -> list[Any]:
     if isinstance(data, StringColumn):
         return data.tolist()
     if table.column(key).kind.is_int:
-        return _to_list(table.ints(key))
+        return nullable(table.ints(key))
     return [value if value == value else None for value in table.floats(key).tolist()]
-
-
-def _to_list(values: IntArray) -> list[int | None]:
-    return [None if value == _NULL else value for value in values.tolist()]

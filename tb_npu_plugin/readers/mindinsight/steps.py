@@ -44,15 +44,14 @@ def read_step_trace(reading: Reading) -> Tables:
         positions = {
             column.key: rows.first_position(column.headers) for column in columns_of("iterations") if column.headers
         }
-        missing = [key for key in ("step", "start_ns", "end_ns", "fp_ns") if positions[key] is None]
+        headers = {column.key: column.headers[0] for column in columns_of("iterations") if column.headers}
+        missing = [headers[key] for key in ("step", "start_ns", "end_ns", "fp_ns") if positions[key] is None]
         if missing:
-            headers = {column.key: column.headers[0] for column in columns_of("iterations") if column.headers}
-            expected = ", ".join(headers[key] for key in missing)
-            rows.report_missing(expected)
+            rows.report_missing(", ".join(missing))
             return {}
         found = _reduces(rows.header)
         rows.report_unknown_headers(_known_headers(found))
-        rows.report_lost_headers([column.headers[0] for column in columns_of("iterations") if column.headers])
+        rows.report_lost_headers([*headers.values()])
         count = 0
         for line, cells in rows.lines:
             if _add_step(rows, cells, line, positions, steps):
@@ -60,8 +59,7 @@ def read_step_trace(reading: Reading) -> Tables:
                 _add_reduces(rows, cells, line, positions["step"], found, reduces)
     if rows.source.rows and not count:
         report.add("no_rows")
-    report.count("rows", shown=len(steps.table()))
-    return {"iterations": _in_order(steps.table()), "iteration_reduces": reduces.table()}
+    return {"iterations": _in_order(steps.counted(report)), "iteration_reduces": reduces.table()}
 
 
 def _in_order(steps: Table) -> Table:
@@ -90,14 +88,9 @@ def _add_step(rows: CsvRows, cells: list[str], line: int, positions: dict[str, i
             ("total", "iteration_interval", "fp_and_bp", "tail"), (total, interval, fp_bp, tail), computed
         ):
             if stated is not None and ours is not None and stated != ours:
+                where, found = f"line {line}, {name}", str(stated // names.COUNT_NS)
                 expected = Message("expected.step_points", value=ours // names.COUNT_NS)
-                rows.report.add(
-                    "inconsistent",
-                    f"line {line}, {name}",
-                    expected=expected,
-                    found=str(stated // names.COUNT_NS),
-                    kind=name,
-                )
+                rows.report.add("inconsistent", where, expected=expected, found=found, kind=name)
         total = computed[0]
         interval, fp_bp, tail = (
             _fitting_part(stated, total) if ours is None else ours
@@ -154,13 +147,10 @@ def _add_reduces(
         end = rows.integer(cells, reduce.end, names.COUNT_NS, line)
         if start and end and 0 < start <= end:
             out.add(step, reduce.name, reduce.stream, start, end - start)
-        elif (start or end) and None not in (
-            reduce.start,
-            reduce.end,
-        ):  # both are 0 or empty where it did not run in this step
-            rows.report.add(
-                "bad_cell", f"line {line}, {reduce.header}", found=f"{start} to {end} ns", kind=reduce.header
-            )
+        elif (start or end) and reduce.start is not None and reduce.end is not None:
+            # Both are 0 or empty where it did not run in this step.
+            where = f"line {line}, {reduce.header}"
+            rows.report.add("bad_cell", where, found=f"{start} to {end} ns", kind=reduce.header)
 
 
 def read_points(reading: Reading) -> Tables:
@@ -181,16 +171,14 @@ def read_points(reading: Reading) -> Tables:
     report.count("entries", seen=len(each))
     for step, item in each:
         if not isinstance(item, dict):
-            expected = Message("expected.object")
-            report.leave_out("entries", "unexpected_shape", step or "", expected=expected, found=str(item))
+            report.leave_out_entry(step or "", item)
             continue
         first, last = (_first_operator(item, keys, report) for keys in (names.FP_KEYS, names.BP_KEYS))
         lost = [keys[0] for keys in (names.FP_KEYS, names.BP_KEYS) if not any(key in item for key in keys)]
         for key in lost if len(lost) == 1 else ():
             report.add("lost_key", ", ".join(filter(None, (step, key))))
         rows.add(step, first, last)
-    report.count("entries", shown=len(rows.table()))
-    return {"step_points": rows.table()}
+    return {"step_points": rows.counted(report, "entries")}
 
 
 def _first_operator(item: dict[str, Any], keys: tuple[str, ...], report: FileReport) -> str | None:
@@ -230,5 +218,4 @@ def read_cluster(reading: Reading) -> Tables:
         # Steps are numbered by line, so that a broken row does not shift the others.
         is_average = line == last > _FIRST_STEP
         out.add(None if is_average else line - _FIRST_STEP + 1, int(is_average), *values)
-    report.count("rows", shown=len(out.table()))
-    return {"parallel_times": out.table()}
+    return {"parallel_times": out.counted(report)}

@@ -88,9 +88,8 @@ def _read_executions(reading: Reading) -> Tables:
             executions.add(type_, None, stack, dur, dur, scopes[-1], start)
             if files.is_collective(type_):
                 collectives.add(None, kind, type_, None, start, dur)
-    reading.report.count("rows", shown=len(executions.table()))
     found = {
-        _EXECUTIONS: _by_start(executions.table(), "_start_ns"),
+        _EXECUTIONS: _by_start(executions.counted(reading.report), "_start_ns"),
         "comm_ops": _by_start(collectives.table(), "start_ns"),
     }
     return {name: table for name, table in found.items() if len(table)}
@@ -120,8 +119,7 @@ def _read_launches(reading: Reading) -> Table:
             reading.report.leave_out("rows", "short_row", f"line {line}", expected=expected, found=content)
             continue
         rows.add(cells[1] or None, _shapes(cells[3:]))
-    reading.report.count("rows", shown=len(rows.table()))
-    return rows.table()
+    return rows.counted(reading.report)
 
 
 def _shapes(inputs: Sequence[str]) -> str | None:
@@ -163,8 +161,7 @@ def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     if executions is None:
         return out
     shapes = {} if launches is None else {"input_shapes": _shapes_of(executions, launches)}
-    data = {column.key: {**executions.data, **shapes}[column.key] for column in files.OPERATOR_COLUMNS}
-    operators = Table(files.OPERATOR_COLUMNS, data)
+    operators = Table.of(files.OPERATOR_COLUMNS, {**executions.data, **shapes})
     return {**out, "operators": operators.with_columns([(NESTED, np.zeros(len(operators), dtype=np.int64))])}
 
 

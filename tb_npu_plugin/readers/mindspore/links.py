@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tb_npu_plugin.analysis.grouping import concat
-from tb_npu_plugin.readers.shared.figures import RowBuilder
+from tb_npu_plugin.readers.shared.figures import RowBuilder, sum_or_none
 from tb_npu_plugin.schema.mindspore import P2P_WORDS
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_LINKS_COLUMNS, TOTAL
 from tb_npu_plugin.tables import NULL_INT, StringColumn, Table, nullable
@@ -60,15 +60,10 @@ def _sum_by_type(links: Table, types: dict[str, str]) -> Table:
     for (step, kind, name, group, transport), src, dst, (size, time) in zip(zip(*texts), *ends, figures):
         key = (step, kind, types[name or ""], group, src, dst, transport)
         before = sums.get(key, [0, 0])
-        sums[key] = [_sum_or_none(before[0], size), _sum_or_none(before[1], time)]
+        sums[key] = [sum_or_none(before[0], size), sum_or_none(before[1], time)]
     rows = RowBuilder(COMM_LINKS_COLUMNS)
     for (step, kind, name, group, src, dst, transport), (size, time) in sums.items():
         speed = None if size is None or not time else size / time
         ends_ = [None if end == NULL_INT else end for end in (src, dst)]
         rows.add(step, kind, name, TOTAL, group, *ends_, transport, size, time, speed, None)
     return rows.table()
-
-
-def _sum_or_none(left: int | None, right: int | None) -> int | None:
-    """Return the sum; None if one is unknown."""
-    return None if left is None or right is None else left + right

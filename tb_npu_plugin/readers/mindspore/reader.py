@@ -4,30 +4,86 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
+from tb_npu_plugin.discovery.identity import identify
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.database.settings import with_database_settings
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.mindspore import links
 from tb_npu_plugin.readers.mindspore.marks import read_marks
-from tb_npu_plugin.readers.shared.csv_reader import read_csv
+from tb_npu_plugin.readers.shared import settings
+from tb_npu_plugin.readers.shared.csv_reader import csv_tables
+from tb_npu_plugin.readers.shared.json_shapes import report_lost_keys
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.settings import report_no_groups
+from tb_npu_plugin.readers.shared.settings import integer_of, known_versions, object_of, report_no_groups, text_of
 from tb_npu_plugin.readers.text import minddata
 from tb_npu_plugin.readers.text.communication import read_communication, read_communication_matrix
 from tb_npu_plugin.readers.text.kernel_columns import with_kernel_columns
 from tb_npu_plugin.readers.text.steps import with_known_times
 from tb_npu_plugin.schema import minddata as minddata_files
+from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import mindspore_files as files
 from tb_npu_plugin.schema.formats import MINDSPORE
 from tb_npu_plugin.schema.mindspore import APP, EVENT_SEPARATOR, LAUNCH_SEPARATOR
-from tb_npu_plugin.schema.mindspore_files import FULL_NAME, SCOPE
-from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
+from tb_npu_plugin.schema.mindspore_files import FULL_NAME, PROFILER_DATABASE, SCOPE
+from tb_npu_plugin.schema.settings import NEWER_KEYS
+from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER, PROFILER_INFO
 from tb_npu_plugin.tables import NULL_INT, StringColumn, Table, known
+
+_NO_METRICS = "None"
+
+
+def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
+    """Return the capture of a result folder; report damaged settings. The rank comes from the name of
+    profiler_info_<rank>.json, then its rank_id, then folder names. The file of 2.3 and 2.4 is flat and has no
+    switches."""
+    return with_database_settings(
+        _of_settings(folder, settings.beside(files), log), folder, files, log, PROFILER_DATABASE
+    )
+
+
+def _of_settings(folder: Path, found: Sequence[str], log: ProblemLog) -> Capture:
+    """Read the settings from JSON files and names. found: files beside the output."""
+    name, info = settings.read_profiler_info(folder, found, log)
+    report = FileReport(log, name or PROFILER_INFO.name)
+    parameters = object_of(info, names.PARAMETERS, report)
+    report_lost_keys(report, parameters, NEWER_KEYS, names.PARAMETERS)
+    own = object_of(info, names.MS_INFO, report)
+    named = identify(folder, folder.parts[-3:])
+    rank, source = settings.rank_of(name, {**info, **own}, named, report)
+    scheduled = parameters.get(names.IS_SET_SCHEDULE) is True
+    return Capture(
+        rank=rank,
+        rank_source=source,
+        worker_name=named.worker_name,
+        host=named.host,
+        pid=named.pid,
+        device_id=integer_of(own.get(names.DEVICE_ID)),
+        window=named.window,
+        level=text_of(parameters.get("profiler_level")),
+        aic_metrics=_metrics(parameters.get("aic_metrics")),
+        activities=settings.activities_of(parameters, report),
+        schedule=settings.schedule_of(parameters, report) if scheduled else None,
+        switches={
+            key: value for key, value in parameters.items() if isinstance(value, bool) and key not in names.NO_SWITCHES
+        },
+        export_types=settings.export_types_of(parameters, "export_type", report),
+        versions=known_versions(info, {"MindSpore": names.MS_VERSION, "CANN": names.CANN_VERSION}),
+        jit_level=text_of(info.get(names.JIT_LEVEL)),
+        **settings.read_metadata(folder, found, log),
+    )
+
+
+def _metrics(value: object) -> str | None:
+    """Return the metrics' name as users write it: AiCoreNone is stored as "None"."""
+    return names.NO_METRICS if value == _NO_METRICS else text_of(value)
+
 
 # Splits kernel names: "Kernel::KernelLaunch::Default/net/MatMul-op1/aclnnMatmul" is the kernel aclnnMatmul, launched in
 # the scope Default/net/MatMul-op1. Source: docs/facts/ascend_ms.md, Kernel names and steps.
@@ -129,12 +185,8 @@ def without_zeros(records: Table) -> Table:
 
 def without_unknown(allocations: Table) -> Table:
     """Drop the columns of active release if they have no value: otherwise every block would be shown as still held."""
-    kept = tuple(
-        column
-        for column in allocations.columns
-        if column.key not in _NEVER_RECORDED or known(allocations.ints(column.key)).any()
-    )
-    return Table(kept, {column.key: allocations.data[column.key] for column in kept})
+    lost = [key for key in _NEVER_RECORDED if not known(allocations.ints(key)).any()]
+    return Table.of((column for column in allocations.columns if column.key not in lost), allocations.data)
 
 
 #: Files with one table and a header.
@@ -154,8 +206,7 @@ def read_file(reading: Reading) -> Tables:
     if spec is not None and spec.is_database:
         return read_database(reading, reading.missing_tables(spec))
     if spec in _TABLES:
-        table = read_csv(reading, spec)
-        return {} if table is None else {spec.id: table}
+        return csv_tables(reading, spec)
     if spec in _READERS:
         return _READERS[spec](reading)
     found = None if spec is None else minddata.read_minddata(spec, reading)
@@ -175,12 +226,10 @@ def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
         if "step_marks" in out:
             kernels = remove_impossible_steps(kernels, out["step_marks"], report)
         out["kernels"] = with_short_names(kernels)
-    if "memory_record" in out:
-        out["memory_record"] = without_zeros(out["memory_record"])
-    if "op_memory" in out:
-        out["op_memory"] = without_unknown(out["op_memory"])
-    if "comm_links" in out:
-        out["comm_links"] = links.by_type(out["comm_links"])
+    corrections = {"memory_record": without_zeros, "op_memory": without_unknown, "comm_links": links.by_type}
+    for name, correct in corrections.items():
+        if name in out:
+            out[name] = correct(out[name])
     for name, named_by in links.NAMED_BY.items():
         if name in out:
             out[name] = links.with_point_to_point(out[name], named_by)

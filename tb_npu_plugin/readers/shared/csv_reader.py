@@ -17,7 +17,7 @@ from tb_npu_plugin.readers.shared.cells import Cells, Mask, NumberCells, create_
 from tb_npu_plugin.readers.shared.csv_header import find_fields
 from tb_npu_plugin.readers.shared.csv_rows import COMMA, Chunk, RowReader
 from tb_npu_plugin.readers.shared.numbered_steps import with_numbered_steps
-from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.source import open_csv, read_lines
 from tb_npu_plugin.readers.shared.spool import Spool
@@ -33,6 +33,12 @@ def read_csv(reading: Reading, spec: ResultFile) -> Table | None:
     """Return the table of a CSV file; None, and problems in the log, if it is unusable. The columns have the file's
     order and the schema's keys. Bad data raise nothing."""
     return read_pieces([reading], spec)
+
+
+def csv_tables(reading: Reading, spec: ResultFile) -> Tables:
+    """Return the table of a CSV file by its id; {} if the file is unusable."""
+    table = read_csv(reading, spec)
+    return {} if table is None else {spec.id: table}
 
 
 def read_pieces(pieces: Sequence[Reading], spec: ResultFile) -> Table | None:

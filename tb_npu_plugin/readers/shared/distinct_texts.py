@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from typing import Protocol
+from typing import Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,27 +79,8 @@ class PackedTexts:
         return same
 
 
-class DistinctTexts(Protocol):
-    """Texts in order of first use. Their codes go on behind those of the texts that were taken."""
-
-    def __len__(self) -> int:
-        """Number of texts since the last `take`."""
-
-    def code(self, text: str, /) -> int:
-        """Code of a text, which is added if it is new."""
-
-    def take(self) -> tuple[TextList, NDArray[np.uint32]]:
-        """The texts with a hash of each, and forget them."""
-
-
-def distinct_texts() -> DistinctTexts:
-    """Return an empty `DistinctTexts`. Raises ImportError as native_or_python."""
-    native: Callable[[], DistinctTexts] = NativeTexts
-    return native_or_python(native, PythonTexts)
-
-
 class NativeTexts:
-    """DistinctTexts in C, to which `_csv.Rows` adds. native: what it adds to."""
+    """As PythonTexts, but in C, to which `_csv.Rows` adds. native: what it adds to."""
 
     def __init__(self) -> None:
         from tb_npu_plugin.readers import _csv
@@ -111,13 +92,13 @@ class NativeTexts:
         return len(self.native)
 
     def take(self) -> tuple[TextList, NDArray[np.uint32]]:
-        """See DistinctTexts."""
+        """See PythonTexts."""
         blob, ends, hashes = self.native.take()
         return TextList(blob, np.frombuffer(ends, np.int64)), np.frombuffer(hashes, np.uint32)
 
 
 class PythonTexts:
-    """DistinctTexts in a dict."""
+    """Texts in a dict; their number is that since the last `take`."""
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
@@ -127,12 +108,22 @@ class PythonTexts:
         return len(self._codes)
 
     def code(self, text: str, /) -> int:
-        """See DistinctTexts."""
+        """Code of a text, which is added if it is new."""
         return self._codes.setdefault(text, self._first + len(self._codes))
 
     def take(self) -> tuple[TextList, NDArray[np.uint32]]:
-        """See DistinctTexts."""
+        """The texts with a hash of each, and forget them."""
         texts = list(self._codes)
         self._codes.clear()
         self._first += len(texts)
         return TextList.of(texts), np.fromiter((hash(text) & 0xFFFFFFFF for text in texts), np.uint32, len(texts))
+
+
+#: Texts in order of first use. Their codes go on behind those of the texts that were taken.
+DistinctTexts = Union[NativeTexts, PythonTexts]
+
+
+def distinct_texts() -> DistinctTexts:
+    """Return an empty `DistinctTexts`. Raises ImportError as native_or_python."""
+    native: Callable[[], DistinctTexts] = NativeTexts
+    return native_or_python(native, PythonTexts)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.seen import SeenKind
 from tb_npu_plugin.tables import MAX_WHOLE, Column, Table, from_lists
 from tb_npu_plugin.units import float_or_none, is_whole, scale_decimal
 
 #: Durations (ns), sizes (bytes) and counts are invalid from here on.
 TOO_LONG = MAX_WHOLE
+Number = TypeVar("Number", int, float)
 
 
 class Figures:
@@ -58,6 +60,11 @@ class Figures:
         self._report.add("not_a_number", where, found=str(value), kind=where.rpartition(", ")[2])
 
 
+def sum_or_none(left: Number | None, right: Number | None) -> Number | None:
+    """Return the sum; None if one is unknown."""
+    return None if left is None or right is None else left + right
+
+
 class RowBuilder:
     """Builds a table with declared columns row by row."""
 
@@ -73,3 +80,9 @@ class RowBuilder:
     def table(self) -> Table:
         """Return the rows as a table."""
         return from_lists(self._columns, self._lists)
+
+    def counted(self, report: FileReport, kind: SeenKind = "rows", part: str = "") -> Table:
+        """Return the rows as a table, and count them as shown: each is one of the file."""
+        table = self.table()
+        report.count(kind, part, shown=len(table))
+        return table

@@ -29,8 +29,7 @@ def objects(report: FileReport, owner: dict[str, Any], key: str) -> list[dict[st
         if isinstance(item, dict):
             found.append(item)
         else:
-            expected = Message("expected.object")
-            report.leave_out("entries", "unexpected_shape", key, expected=expected, found=str(item), kind=key)
+            report.leave_out_entry(key, item, kind=key)
     return found
 
 
@@ -50,8 +49,7 @@ def object_members(report: FileReport, value: Any, where: str) -> Iterator[tuple
         if isinstance(item, dict):
             yield key, item
         else:
-            expected = Message("expected.object")
-            report.leave_out("entries", "unexpected_shape", f"{where}, {key}", expected=expected, found=str(item))
+            report.leave_out_entry(f"{where}, {key}", item)
 
 
 def lost_of_most(written: Collection[str], found: Collection[str]) -> list[str]:

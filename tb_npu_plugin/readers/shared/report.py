@@ -48,6 +48,11 @@ class FileReport:
         self.count(kind, part, told=count)
         self.add(code, where, count=count, **words)
 
+    def leave_out_entry(self, where: str, found: object, expected: str = "", *, part: str = "", kind: str = "") -> None:
+        """Report that an entry is left out: it is no object, or of another shape than `expected`."""
+        expected = expected or Message("expected.object")
+        self.leave_out("entries", "unexpected_shape", where, part=part, expected=expected, found=str(found), kind=kind)
+
     def drop(self, kind: SeenKind, count: int, part: str = "") -> None:
         """Count content as told that was counted as shown."""
         if count:

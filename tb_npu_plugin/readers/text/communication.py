@@ -35,6 +35,11 @@ class Entry:
     group: str | None
     value: dict[str, Any]
 
+    @property
+    def identity(self) -> tuple[str | None, str, str, str | None]:
+        """The first columns of the tables."""
+        return self.step, self.kind, self.name, self.group
+
     @cached_property
     def where(self) -> str:
         """Place in the file, for problems."""
@@ -94,9 +99,7 @@ def links_table(entries: Iterable[Entry], report: FileReport) -> Table:
         report.count("entries", shown=1)
         if entry.name != names.COMM_TOTAL:
             _add_links(entry, rows, figures, report)
-    table = rows.table()
-    report.count("entries", "links", shown=len(table))
-    return table
+    return rows.counted(report, "entries", "links")
 
 
 def _unless_empty(tables: dict[str, Table], main: str, is_whole: bool, reading: Reading) -> dict[str, Table]:
@@ -184,12 +187,11 @@ class _TablesBuilder:
 
     def tables(self) -> dict[str, Table]:
         """Return the tables, and count their rows."""
-        bandwidth, packets = self.bandwidth.table(), self.packets.table()
-        ops = self.ops.table()
-        self._report.count("entries", self._part, shown=len(ops))
-        self._report.count("entries", "transports", shown=len(bandwidth))
-        self._report.count("entries", "packets", shown=len(packets))
-        return {"comm_ops": ops, "comm_bandwidth": bandwidth, "comm_packets": packets}
+        return {
+            "comm_ops": self.ops.counted(self._report, "entries", self._part),
+            "comm_bandwidth": self.bandwidth.counted(self._report, "entries", "transports"),
+            "comm_packets": self.packets.counted(self._report, "entries", "packets"),
+        }
 
     def add(self, entry: Entry) -> None:
         """Add one operator."""
@@ -199,7 +201,7 @@ class _TablesBuilder:
         if isinstance(times, dict):
             self._add_op(entry, times, _has_moved(links))
         else:
-            self._leave_out(self._part, f"{entry.where}, {names.COMM_TIME_INFO}", times)
+            self._report.leave_out_entry(f"{entry.where}, {names.COMM_TIME_INFO}", times, part=self._part)
         bandwidth = entry.value.get(names.COMM_BANDWIDTH_INFO, {})
         transports = members(self._report, bandwidth, f"{entry.where}, {names.COMM_BANDWIDTH_INFO}")
         self._report.count("entries", "transports", seen=len(transports))
@@ -207,11 +209,7 @@ class _TablesBuilder:
             if isinstance(info, dict):
                 self._add_bandwidth(entry, transport, info)
             else:
-                self._leave_out("transports", f"{entry.where}, {transport}", info)
-
-    def _leave_out(self, part: str, where: str, found: Any) -> None:
-        expected = Message("expected.object")
-        self._report.leave_out("entries", "unexpected_shape", where, part=part, expected=expected, found=str(found))
+                self._report.leave_out_entry(f"{entry.where}, {transport}", info, part="transports")
 
     def _add_op(self, entry: Entry, times: dict[str, Any], has_moved: bool) -> None:
         report_lost_keys(self._report, times, names.TIME_KEYS, entry.where)
@@ -229,31 +227,15 @@ class _TablesBuilder:
         if elapse is not None and transit is not None and wait is not None:
             computed = elapse - transit - wait
             if idle is not None and abs(idle - computed) > names.IDLE_TOLERANCE_NS:
-                self._report.add(
-                    "inconsistent",
-                    f"{entry.where}, {names.IDLE}",
-                    expected=Message("expected.idle_time", ns=computed),
-                    found=Message("found.ns", ns=idle),
-                    kind="idle",
-                )
+                expected, found = Message("expected.idle_time", ns=computed), Message("found.ns", ns=idle)
+                where = f"{entry.where}, {names.IDLE}"
+                self._report.add("inconsistent", where, expected=expected, found=found, kind="idle")
             idle = computed
         self._totals.add_times(entry.step, entry.kind, (elapse, transit, wait, sync, idle))
         if transit == 0 and has_moved:  # the links took time, so the operator's transit time is unknown, not 0
             transit = idle = None
-        self.ops.add(
-            entry.step,
-            entry.kind,
-            entry.name,
-            entry.group,
-            start,
-            elapse,
-            transit,
-            wait,
-            sync,
-            idle,
-            ratio(names.WAIT_RATIO),
-            ratio(names.SYNC_RATIO),
-        )
+        ratios = ratio(names.WAIT_RATIO), ratio(names.SYNC_RATIO)
+        self.ops.add(*entry.identity, start, elapse, transit, wait, sync, idle, *ratios)
 
     def _add_bandwidth(self, entry: Entry, transport: str, info: dict[str, Any]) -> None:
         where = f"{entry.where}, {transport}"
@@ -261,19 +243,12 @@ class _TablesBuilder:
         size = self._figures.integer(info.get(names.SIZE), _MB, f"{where}, {names.SIZE}")
         time = self._figures.integer(info.get(names.TRANSIT), _MS, f"{where}, {names.TRANSIT}")
         self._totals.add_transport(entry.step, entry.kind, transport, (size, time))
-        self.bandwidth.add(
-            entry.step,
-            entry.kind,
-            entry.name,
-            entry.group,
-            transport,
-            int(transport in names.ROLLUP_TRANSPORTS),
-            size,
-            time,
-            self._figures.real(info.get(names.BANDWIDTH_GBS), f"{where}, {names.BANDWIDTH_GBS}"),
-            self._figures.real(info.get(names.LARGE_PACKETS), f"{where}, {names.LARGE_PACKETS}"),
+        is_rollup = transport in names.ROLLUP_TRANSPORTS
+        rates = (
+            self._figures.real(info.get(key), f"{where}, {key}") for key in (names.BANDWIDTH_GBS, names.LARGE_PACKETS)
         )
-        self._add_packets(entry, transport, info, where, None if transport in names.ROLLUP_TRANSPORTS else time)
+        self.bandwidth.add(*entry.identity, transport, int(is_rollup), size, time, *rates)
+        self._add_packets(entry, transport, info, where, None if is_rollup else time)
 
     def _add_packets(
         self, entry: Entry, transport: str, info: dict[str, Any], where: str, total_ns: int | None
@@ -285,22 +260,11 @@ class _TablesBuilder:
         self._report.count("entries", "packets", seen=len(packets))
         for packet, pair in packets:
             if not isinstance(pair, list) or len(pair) != 2:
-                expected = "[count, time]"
-                self._report.leave_out(
-                    "entries", "unexpected_shape", place, part="packets", expected=expected, found=str(pair)
-                )
+                self._report.leave_out_entry(place, pair, "[count, time]", part="packets")
                 continue
             times.append(self._figures.integer(pair[1], _MS, place))
-            self.packets.add(
-                entry.step,
-                entry.kind,
-                entry.name,
-                entry.group,
-                transport,
-                self._figures.integer(packet, _MB, place),
-                self._figures.whole(pair[0], place),
-                times[-1],
-            )
+            size, count = self._figures.integer(packet, _MB, place), self._figures.whole(pair[0], place)
+            self.packets.add(*entry.identity, transport, size, count, times[-1])
         known = [time for time in times if time is not None]
         if not self._is_summed or total_ns is None or len(known) < len(times):
             return
@@ -316,26 +280,16 @@ def _add_links(entry: Entry, rows: RowBuilder, figures: Figures, report: FileRep
         where = f"{entry.where}, {link}"
         ends = _LINK_KEY.fullmatch(link)
         if ends is None or not isinstance(info, dict):
-            expected = '"from-to": {...}'
-            report.leave_out(
-                "entries", "unexpected_shape", where, part="links", expected=expected, found=f"{link}: {info}"
-            )
+            report.leave_out_entry(where, f"{link}: {info}", '"from-to": {...}', part="links")
             continue
         report_lost_keys(report, info, names.LINK_KEYS, where)
-        rows.add(
-            entry.step,
-            entry.kind,
-            op_type if dash else entry.name,
-            stat if dash else None,
-            entry.group,
-            int(ends.group(1)),
-            int(ends.group(2)),
-            _text(info.get(names.TRANSPORT)),
-            figures.integer(info.get(names.SIZE), _MB, f"{where}, {names.SIZE}"),
-            figures.integer(info.get(names.TRANSIT), _MS, f"{where}, {names.TRANSIT}"),
-            figures.real(info.get(names.BANDWIDTH_GBS), f"{where}, {names.BANDWIDTH_GBS}"),
-            next((text for text in map(_text, map(info.get, names.OP_NAMES)) if text is not None), None),
-        )
+        size = figures.integer(info.get(names.SIZE), _MB, f"{where}, {names.SIZE}")
+        time = figures.integer(info.get(names.TRANSIT), _MS, f"{where}, {names.TRANSIT}")
+        speed = figures.real(info.get(names.BANDWIDTH_GBS), f"{where}, {names.BANDWIDTH_GBS}")
+        operator = next((text for text in map(_text, map(info.get, names.OP_NAMES)) if text is not None), None)
+        who = (entry.step, entry.kind, op_type if dash else entry.name, stat if dash else None, entry.group)
+        ranks = map(int, ends.groups())
+        rows.add(*who, *ranks, _text(info.get(names.TRANSPORT)), size, time, speed, operator)
 
 
 def _text(value: Any) -> str | None:

@@ -54,16 +54,9 @@ def read_pipeline_raw(reading: Reading) -> Tables:
             interval = rows.integer(cells, place["sample_interval_ns"], _MS, line)
             sizes = _sizes(rows, text(cells, sizes_position), line)
             average = rows.real(cells, place["queue_average"], line)
-            ops.add(
-                op_id,
-                text(cells, place["name"]),
-                rows.whole(cells, place["workers"], line),
-                rows.whole(cells, place["parent_id"], line),
-                capacity,
-                *_usage(sizes, capacity, average),
-                interval,
-                *[None] * _SUMMARY_ONLY,
-            )
+            workers, parent = (rows.whole(cells, place[key], line) for key in ("workers", "parent_id"))
+            queue = (capacity, *_usage(sizes, capacity, average), interval)
+            ops.add(op_id, text(cells, place["name"]), workers, parent, *queue, *[None] * _SUMMARY_ONLY)
             _add_queue(queues, op_id, interval, sizes)
     reading.report.count("rows", shown=len(ops.table()))
     return _pipeline(ops, queues)
@@ -136,28 +129,20 @@ def read_pipeline_profiling(reading: Reading) -> Tables:
     parents = {child: int64_or_none(item[files.OP_ID]) for item in found for child in _children(report, item)}
     ops, queues = RowBuilder(columns_of("minddata_ops")), RowBuilder(columns_of("minddata_queues"))
     for item in found:
-        report_lost_keys(report, item, files.RAW_KEYS, f"{files.OP_ID} {item[files.OP_ID]}")
+        where = f"{files.OP_ID} {item[files.OP_ID]}"
+        report_lost_keys(report, item, files.RAW_KEYS, where)
         queue = member(report, member(report, item, files.RAW_METRICS, dict), files.RAW_QUEUE, dict)
         if queue:
-            report_lost_keys(
-                report, queue, (files.QUEUE_SIZES, files.QUEUE_LENGTH), f"{files.OP_ID} {item[files.OP_ID]}"
-            )
+            report_lost_keys(report, queue, (files.QUEUE_SIZES, files.QUEUE_LENGTH), where)
         samples = [size if _is_size(size) else None for size in member(report, queue, files.QUEUE_SIZES, list)]
         sizes = [size for size in samples if size is not None]
         if len(sizes) < len(samples):
             report.add("bad_cell", files.QUEUE_SIZES, count=len(samples) - len(sizes), kind=files.QUEUE_SIZES)
         op_id, capacity = int(item[files.OP_ID]), int64_or_none(queue.get(files.QUEUE_LENGTH))
-        name = item.get(files.OP_TYPE)
-        ops.add(
-            op_id,
-            None if name is None else str(name) or None,
-            int64_or_none(item.get(files.OP_WORKERS)),
-            parents.get(op_id),
-            capacity,
-            *_usage(sizes, capacity, None),
-            interval,
-            *[None] * _SUMMARY_ONLY,
-        )
+        name, workers = item.get(files.OP_TYPE), int64_or_none(item.get(files.OP_WORKERS))
+        usage = (capacity, *_usage(sizes, capacity, None), interval)
+        shown = None if name is None else str(name) or None
+        ops.add(op_id, shown, workers, parents.get(op_id), *usage, *[None] * _SUMMARY_ONLY)
         _add_queue(queues, op_id, interval, samples)
     report.count("entries", shown=len(ops.table()))
     if not found:

@@ -11,7 +11,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared import settings
-from tb_npu_plugin.readers.shared.csv_reader import read_csv
+from tb_npu_plugin.readers.shared.csv_reader import csv_tables
 from tb_npu_plugin.readers.shared.json_shapes import report_lost_older_keys
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
@@ -91,8 +91,7 @@ def read_file(reading: Reading) -> Tables:
     reported and the tables hold the rest; {} if the file is unusable."""
     spec = next((spec for spec in CSV_FILES if spec.matches(reading.name)), None)
     if spec is not None:
-        table = read_csv(reading, spec)
-        return {} if table is None else {spec.id: table}
+        return csv_tables(reading, spec)
     if COMMUNICATION.matches(reading.name):
         return read_communication(reading)
     if COMMUNICATION_MATRIX.matches(reading.name):

@@ -20,10 +20,10 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.discovery import find_cluster, look_client, looks, walk
-from tb_npu_plugin.discovery.finders import FINDERS
 from tb_npu_plugin.discovery.found import FinderResult, Folder
 from tb_npu_plugin.discovery.model import Scan
 from tb_npu_plugin.discovery.scan import scan
+from tb_npu_plugin.discovery.walk import FINDERS
 from tb_npu_plugin.schema import scan_keys
 from tests.support.fixtures import FIXTURES
 

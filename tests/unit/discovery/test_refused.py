@@ -21,7 +21,7 @@ from tb_npu_plugin.discovery.model import Scan
 from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.mindinsight.capture import read_capture
+from tb_npu_plugin.readers.mindinsight.reader import read_capture
 from tests.support.fixtures import FIXTURES
 
 REFUSALS = [OSError(number, os.strerror(number)) for number in (errno.EMFILE, errno.ENFILE, errno.ENOMEM)]
@@ -127,7 +127,7 @@ def test_an_answer_that_could_not_be_awaited_is_nobodys(tmp_path: Path, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(selectors, "DefaultSelector", refuse)
         failed = asking.ask(looks.TRACE_HEAD, str(tmp_path / "0.json"), 1, 1)
-    assert isinstance(failed, look_client.Failure) and failed.is_refused and not failed.is_lasting
+    assert isinstance(failed, look_client.Failure) and failed.skipped.is_refused and not failed.is_lasting
     found = asking.ask(looks.TRACE_HEAD, str(tmp_path / "1.json"), 1, 1)
     asking.close()
     assert isinstance(found, looks.TraceHead) and found.rank == 1

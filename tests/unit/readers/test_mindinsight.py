@@ -13,8 +13,7 @@ import pytest
 from tb_npu_plugin.analysis import data_pipeline as analysis
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.readers.mindinsight.capture import read_capture
-from tb_npu_plugin.readers.mindinsight.reader import finish, read_file
+from tb_npu_plugin.readers.mindinsight.reader import finish, read_capture, read_file
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.tables import NULL_INT, Table, known
 from tb_npu_plugin.views.base import ViewInput

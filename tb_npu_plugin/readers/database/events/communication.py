@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.events.processes import Processes
-from tb_npu_plugin.readers.database.events.sink import EventSink, json_int, json_texts, rows_of
+from tb_npu_plugin.readers.database.events.sink import json_int, json_texts, rows_of
 from tb_npu_plugin.readers.database.events.tasks import TaskEvents
-from tb_npu_plugin.readers.database.strings import Strings, find_rows
+from tb_npu_plugin.readers.database.strings import Strings
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema import trace, trace_events
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
-from tb_npu_plugin.tables import NULL_INT
+from tb_npu_plugin.tables import NULL_INT, find_rows
 
 Index = NDArray[np.int64]
 #: Plane numbers from here on are invalid (4294967295: none) and drawn on the first plane.
@@ -30,8 +29,9 @@ class CommunicationEvents:
     """Communication operators with their device, pid and thread in the trace. A group has the same threads in the
     process of each device."""
 
-    def __init__(self, context: Context, processes: Processes, tasks: TaskEvents) -> None:
-        self._context, self.rows = context, context.comm
+    def __init__(self, processes: Processes, tasks: TaskEvents) -> None:
+        context = processes.context
+        self._processes, self._sink, self._context, self.rows = processes, processes.sink, context, context.comm
         older, _ = COMMUNICATION_CORES
         self.title = (
             trace_events.OLD_COMMUNICATION if context.communication_core == older else trace_events.COMMUNICATION
@@ -60,8 +60,9 @@ class CommunicationEvents:
         np.maximum.at(most, self._step_group, self._plane)
         return [number + 1 for number in most[:-1].tolist()]
 
-    def add(self, sink: EventSink, processes: Processes) -> None:
+    def add(self) -> None:
         """Add the operators, their tasks on the planes, and the thread names, device by device."""
+        sink, processes = self._sink, self._processes
         task = find_rows(self._context.tasks.ints("id"), self.steps.ints("id"))
         there = np.flatnonzero((task >= 0) & (self._step_group >= 0))
         sink.see(schema.COMMUNICATION_OP.table, len(self.rows))
@@ -74,12 +75,12 @@ class CommunicationEvents:
             rows = np.flatnonzero(self.device == device)
             steps = there[self._tasks.device[task[there]] == device]
             pid = processes.pid(self.title, device)
-            self._operators(sink, pid, rows)
-            self._steps(sink, pid, steps, task[steps])
-            processes.name(sink, self.title, pid, device)
-            self._names(sink, pid, np.union1d(self._groups.codes[rows], self._step_group[steps]))
+            self._operators(pid, rows)
+            self._steps(pid, steps, task[steps])
+            processes.name(self.title, pid, device)
+            self._names(pid, np.union1d(self._groups.codes[rows], self._step_group[steps]))
 
-    def _names(self, sink: EventSink, pid: int, codes: NDArray[Any]) -> None:
+    def _names(self, pid: int, codes: NDArray[Any]) -> None:
         """Add the thread names of these groups."""
         groups: Sequence[object] = self._groups.values or [""]
         if self.title == trace_events.OLD_COMMUNICATION:
@@ -89,10 +90,10 @@ class CommunicationEvents:
             rows = [(first, trace_events.GROUP.format(groups[code]).replace("  ", " "))]
             rows += [(first + 1 + plane, trace_events.PLANE.format(plane)) for plane in range(count)]
             for thread, title in rows:
-                sink.meta(trace.THREAD_NAME, pid, thread, title)
-                sink.meta(trace.THREAD_SORT_INDEX, pid, thread, thread)
+                self._sink.meta(trace.THREAD_NAME, pid, thread, title)
+                self._sink.meta(trace.THREAD_SORT_INDEX, pid, thread, thread)
 
-    def _operators(self, sink: EventSink, pid: int, chosen: Index) -> None:
+    def _operators(self, pid: int, chosen: Index) -> None:
         context, rows = self._context, self.rows
         data = Strings(context.source, schema.DATA_TYPE_NAMES).column(rows.ints("data_type")[chosen], raw=True)
         algorithm = context.strings.column(rows.ints("algorithm")[chosen], raw=True)
@@ -110,9 +111,9 @@ class CommunicationEvents:
 
         names, start = context.strings.names(rows.ints("name")[chosen]), self.start[chosen]
         dur = rows.ints("end_ns")[chosen] - start
-        sink.slices(pid, self.thread[chosen], names, start, dur, "", args, schema.COMMUNICATION_OP.table)
+        self._sink.slices(pid, self.thread[chosen], names, start, dur, "", args, schema.COMMUNICATION_OP.table)
 
-    def _steps(self, sink: EventSink, pid: int, chosen: Index, task: Index) -> None:
+    def _steps(self, pid: int, chosen: Index, task: Index) -> None:
         """Add the operators' tasks in rows `chosen`. task: their rows in TASK."""
         context, steps, tasks = self._context, self.steps, self._tasks
         kinds = context.strings.column(steps.ints("kind")[chosen], raw=True)
@@ -151,4 +152,4 @@ class CommunicationEvents:
                 )
 
         thread = self._first[self._step_group[chosen]].astype(np.int64) + 1 + self._plane[chosen]
-        sink.slices(pid, thread, kinds, tasks.start[task], dur, "", args, _STEPS)
+        self._sink.slices(pid, thread, kinds, tasks.start[task], dur, "", args, _STEPS)

@@ -21,8 +21,9 @@ from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray
 _KIB = 1024
 
 
-def add_counters(context: Context, sink: EventSink, processes: Processes) -> None:
+def add_counters(processes: Processes) -> None:
     """Add all recorded counters of each device."""
+    context = processes.context
     for select, name, add in (
         (schema.AICORE_FREQ, words.AICORE_FREQ, _frequency),
         (schema.NPU_MEMORY, words.NPU_MEMORY, _memory),
@@ -41,10 +42,10 @@ def add_counters(context: Context, sink: EventSink, processes: Processes) -> Non
         devices = np.where(devices == NULL_INT, processes.device, devices)
         for device in np.unique(devices).tolist():
             pid, own = processes.pid(name, device), _chosen_rows(rows, devices == device)
-            curves = _Curves(context, sink, pid, own.ints("time_ns"), np.zeros(len(own), dtype=np.bool_))
+            curves = _Curves(context, processes.sink, pid, own.ints("time_ns"), np.zeros(len(own), dtype=np.bool_))
             add(curves, own)
             curves.count(select.table)
-            processes.name(sink, name, pid, device)
+            processes.name(name, pid, device)
 
 
 def _chosen_rows(rows: Rows, chosen: NDArray[np.bool_]) -> Rows:

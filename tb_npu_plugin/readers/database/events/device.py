@@ -8,23 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis import intervals
-from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.copies import find_copies
 from tb_npu_plugin.readers.database.events.communication import CommunicationEvents
 from tb_npu_plugin.readers.database.events.processes import Processes, thread_of
-from tb_npu_plugin.readers.database.events.sink import EventSink, json_int, json_texts
+from tb_npu_plugin.readers.database.events.sink import json_int, json_texts
 from tb_npu_plugin.readers.database.events.tasks import TaskEvents
-from tb_npu_plugin.readers.database.strings import find_rows
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema import trace, trace_events
-from tb_npu_plugin.tables import IntArray, StringColumn
+from tb_npu_plugin.tables import IntArray, StringColumn, find_rows
 
 Index = NDArray[np.int64]
 
 
-def add_calls(context: Context, sink: EventSink, processes: Processes) -> None:
+def add_calls(processes: Processes) -> None:
     """Add the CANN calls on the host."""
-    calls = context.calls
+    context, sink, calls = processes.context, processes.sink, processes.context.calls
     if not len(calls):
         return
     sink.see(schema.CANN_API.table, len(calls))
@@ -48,18 +46,14 @@ def add_calls(context: Context, sink: EventSink, processes: Processes) -> None:
     pid = processes.pid(trace_events.CANN)
     start = calls.ints("start_ns")
     sink.slices(pid, threads, text, start, calls.ints("end_ns") - start, "", args, schema.CANN_API.table)
-    processes.name(sink, trace_events.CANN, pid)
-    for thread in np.unique(threads).tolist():
-        sink.meta(trace.THREAD_NAME, pid, thread, trace_events.THREAD.format(thread))
-        sink.meta(trace.THREAD_SORT_INDEX, pid, thread, thread)
+    processes.name(trace_events.CANN, pid)
+    processes.name_threads(pid, threads, trace_events.THREAD)
 
 
-def add_launches(
-    context: Context, sink: EventSink, processes: Processes, tasks: TaskEvents, operations: CommunicationEvents
-) -> None:
+def add_launches(processes: Processes, tasks: TaskEvents, operations: CommunicationEvents) -> None:
     """Add flows to kernels, copies and communication operators from the CANN calls that launched them and from the
     operators of those calls."""
-    calls = context.calls
+    context, calls = processes.context, processes.context.calls
     own = np.flatnonzero(((tasks.info >= 0) & ~context.in_communication | context.are_copies) & tasks.shown)
     order = ((own, tasks), (np.arange(len(operations.rows)), operations))
     connection = np.concatenate([tasks.connection[own], operations.rows.ints("connection")])
@@ -69,26 +63,21 @@ def add_launches(
     call = find_rows(calls.ints("connection"), connection)
     found = np.flatnonzero(call >= 0)
     at, threads = calls.ints("start_ns"), thread_of(calls)
-    sink.flows(
+    processes.sink.flows(
         trace.HOST_TO_DEVICE,
         trace.HOST_TO_DEVICE,
         (processes.pid(trace_events.CANN), threads[call[found]], at[call[found]]),
         (pid[found], thread[found], start[found]),
         (False, True),
     )
-    _add_owners(context, sink, processes, own, connection, (pid, thread, start))
+    _add_owners(processes, own, connection, (pid, thread, start))
 
 
 def _add_owners(
-    context: Context,
-    sink: EventSink,
-    processes: Processes,
-    own: Index,
-    connection: IntArray,
-    target: tuple[IntArray, IntArray, IntArray],
+    processes: Processes, own: Index, connection: IntArray, target: tuple[IntArray, IntArray, IntArray]
 ) -> None:
     """Add flows from operators to what they launched: the tasks in rows `own`, then all communication operators."""
-    ops = context.torch_of_kind("op")
+    context, ops = processes.context, processes.context.torch_of_kind("op")
     row, linked = context.links(ops)
     op = np.append(row, -1)[find_rows(linked, connection)]
     op[np.flatnonzero(context.are_copies[own])] = -1
@@ -96,7 +85,7 @@ def _add_owners(
     place = find_rows(own, copies.task)
     op[place[place >= 0]] = copies.op[place >= 0]
     chosen = np.flatnonzero(op >= 0)
-    sink.flows(
+    processes.sink.flows(
         trace.ASYNC_NPU,
         trace_events.TORCH_TO_NPU,
         (processes.system, thread_of(ops)[op[chosen]], ops.ints("start_ns")[op[chosen]]),
@@ -104,25 +93,19 @@ def _add_owners(
     )
 
 
-def add_overlap(
-    context: Context, sink: EventSink, processes: Processes, tasks: TaskEvents, operations: CommunicationEvents
-) -> None:
+def add_overlap(processes: Processes, tasks: TaskEvents, operations: CommunicationEvents) -> None:
     """Add the overlap rows of each device: computing, communication, exposed communication, free.
     Source: docs/facts/ascend_pt.md, Overlap Analysis."""
-    kernels = context.are_computing(tasks.info)
+    kernels = processes.context.are_computing(tasks.info)
     for device in np.unique(np.concatenate([tasks.device[kernels], operations.device])).tolist():
         own, others = kernels & (tasks.device == device), operations.device == device
         computing = intervals.union(tasks.start[own], (tasks.start + tasks.dur)[own])
         communication = intervals.union(operations.start[others], operations.rows.ints("end_ns")[others])
-        _overlap_of(sink, processes, device, computing, communication)
+        _overlap_of(processes, device, computing, communication)
 
 
 def _overlap_of(
-    sink: EventSink,
-    processes: Processes,
-    device: int,
-    computing: intervals.Intervals,
-    communication: intervals.Intervals,
+    processes: Processes, device: int, computing: intervals.Intervals, communication: intervals.Intervals
 ) -> None:
     """Add the overlap rows of one device."""
     busy = intervals.merge(computing, communication)
@@ -136,7 +119,7 @@ def _overlap_of(
     order = np.lexsort((kind, start))
     names = StringColumn(kind[order].astype(np.int32), [*trace_events.OVERLAPS])
     pid = processes.pid(trace_events.OVERLAP, device)
-    sink.slices(pid, kind[order], names, start[order], dur[order], "", None)
-    processes.name(sink, trace_events.OVERLAP, pid, device)
+    processes.sink.slices(pid, kind[order], names, start[order], dur[order], "", None)
+    processes.name(trace_events.OVERLAP, pid, device)
     for thread, title in enumerate(trace_events.OVERLAPS):
-        sink.meta(trace.THREAD_NAME, pid, thread, title)
+        processes.sink.meta(trace.THREAD_NAME, pid, thread, title)

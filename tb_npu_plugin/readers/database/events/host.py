@@ -20,8 +20,9 @@ from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn
 Index = NDArray[np.int64]
 
 
-def add_host(context: Context, sink: EventSink, processes: Processes) -> None:
+def add_host(processes: Processes) -> None:
     """Add the framework events in the order of trace_view.json."""
+    context, sink = processes.context, processes.sink
     table, every = schema.PYTORCH_API.table, len(context.torch)
     ops, queue, calls = (context.torch_of_kind(kind) for kind in ("op", "queue", "trace"))
     if not every:
@@ -31,11 +32,11 @@ def add_host(context: Context, sink: EventSink, processes: Processes) -> None:
     pid = processes.system
     _add_ops(context, sink, pid, ops)
     dequeues = _add_queue(context, sink, pid, queue)
-    _add_threads(sink, processes, thread_of(context.torch), dequeues)
+    _add_threads(processes, thread_of(context.torch), dequeues)
     _add_links(context, sink, pid, ops)
     names = context.strings.names(calls.ints("name"))
     sink.slices(pid, thread_of(calls), names, *_times(calls), trace_events.PYTHON_FUNCTION, None, table)
-    _add_collections(context, sink, processes)
+    _add_collections(processes)
 
 
 def _times(rows: Rows) -> tuple[IntArray, IntArray]:
@@ -119,22 +120,23 @@ def _add_links(context: Context, sink: EventSink, pid: int, ops: Rows) -> None:
     )
 
 
-def _add_threads(sink: EventSink, processes: Processes, every: IntArray, dequeues: Index) -> None:
+def _add_threads(processes: Processes, every: IntArray, dequeues: Index) -> None:
     """Add the threads' names and sort indices; threads that dequeue are sorted last."""
-    processes.name(sink, trace_events.PYTHON, processes.system)
+    processes.name(trace_events.PYTHON, processes.system)
     tids = np.unique(every)
     for tid in tids.tolist():
-        sink.meta(trace.THREAD_NAME, processes.system, tid, trace_events.THREAD.format(tid))
+        processes.sink.meta(trace.THREAD_NAME, processes.system, tid, trace_events.THREAD.format(tid))
         last = int(tids.max()) + 1
-        sink.meta(trace.THREAD_SORT_INDEX, processes.system, tid, last if tid in dequeues else tid)
+        processes.sink.meta(trace.THREAD_SORT_INDEX, processes.system, tid, last if tid in dequeues else tid)
 
 
-def _add_collections(context: Context, sink: EventSink, processes: Processes) -> None:
-    rows, table = context.source.read(schema.GC_RECORD), schema.GC_RECORD.table
+def _add_collections(processes: Processes) -> None:
+    sink = processes.sink
+    rows, table = processes.context.source.read(schema.GC_RECORD), schema.GC_RECORD.table
     if not len(rows):
         return
     sink.see(table, len(rows))
     pid = processes.pid(trace_events.PYTHON_GC)
     names = StringColumn(np.zeros(len(rows), dtype=np.int32), [trace_events.GC])
     sink.slices(pid, thread_of(rows), names, *_times(rows), trace_events.GC, None, table)
-    processes.name(sink, trace_events.PYTHON_GC, pid)
+    processes.name(trace_events.PYTHON_GC, pid)

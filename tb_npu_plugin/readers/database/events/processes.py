@@ -14,9 +14,11 @@ from tb_npu_plugin.tables import NULL_INT, IntArray
 
 
 class Processes:
-    """Process ids as in trace_view.json. system: pid of the program; device: device id of the database, 0 if unknown."""
+    """Process ids as in trace_view.json, and the names of processes and threads. system: pid of the program; device:
+    device id of the database, 0 if unknown."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, sink: EventSink) -> None:
+        self.context, self.sink = context, sink
         self.system = _process_id(context)
         self.device = 0 if context.device_id == NULL_INT else context.device_id
 
@@ -29,14 +31,20 @@ class Processes:
         """Return `pid` for each device."""
         return self.pid(name, 0) | devices
 
-    def name(self, sink: EventSink, name: str, pid: int, device: int | None = None) -> None:
+    def name(self, name: str, pid: int, device: int | None = None) -> None:
         """Add the name, label and sort index of a process."""
         device = self.device if device is None else device
         host = name in trace_events.HOST_SIDE
         label = trace_events.HOST_LABEL if host else trace_events.DEVICE_LABEL.format(device=device)
-        sink.meta(trace.PROCESS_NAME, pid, 0, name)
-        sink.meta(trace.PROCESS_LABELS, pid, 0, label)
-        sink.meta(trace.PROCESS_SORT_INDEX, pid, 0, trace_events.SORTS[name])
+        self.sink.meta(trace.PROCESS_NAME, pid, 0, name)
+        self.sink.meta(trace.PROCESS_LABELS, pid, 0, label)
+        self.sink.meta(trace.PROCESS_SORT_INDEX, pid, 0, trace_events.SORTS[name])
+
+    def name_threads(self, pid: int, threads: IntArray, title: str) -> None:
+        """Add the name and the sort index of each thread. title: has a place for its number."""
+        for thread in np.unique(threads).tolist():
+            self.sink.meta(trace.THREAD_NAME, pid, thread, title.format(thread))
+            self.sink.meta(trace.THREAD_SORT_INDEX, pid, thread, thread)
 
 
 def _process_id(context: Context) -> int:

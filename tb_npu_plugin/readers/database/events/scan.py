@@ -21,23 +21,24 @@ from tb_npu_plugin.readers.database.events.tasks import TaskEvents
 from tb_npu_plugin.readers.database.opening import open_database
 from tb_npu_plugin.readers.database.progress import DatabaseProgress
 from tb_npu_plugin.readers.database.source import Source
-from tb_npu_plugin.readers.database.strings import Strings, find_rows
+from tb_npu_plugin.readers.database.strings import Strings
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.scan import MEMORY, ScanSink
-from tb_npu_plugin.scan.columns import MemoryColumns, SpooledColumns
+from tb_npu_plugin.scan.columns import Columns, SpooledColumns
 from tb_npu_plugin.scan.events import TraceEvents
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema import trace, trace_events
 from tb_npu_plugin.schema.torch_npu_db import NO_ID
-from tb_npu_plugin.tables import NULL_INT
+from tb_npu_plugin.tables import NULL_INT, find_rows
 
 # Events of mstx marks and ranges, on the host and on the device.
 # Source: docs/facts/ascend_pt.md, Flows of the trace; docs/facts/databases.md, ascend_pytorch_profiler.db.
 
 
-def add_marks(context: Context, sink: EventSink, processes: Processes, tasks: TaskEvents) -> None:
+def add_marks(processes: Processes, tasks: TaskEvents) -> None:
     """Add the marks by thread, and flows to their device tasks."""
+    context, sink = processes.context, processes.sink
     rows = context.source.read(schema.MSTX)
     if not len(rows):
         return
@@ -53,10 +54,8 @@ def add_marks(context: Context, sink: EventSink, processes: Processes, tasks: Ta
     pid, threads, start = processes.pid(trace_events.MSTX), thread_of(rows), rows.ints("start_ns")
     names = context.strings.names(rows.ints("message"))
     sink.slices(pid, threads, names, start, rows.ints("end_ns") - start, "", args, schema.MSTX.table)
-    processes.name(sink, trace_events.MSTX, pid)
-    for thread in np.unique(threads).tolist():
-        sink.meta(trace.THREAD_NAME, pid, thread, trace_events.THREAD.format(thread))
-        sink.meta(trace.THREAD_SORT_INDEX, pid, thread, thread)
+    processes.name(trace_events.MSTX, pid)
+    processes.name_threads(pid, threads, trace_events.THREAD)
     connection = rows.ints("connection")
     task = find_rows(tasks.connection, connection)
     linked = np.flatnonzero((task >= 0) & (connection != NO_ID) & (connection != NULL_INT) & (names.codes >= 0))
@@ -88,7 +87,7 @@ def scan_database(path: Path, log: ProblemLog, progress: Callable[[int], None], 
     of Python functions and modes of CANN calls; older ones also lack kinds and sizes of copies. A flow from a CANN call
     begins at the start of the call."""
     report = FileReport(log, path.name)
-    with closing(MemoryColumns() if into.spool is None else SpooledColumns(into.spool)) as columns:
+    with closing(Columns() if into.spool is None else SpooledColumns(into.spool)) as columns:
         sink = EventSink(columns, into.blob, report)
         complete = True
         with open_database(path, report) as connection:
@@ -102,18 +101,18 @@ def scan_database(path: Path, log: ProblemLog, progress: Callable[[int], None], 
 
 def _add(context: Context, sink: EventSink, report: FileReport, progress: DatabaseProgress) -> bool:
     """Add all events; an unreadable part is skipped and reported. Returns whether all parts were read."""
-    processes = Processes(context)
-    tasks = TaskEvents(context, processes)
-    operations = CommunicationEvents(context, processes, tasks)
+    processes = Processes(context, sink)
+    tasks = TaskEvents(processes)
+    operations = CommunicationEvents(processes, tasks)
     parts: tuple[Callable[[], None], ...] = (
-        lambda: add_host(context, sink, processes),
-        lambda: device.add_calls(context, sink, processes),
-        lambda: add_marks(context, sink, processes, tasks),
-        lambda: tasks.add(sink, processes),
-        lambda: operations.add(sink, processes),
-        lambda: device.add_overlap(context, sink, processes, tasks, operations),
-        lambda: add_counters(context, sink, processes),
-        lambda: device.add_launches(context, sink, processes, tasks, operations),
+        lambda: add_host(processes),
+        lambda: device.add_calls(processes),
+        lambda: add_marks(processes, tasks),
+        tasks.add,
+        operations.add,
+        lambda: device.add_overlap(processes, tasks, operations),
+        lambda: add_counters(processes),
+        lambda: device.add_launches(processes, tasks, operations),
     )
     complete = True
     for number, part in enumerate(parts, 1):

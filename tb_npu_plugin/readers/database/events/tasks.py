@@ -7,14 +7,13 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.events.processes import Processes
 from tb_npu_plugin.readers.database.events.sink import EventSink, json_int, json_texts, rows_of
-from tb_npu_plugin.readers.database.strings import Strings, find_rows, take_text
+from tb_npu_plugin.readers.database.strings import Strings, take_text
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema import trace, trace_events
 from tb_npu_plugin.schema.torch_npu_db import NO_ID
-from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn
+from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn, find_rows
 
 Index = NDArray[np.int64]
 
@@ -22,8 +21,9 @@ Index = NDArray[np.int64]
 class TaskEvents:
     """Stream tasks: thread, start, dur, connection, device, pid and `info` row of each row of TASK."""
 
-    def __init__(self, context: Context, processes: Processes) -> None:
-        self._context, tasks = context, context.tasks
+    def __init__(self, processes: Processes) -> None:
+        self._processes, self._context = processes, processes.context
+        context, tasks = processes.context, processes.context.tasks
         self.start, self.connection = tasks.ints("start_ns"), tasks.ints("connection")
         self.dur = tasks.ints("end_ns") - self.start
         self.thread = np.where(tasks.ints("stream_id") == NULL_INT, 0, tasks.ints("stream_id"))
@@ -57,8 +57,9 @@ class TaskEvents:
         out[maybe] = found & (code[after] == place) & (begins <= self.start[maybe] + self.dur[maybe])
         return out
 
-    def add(self, sink: EventSink, processes: Processes) -> None:
+    def add(self) -> None:
         """Add the tasks and thread names, device by device."""
+        processes, sink = self._processes, self._processes.sink
         sink.see(schema.TASK.table, len(self._context.tasks))
         sink.leave_out("unshown_task", schema.TASK.table, int(np.count_nonzero(~self.shown)))
         names, types = self._texts()
@@ -66,10 +67,8 @@ class TaskEvents:
             rows = np.flatnonzero((self.device == device) & self.shown)
             pid = processes.pid(trace_events.HARDWARE, device)
             self._slices(sink, pid, rows, names, types)
-            processes.name(sink, trace_events.HARDWARE, pid, device)
-            for stream in np.unique(self.thread[rows]).tolist():
-                sink.meta(trace.THREAD_NAME, pid, stream, trace_events.STREAM.format(stream))
-                sink.meta(trace.THREAD_SORT_INDEX, pid, stream, stream)
+            processes.name(trace_events.HARDWARE, pid, device)
+            processes.name_threads(pid, self.thread[rows], trace_events.STREAM)
 
     def _slices(self, sink: EventSink, pid: int, rows: Index, names: StringColumn, types: StringColumn) -> None:
         tasks, written = self._context.tasks, json_texts(types)
