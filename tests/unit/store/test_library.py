@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.store import stages
 from tb_npu_plugin.store.cache.disk import Cache
-from tb_npu_plugin.store.labels import _steps, utc_offset_minutes
+from tb_npu_plugin.store.labels import _steps, span_label, utc_offset_minutes
 from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.liveness import is_old
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE
@@ -277,6 +278,20 @@ START = 1_736_408_883_573_957_920  # 2025-01-09 07:48:03 UTC
 )
 def test_the_zone_of_the_recorder(local: datetime | None, start: int | None, minutes: int) -> None:
     assert utc_offset_minutes(local, start) == minutes
+
+
+@pytest.mark.parametrize(
+    ("start_ns", "expected"),
+    [(1_750_000_000 * 10**9, "2025-06-15 15:06:40 UTC · step 3"), (5, "copied · step 3"), (None, "copied · step 3")],
+)
+def test_a_capture_without_a_time_in_its_name_is_labelled_by_its_first_event(
+    start_ns: int | None, expected: str
+) -> None:
+    """Times before the year 2000 are no dates."""
+    identity = SimpleNamespace(time=None, role_step="", window=None)
+    span: Any = SimpleNamespace(identity=identity, label="copied")
+    assert span_label(span, {"start_ns": start_ns, "steps": ["3"]}) == expected
+    assert span_label(span, None) == "copied"
 
 
 @pytest.mark.parametrize(
