@@ -5,6 +5,7 @@ step_trace_time.csv of MindSpore, trace_view.json of MindSpore."""
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -42,9 +43,8 @@ class LaunchedEvents(DeviceEvents):
             return ""
         return f', "{names.LAUNCHED_BY}": {quote(task.op.info.name)}'
 
-    def torch_to_npu(self, segment: Segment) -> list[Timed]:
+    def torch_to_npu(self, segment: Segment) -> Iterator[Timed]:
         """Flows from launches to their tasks: both ends in one text."""
-        out: list[Timed] = []
         pid, (category, name) = self._pids["Ascend Hardware"], names.NPU_FLOW
         for task in segment.tasks:
             if (op := task.op) is not None and op.info.name.startswith(LAUNCH):
@@ -52,8 +52,7 @@ class LaunchedEvents(DeviceEvents):
                 common = f'"bp": "e", "cat": "{category}", "name": "{name}", "id": {at}'
                 text = f'{{"ph": "s", {common}, "pid": {_PID}, "tid": {op.tid}, "ts": {start}}}, '
                 text += f'{{"ph": "f", {common}, "pid": {pid}, "tid": {task.stream}, "ts": {at}}}'
-                out.append((task.start, text))
-        return out
+                yield task.start, text
 
 
 class FrameworkEvents(HostEvents):
