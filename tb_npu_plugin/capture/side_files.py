@@ -15,7 +15,6 @@ ENVIRONMENT_VARIABLES = (
     *("ASCEND_GLOBAL_LOG_LEVEL", "HCCL_RDMA_TC", "HCCL_RDMA_SL", "ACLNN_CACHE_LIMIT", "HOST_CACHE_CAPACITY"),
     *("ASCEND_ENHANCE_ENABLE", "PYTORCH_NPU_ALLOC_CONF", "ASCEND_LAUNCH_BLOCKING", "HCCL_ALGO"),
 )
-TRACE_ID = "trace_id"
 
 
 def attributes(thing: object) -> dict[str, Any]:
@@ -82,7 +81,7 @@ def metadata(
         **_as_json_values(user),
         **({} if variables is None else {ENVIRONMENT: dict(variables)}),
         **({GROUPS: dict(groups)} if groups else {}),
-        **({TRACE_ID: trace_id} if trace_id else {}),
+        **({"trace_id": trace_id} if trace_id else {}),
         **(added or {}),
     }
 

@@ -21,8 +21,6 @@ SITE = Path(__file__).parent / "site"
 #: Set when the user was informed: child processes print nothing.
 _INFORMED = "_TB_NPU_SIMULATION_INFORMED"
 _MOST_DEVICES = 64
-#: The first backward starts a thread for each device. One that still waits for Python's lock when Python ends aborts the process.
-_UNTIL_THREADS_RUN = 0.1  # s
 
 
 def _autoload(torch: Any) -> None:
@@ -83,7 +81,8 @@ def _install(stand_in: ModuleType, profiler: ModuleType) -> None:
         _pin_for_npu(torch)
     _register_hccl(torch, native)
     _run_eagerly(torch)
-    atexit.register(time.sleep, _UNTIL_THREADS_RUN)
+    # the first backward starts a thread a device; one that waits for Python's lock when Python ends aborts the process
+    atexit.register(time.sleep, 0.1)
     if _INFORMED not in os.environ:
         os.environ[_INFORMED] = "1"
         simulated = f"the NPU is simulated ({count} devices, {chip.soc})"

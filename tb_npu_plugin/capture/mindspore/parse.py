@@ -42,8 +42,6 @@ _END = 1 << 62
 #: ns of host time that the last launch of a capture takes at most.
 _ROOM = 8_000
 _INFO = re.compile(r"profiler_info_\d+\.json")
-#: Inputs of an operator whose shapes are unknown: as many as any rule reads.
-_ONE_ELEMENT = ((1, 1, 1, 1),) * 3
 
 
 def parse_folder(path: str | Path) -> None:
@@ -163,7 +161,7 @@ class Replay:
     def _kernels_of(self, launch: Launch) -> tuple[KernelLaunch, ...]:
         """Kernels of an operator. Inputs without a known type take as long as FLOAT, those without known shapes as long as one
         element, and the result shows neither."""
-        shapes = launch.shapes or _ONE_ELEMENT
+        shapes = launch.shapes or ((1, 1, 1, 1),) * 3  # as many as any rule reads
         has_types = bool(launch.types) and TYPES.keys() >= set(launch.types)
         types = tuple(TYPES[one] for one in launch.types) if has_types else ("float",) * len(shapes)
         made = self._launches(launch, shapes, types)

@@ -23,8 +23,6 @@ _MISSING = (
     "PyTorch is not installed, and the mock device records what it runs: install it, a CPU build will do "
     "(docs/capture.md). `tb-npu mock` and analyse() do without"
 )
-#: Of a PyTorch whose profiler counts microseconds, which is longer than many operators take.
-_OLD = "The mock device records with PyTorch 2.4 or later, whose times are exact to the nanosecond"
 
 
 def make(host: HostSwitches) -> Any:
@@ -60,7 +58,8 @@ def refuse_second() -> None:
             raise
         raise ModuleNotFoundError(_MISSING, name="torch") from None
     if not hasattr(torch._C._autograd._ProfilerResult, "trace_start_ns"):
-        raise RuntimeError(f"{_OLD}, and this one is {torch.__version__}: install a newer one")
+        old = "The mock device records with PyTorch 2.4 or later, whose times are exact to the nanosecond"
+        raise RuntimeError(f"{old}, and this one is {torch.__version__}: install a newer one")
     if is_running():
         raise RuntimeError(f"{_ONE}, and one is recording: torch.profiler, or another profile")
 

@@ -29,7 +29,6 @@ _BANKS = (1.004, 1.001, 0.998, 0.997)
 _RUNTIME, _GRAPH_ENGINE, _HCCL = 92 << 20, 76 << 20, 400 << 20
 #: Bytes that other processes hold.
 _OTHERS = 236 << 20
-_IDLE_CLOCK = 800
 
 
 class Meters:
@@ -83,7 +82,7 @@ class Meters:
             whole = reserved + hccl + _RUNTIME + _GRAPH_ENGINE
             sizes = {"PROCESS": whole, "APP": reserved, "HCCL": hccl}
             sizes |= {"RUNTIME": _RUNTIME, "GE": _GRAPH_ENGINE, "SLOG": 0}
-            clock, throughput = self._chip.clock if busy else _IDLE_CLOCK, round((read + cached) / EVERY * 1000, 3)
+            clock, throughput = self._chip.clock if busy else 800, round((read + cached) / EVERY * 1000, 3)
             segment.samples.append(Sample(at, clock, banks, throughput, hit_rate, whole + _OTHERS, sizes))
             self._next += EVERY
 

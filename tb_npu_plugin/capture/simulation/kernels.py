@@ -19,11 +19,6 @@ _BLOCK, _FILTERS = 32, 16
 _API = "aclopCompileAndExecute"
 
 
-#: Elements of a kernel for which it takes one more block.
-_ELEMENTS_A_BLOCK = 1024
-_FLASH_WORKSPACE = 32 << 20
-
-
 def _stored(tensor: Tensor, format_: str) -> Tensor:
     """How a tensor (n, c, h, w) lies in memory in this format."""
     first, channels, height, width = tensor.shape
@@ -117,7 +112,7 @@ class KernelFactory:
         softmax = Rule(rule.kind, rule.api, rule.l0, rule.type, rule.core, passes)
         out = outputs or inputs[:1] * (1 if "Grad" not in rule.type else 3)
         made = launch(self.chip, softmax, inputs, out, self.chip.cube_cores)
-        return [replace(made, workspace=_FLASH_WORKSPACE)]
+        return [replace(made, workspace=32 << 20)]
 
     def _gather(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
         """Rows of a table, by index: as many bytes are read as written."""
@@ -143,7 +138,7 @@ class KernelFactory:
         """Anything that walks over its inputs; the output is as large as the first one, where it is not known."""
         out = outputs or inputs[:1]
         elements = max(prod(tensor.shape) for tensor in (*inputs, *out))
-        blocks = min(self.chip.vector_cores, max(1, -(-elements // _ELEMENTS_A_BLOCK)))
+        blocks = min(self.chip.vector_cores, max(1, -(-elements // 1024)))  # one for so many elements
         blocks = 1 if rule.core == "AI_CPU" else blocks
         return [launch(self.chip, rule, inputs, out, blocks, read=inputs[1:] if rule.filled else inputs)]
 

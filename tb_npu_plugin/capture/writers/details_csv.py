@@ -24,7 +24,6 @@ from tb_npu_plugin.schema.trace import STEP_MARK
 Launch = Union[records.Task, records.CommOp]
 _LEVEL_0 = ("step", "device_id", "name", "type", "core", "start_ns", "dur_ns", "wait_ns", "block_dim")
 _IDS = ("model_id", "task_id", "stream_id")
-_MODEL = "4294967295"  # single-operator mode
 
 
 @dataclass
@@ -66,7 +65,7 @@ class Kernels(Writer):
         at_level_0 = (*_LEVEL_0, *_IDS) if self._with_ids else _LEVEL_0
         keys = output.columns(schema.KERNELS)[0 if output.process.marks else 1 :]  # the first is the step
         self._keys = [key for key in keys if self._detailed or key in at_level_0]
-        self._lead = output.lead(schema.KERNELS) + (f"{_MODEL}," if self._with_ids else "")
+        self._lead = output.lead(schema.KERNELS) + ("4294967295," if self._with_ids else "")  # single-operator mode
         self._file = output.csv(schema.KERNELS, self._keys, self._names)
         self._texts = cache(self._make_texts)
         self._launches = ByTime[Launch](records.by_start)

@@ -21,10 +21,6 @@ from tb_npu_plugin.schema import trace_events as words
 _PIECE = 2_000_000
 #: Bytes read of which one packet asks for, and ns until it is answered.
 _REQUEST, _LATENCY = 32, 1_000
-#: Chips without RDMA over Ethernet: not among those of which the vendor's reference says that it can be sampled.
-_WITHOUT_ROCE = frozenset(("310P",))
-#: Packets that ask -> those that answer them.
-_REQUESTS = {"tx_nonpost": "rx_cpl", "rx_nonpost": "tx_cpl"}
 #: Link of the files -> transport of the tasks that go over it.
 _TRANSPORTS = {words.NIC: "RDMA", words.ROCE: "RDMA", words.PCIE: "PCIE", words.HCCS: "HCCS"}
 #: Tasks that write to the other rank; the others read from it.
@@ -47,11 +43,9 @@ class LinkMeters:
         self._process, chip = process, process.chip
         shown = {
             words.NIC: io,
-            words.ROCE: io and chip.name not in _WITHOUT_ROCE,
+            words.ROCE: io and chip.name != "310P",  # not among those that the vendor's reference lists
             words.PCIE: interconnection,
-            words.HCCS: interconnection
-            and chip.hccs
-            and process.world > 1,  # the reference: one device has no such data
+            words.HCCS: interconnection and chip.hccs and process.world > 1,  # the same: one device has no such data
         }
         self._every = {
             link: schema.SYS_IO_EVERY if link in (words.NIC, words.ROCE) else schema.SYS_INTERCONNECTION_EVERY
@@ -79,9 +73,9 @@ class LinkMeters:
             while self._next[link] < until:
                 at = self._next[link]
                 moved = flows.moved(at - every, at)
-                for asks, answers in _REQUESTS.items() if link == words.PCIE else ():
-                    if answers in moved:
-                        moved[asks] = Moved(*(size // _REQUEST for size in moved[answers]))
+                for way, other in ("tx", "rx"), ("rx", "tx"):  # packets that ask are answered the other way
+                    if link == words.PCIE and f"{other}_cpl" in moved:
+                        moved[f"{way}_nonpost"] = Moved(*(size // _REQUEST for size in moved[f"{other}_cpl"]))
                 out.append(LinkSample(link, at, every, moved))
                 self._next[link] += every
         earliest = min(at - self._every[link] for link, at in self._next.items())

@@ -110,12 +110,9 @@ def _connections(segment: records.Segment) -> dict[records.HostOp, list[int]]:
 
 _NO_ID = schema.NO_ID
 _DATA, _MODULES = schema.ENUMS["ENUM_HCCL_DATA_TYPE"], schema.ENUMS["ENUM_MODULE"]
-_MARK_KINDS = schema.ENUMS["ENUM_MSTX_EVENT_TYPE"]
 _MB = 1 << 20  # of the counters
 #: Level of a call -> its type.
 _LEVELS = {**schema.API_TYPES, "hccl": schema.API_TYPES["communication"]}
-
-
 _LINKS = schema.ENUMS["ENUM_HCCL_LINK_TYPE"]
 _TRANSPORTS, _RDMA = schema.ENUMS["ENUM_HCCL_TRANSPORT_TYPE"], schema.ENUMS["ENUM_HCCL_RDMA_TYPE"]
 #: Where a task has no notification: the largest number that SQLite holds.
@@ -134,7 +131,7 @@ class MarkTables(Tables):
     def add(self, segment: records.Segment) -> None:
         rows: list[Row] = []
         for mark in segment.marks:
-            tid, kind = self._pid | mark.tid, _MARK_KINDS[mark.kind]
+            tid, kind = self._pid | mark.tid, schema.ENUMS["ENUM_MSTX_EVENT_TYPE"][mark.kind]
             connection = _NO_ID if mark.task is None else mark.task.connection
             texts = self._text[mark.message], tid, tid, self._text[mark.domain]
             rows.append((mark.start, mark.end, kind, next(self._numbers), _NO_ID, *texts, connection))
@@ -276,8 +273,6 @@ def _pmu_name(header: str) -> str:
 
 _VERSIONS = [("SCHEMA_VERSION_MICRO", "0"), ("SCHEMA_VERSION_MINOR", "0"), ("SCHEMA_VERSION_MAJOR", "1")]
 _VERSIONS += [("SCHEMA_VERSION", "1.0.0")]
-#: Columns of the tables of enumerations.
-_ENUM = "id INTEGER PRIMARY KEY, name TEXT"
 
 
 class ProfilerDatabase(Writer):
@@ -286,7 +281,9 @@ class ProfilerDatabase(Writer):
 
     def __init__(self, output: Output, name: str, tables: Mapping[str, str], with_framework: bool) -> None:
         self._output, self._with_framework = output, with_framework
-        self._database = database = output.database(name, {**tables, **dict.fromkeys(schema.ENUMS, _ENUM)})
+        self._database = database = output.database(
+            name, {**tables, **dict.fromkeys(schema.ENUMS, "id INTEGER PRIMARY KEY, name TEXT")}
+        )
         for table in schema.ALWAYS:
             database.make(table)
         strings, options = Strings(database, schema.CANN_STRINGS), output.options

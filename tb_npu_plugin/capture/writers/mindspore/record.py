@@ -22,7 +22,6 @@ INFER, LAUNCH = "RuntimeFramework::KernelInfer::", "Kernel::KernelLaunch::"
 RUN_GRAPH, GET_NEXT = "RunGraph", "Dataset::GetNext::DataQueue"
 _LOADER = "enumerate(DataLoader)"
 _MODULE = "nn.Module: "
-_COPIES = {"acl_memcpy_host_to_device": "CopyToDevice", "acl_memcpy_device_to_host": "CopyToHost"}
 _Launch = TypeVar("_Launch", records.Task, records.CommOp)
 
 
@@ -87,7 +86,8 @@ def scope_of(name: str) -> list[str]:
 
 def _launched_types(segment: records.Segment, queue: list[records.Queued]) -> list[str]:
     starts = [item.dequeue_start for item in queue]
-    types = [_COPIES.get(item.name, item.name) for item in queue]
+    copies = {"acl_memcpy_host_to_device": "CopyToDevice", "acl_memcpy_device_to_host": "CopyToHost"}
+    types = [copies.get(item.name, item.name) for item in queue]
     for task in segment.tasks:
         if task.acl is not None and task.kernel.type:
             types[bisect_right(starts, task.acl) - 1] = task.kernel.type

@@ -254,7 +254,6 @@ _COMMUNICATION = Rules(
     by_rank=False,
     all_lowest=True,
 )
-_MINDSPORE = "2.7.0"
 #: MindSpore 2.7 with CANN 8.2: its parser looks for communication under HCCL.
 DIALECT = Dialect(
     communication=OLD_COMMUNICATION,
@@ -288,7 +287,7 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
     schedule = parameters[names.SCHEDULE]
     schedule |= {key: value for key, value in (options.schedule or {}).items() if key in schedule}
     content[names.MS_INFO] = {names.RANK_ID: str(process.rank), names.DEVICE_ID: str(process.device)}
-    content |= {names.MS_VERSION: _MINDSPORE, names.CANN_VERSION: dialect.cann}
+    content |= {names.MS_VERSION: "2.7.0", names.CANN_VERSION: dialect.cann}
     return json.dumps(content, indent=4)
 
 
