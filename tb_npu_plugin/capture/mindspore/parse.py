@@ -16,7 +16,7 @@ import numpy as np
 
 from tb_npu_plugin.capture.mindspore.exchanges import TYPES, MindSporeExchanges, later_ranks
 from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, host_clock, read
-from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
+from tb_npu_plugin.capture.recording.recorded_host import ROOM, RecordedHost
 from tb_npu_plugin.capture.simulation.chips import Chip, chosen_chip
 from tb_npu_plugin.capture.simulation.collectives import COLLECTIVES
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
@@ -39,8 +39,6 @@ from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 #: Operators -> the ATen operator that launches the same kernels on an NPU (simulation/launch.py). Each other operator launches one kernel of its name.
 OPERATORS = {operator: row["aten"] for operator, row in read_table(__file__, "operators.csv", dict[str, str]).items()}
 _END = 1 << 62
-#: ns of host time that the last launch of a capture takes at most.
-_ROOM = 8_000
 _INFO = re.compile(r"profiler_info_\d+\.json")
 
 
@@ -108,7 +106,7 @@ class Replay:
         whose = (capture["pid"], capture["rank"], capture["rank"], capture["world"], start, start)
         self.process = Process(*whose, options.npu, bool(data.steps), threads, chip=chip)
         seed, has_runtime = f"{capture['pid']}/{capture['start']}", options.level >= 2
-        self._host = RecordedHost(self.process, seed, has_runtime, task_queue=0)
+        self._host = RecordedHost(self.process, seed, self._clock, has_runtime, task_queue=0)
         self._host.join(self._exchanges.groups)
         self._info = cache(OpInfo)
 
@@ -127,7 +125,7 @@ class Replay:
         first = mark.start if mark is not None else self._data.capture["start"]
         host.clock.begin(max(int(clock(first)), host.clock.recorded))
         for launch, now, limit in zip(launches, times, [*times[1:], *times[-1:]]):
-            host.clock.move_to(now, max(limit, now + _ROOM))
+            host.clock.move_to(now, max(limit, now + ROOM))
             self._launch(launch)
         end = int(clock(mark.end if mark is not None else self._data.capture["end"] or first))
         host.clock.move_to(end, end)
@@ -135,16 +133,12 @@ class Replay:
             host.wait_for_device()
         if mark is not None:
             number = int(mark.name.rpartition(STEP_MARK)[2])
-            host.add_step(number, self._shown(mark.start))
+            host.add_step(number, self._host.shown(mark.start))
         segment = host.take_step()
         self._add_host_events(segment, since, until)
         self.process.end = max(self.process.end, host.stopped())
-        segment.until = _END if until == _END else min(segment.until, self._shown(until))
+        segment.until = _END if until == _END else min(segment.until, self._host.shown(until))
         return segment
-
-    def _shown(self, at: int) -> int:
-        """From recorded time to the time that results show, in the last segment."""
-        return self._host.clock.shown(int(self._clock(at)))
 
     def _launch(self, launch: Launch) -> None:
         host, tid = self._host, launch.tid or self.process.pid
@@ -179,7 +173,7 @@ class Replay:
 
     def _add_host_events(self, segment: Segment, since: int, until: int) -> None:
         """Add the framework's events, the memory, and what was recorded beside them."""
-        at, data, pid = self._shown, self._data, self.process.pid
+        at, data, pid = self._host.shown, self._data, self.process.pid
 
         def within(rows: list[Any], start: int = 0) -> list[Any]:
             """Those that begin in this time; start: the place of their beginning."""

@@ -17,6 +17,8 @@ from tb_npu_plugin.capture.writers.overlap import Intervals, merge
 
 #: ns of the call that lets a stream wait (assumed).
 _STREAM_CALL = 2_000
+#: ns of host time that the last launch takes at most beyond what was recorded.
+ROOM = 8_000
 #: ns between two things that happen on the host.
 _LEAST = 10
 #: Streams of the device beside the default one are numbered from here on.
@@ -84,16 +86,23 @@ class RecordedClock:
 class RecordedHost(Host):
     """Repeats what a host did: its user moves the clock, then says what happened.
 
+    recorded  time without the computation of stand-in kernels
     done      ("event" or "collective", number) -> when it is done
     """
 
     clock: RecordedClock
 
-    def __init__(self, process: Process, seed: str, runtime: bool = False, task_queue: int = 1) -> None:
+    def __init__(
+        self, process: Process, seed: str, recorded: HostClock, runtime: bool = False, task_queue: int = 1
+    ) -> None:
         random, clock = Random(f"{seed}/{process.rank}").random, RecordedClock(process.start)
         super().__init__(process, process.chip, clock, random, runtime=runtime, task_queue=task_queue, allocates=False)
-        self.done: dict[tuple[str, int], int] = {}
+        self.recorded, self.done = recorded, dict[tuple[str, int], int]()
         self._open: dict[int, list[HostOp]] = {}  # by thread
+
+    def shown(self, at: int) -> int:
+        """From time as it was recorded to the time that results show, in the last segment."""
+        return self.clock.shown(int(self.recorded(at)))
 
     def use(self, tid: int, stream: int) -> None:
         """What follows happens on this thread and stream."""

@@ -18,13 +18,12 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Pattern, Planes, PlaneTask
+from tb_npu_plugin.capture.simulation.records import Ints
 from tb_npu_plugin.capture.simulation.topology import Topology
 
-_Ints = NDArray[np.int64]
 _Places = tuple[int, ...]
 
 
@@ -328,7 +327,7 @@ class _Schedule:
         return self._word(now.tolist(), 100)
 
     @staticmethod
-    def _round(tasks: _Tasks, now: _Ints, goes: _Ints, durs: _Ints, kind: _Kind, reduce: bool) -> None:
+    def _round(tasks: _Tasks, now: Ints, goes: Ints, durs: Ints, kind: _Kind, reduce: bool) -> None:
         """Tasks of a round. now: when each member began it; goes: when its move begins."""
         member, count, share = tasks.member, len(kind.links), kind.shares[0]
         before, behind, begin, go = (member - 1) % count, (member + 1) % count, int(now[member]), int(goes[member])

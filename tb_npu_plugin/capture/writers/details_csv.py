@@ -11,7 +11,6 @@ from functools import cache
 from typing import TypeVar, Union
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tb_npu_plugin.capture.simulation import records
 from tb_npu_plugin.capture.writers.files import END, ByTime, Output, Writer, cell, shapes_cell, time_text, us_text
@@ -287,9 +286,6 @@ class Apis(Writer):
 
 
 Number = TypeVar("Number", int, float)
-Ints = NDArray[np.int64]
-#: When the first thing of a step computed or communicated, where only gaps begin in it (it copies).
-_NOTHING = 1 << 63
 
 
 @dataclass
@@ -299,7 +295,7 @@ class _Sums:
     host_start: int
     first: int  # on the device
     last: int
-    busy: int = _NOTHING  # when it first computed or communicated
+    busy: int = END  # when it first computed or communicated; END: only gaps begin in it (it copies)
     ns: list[int] = field(default_factory=lambda: [0, 0, 0, 0])  # overlap rows by kind
     us: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0, 0.0])  # as the vendor's Python adds them up
 
@@ -337,7 +333,9 @@ class StepSums(Writer):
             self._add_up(found, starts[at:until], ends[at:until], kinds[at:until])
             at = until
 
-    def _add_up(self, found: tuple[int | None, int, int], starts: Ints, ends: Ints, kinds: Ints) -> None:
+    def _add_up(
+        self, found: tuple[int | None, int, int], starts: records.Ints, ends: records.Ints, kinds: records.Ints
+    ) -> None:
         """Rows of one step, at least one."""
         key, host_start, _ = found
         step = self._steps.setdefault(key, _Sums(host_start, int(starts[0]), int(ends[0])))
@@ -364,7 +362,7 @@ class StepSums(Writer):
         for key, step in self._steps.items():
             facts: list[float] = [step.host_start, step.first, step.last, step.busy]
             start, first, last, busy = facts if is_exact else [ns / 1000 for ns in facts]
-            preparing, bubble = 0.0 if step.busy == _NOTHING else busy - start, self._bubbles[key][0 if is_exact else 1]
+            preparing, bubble = 0.0 if step.busy == END else busy - start, self._bubbles[key][0 if is_exact else 1]
             found = figures_of(step.ns if is_exact else step.us, last - first, bubble, preparing)
             yield key, {name: ns / 1000 for name, ns in found.items()} if is_exact else found
 

@@ -9,6 +9,7 @@ operator.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import TypeVar, Union
@@ -23,6 +24,7 @@ RUN_GRAPH, GET_NEXT = "RunGraph", "Dataset::GetNext::DataQueue"
 _LOADER = "enumerate(DataLoader)"
 _MODULE = "nn.Module: "
 _Launch = TypeVar("_Launch", records.Task, records.CommOp)
+_Span = Union[records.PyCall, records.HostOp]
 
 
 class Recorder:
@@ -97,13 +99,13 @@ def _launched_types(segment: records.Segment, queue: list[records.Queued]) -> li
     return types
 
 
-def _names(segment: records.Segment, queue: list[records.Queued], types: list[str]) -> list[str]:
+def _names(segment: records.Segment, queue: list[records.Queued], types: list[str]) -> Iterator[str]:
     """Name of the graph's node of each element: the same in each step."""
-    spans: list[Union[records.PyCall, records.HostOp]] = [call for call in segment.python if call.module is not None]
-    spans = records.outer_first([*spans, *segment.ops])
-    stack: list[Union[records.PyCall, records.HostOp]] = []
+    modules = [call for call in segment.python if call.module is not None]
+    spans: list[_Span] = records.outer_first([*modules, *segment.ops])
+    stack: list[_Span] = []
     forward: dict[int, str] = {}
-    out, position = [], 0
+    position = 0
     for number, (item, type_) in enumerate(zip(queue, types)):
         while position < len(spans) and spans[position].start <= item.start:
             span = spans[position]
@@ -115,17 +117,12 @@ def _names(segment: records.Segment, queue: list[records.Queued], types: list[st
         stack = [open_ for open_ in stack if open_.end >= item.end]
         back = [op.sequence for op in stack if isinstance(op, records.HostOp) and op.forward_tid and op.sequence >= 0]
         scope = f"Gradients/{forward.get(back[0], 'Default')}" if back else _path(stack)
-        out.append(f"{scope}/{type_}-op{number}")
-    return out
+        yield f"{scope}/{type_}-op{number}"
 
 
-def _path(stack: list[Union[records.PyCall, records.HostOp]]) -> str:
-    parts = ["Default"]
-    for call in stack:
-        if isinstance(call, records.PyCall):
-            title, _, number = call.name.replace(_MODULE, "").rpartition("_")
-            parts.append(f"{number}-{title}")
-    return "/".join(parts)
+def _path(stack: list[_Span]) -> str:
+    names = [call.name.replace(_MODULE, "").rpartition("_") for call in stack if isinstance(call, records.PyCall)]
+    return "/".join(["Default", *(f"{number}-{title}" for title, _, number in names)])
 
 
 def _relink(launch: _Launch, starts: list[int], launches: dict[int, records.HostOp]) -> _Launch:

@@ -15,7 +15,7 @@ from tb_npu_plugin.capture.writers import memory
 from tb_npu_plugin.capture.writers.communication import CommunicationDatabase, Rules
 from tb_npu_plugin.capture.writers.details_csv import Kernels, figures_of
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
-from tb_npu_plugin.capture.writers.files import Output, Parts, Writer, cell, decimals, mb_text, time_text
+from tb_npu_plugin.capture.writers.files import END, Output, Parts, Writer, cell, decimals, mb_text, time_text
 from tb_npu_plugin.capture.writers.framework import Framework
 from tb_npu_plugin.capture.writers.memory import APP, Cells
 from tb_npu_plugin.capture.writers.mindspore.minddata import MindData
@@ -114,10 +114,8 @@ class FrameworkEvents(HostEvents):
         threads = {names.PROCESS_MINDSPORE: [(tid, f"Thread {tid}") for tid in sorted(self._threads)]}
         if self._depth >= 0:
             threads[names.PROCESS_SCOPE] = [(depth, f"Layer{depth}") for depth in range(self._depth + 1)]
-        out = []
-        for name, rows in threads.items():
-            out += process_rows(name, names.PIDS[name], "CPU", names.SORTS[name], rows)
-        return out
+        processes = ((name, names.PIDS[name], "CPU", names.SORTS[name], rows) for name, rows in threads.items())
+        return [row for process in processes for row in process_rows(*process)]
 
 
 class OperatorShapes(Writer):
@@ -162,9 +160,6 @@ class MemoryRecord(memory.MemoryRecord):
         return component, time, *sizes, "", self._device  # it writes no stream
 
 
-_EVER = 1 << 63
-
-
 class HostWindows(Windows):
     """Steps are the marks on the host, ends included."""
 
@@ -182,7 +177,7 @@ class _Sums:
     end: int
     sums: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
     bubble: int = 0
-    first: int = _EVER  # start of communication
+    first: int = END  # start of communication
     last: tuple[int, int] = (-1, 0)  # start and duration of the last communication event
     busy: int | None = None  # start of the first device task
 
@@ -192,7 +187,7 @@ class StepTrace(Writer):
 
     def __init__(self, output: Output) -> None:
         self._output = output
-        self._steps: list[_Sums] = [] if output.process.marks else [_Sums(0, 0, _EVER)]
+        self._steps: list[_Sums] = [] if output.process.marks else [_Sums(0, 0, END)]
         self._first_event: int | None = None
 
     def add(self, segment: Segment) -> None:
