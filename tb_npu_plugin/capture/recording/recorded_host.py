@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tb_npu_plugin.capture.simulation.device import MARK_CALL, STREAM
-from tb_npu_plugin.capture.simulation.host import Host
+from tb_npu_plugin.capture.simulation.host import Clock, Host
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.records import HostOp, Ints, Process
 from tb_npu_plugin.capture.writers.overlap import Intervals, merge
@@ -41,8 +41,8 @@ class HostClock:
         return np.asarray(times) - self._removed[place] + inside
 
 
-class RecordedClock:
-    """A Clock (simulation/host.py) that its user moves. Results show the host later than it was recorded, by the time that it
+class RecordedClock(Clock):
+    """Its user moves it. Results show the host later than it was recorded, by the time that it
     has waited for the device.
 
     now       time that results show

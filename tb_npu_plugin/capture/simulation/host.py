@@ -7,10 +7,10 @@ what a real one did. They differ in their clocks.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from tb_npu_plugin.capture.simulation import device, records
 from tb_npu_plugin.capture.simulation.chips import Chip
@@ -32,16 +32,18 @@ _FIRST_CORRELATION, _FIRST_CONNECTION = 8001, 901
 _NO_OP = records.OpInfo("")
 
 
-class Clock(Protocol):
+class Clock(ABC):
     """Time of a host. now: ns since the epoch."""
 
     now: int
 
+    @abstractmethod
     def spend(self, ns: int) -> None:
         """Let the host work for `ns` on average."""
 
     def wait_until(self, now: int) -> None:
         """Let the host wait for the device."""
+        self.now = now
 
 
 @dataclass(eq=False)

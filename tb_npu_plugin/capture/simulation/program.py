@@ -24,7 +24,7 @@ from tb_npu_plugin.capture.simulation.collectives import CALLS, Transfer
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.device import LAST, LEAST, RISE
 from tb_npu_plugin.capture.simulation.faults import Faults
-from tb_npu_plugin.capture.simulation.host import Host
+from tb_npu_plugin.capture.simulation.host import Clock, Host
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.memory import Held
@@ -43,8 +43,8 @@ AUTOGRAD, OTHER = 91, 133
 Instruction = partial[None]
 
 
-class TrainingClock:
-    """A Clock (host.py). random: gives numbers from 0 to 1; slow: factor of the host's work."""
+class TrainingClock(Clock):
+    """random: gives numbers from 0 to 1; slow: factor of the host's work."""
 
     def __init__(self, now: int, random: Callable[[], float], slow: float) -> None:
         self.now, self._random, self._slow = now, random, slow
@@ -56,10 +56,6 @@ class TrainingClock:
         # short times as device.vary, without a call: there are 12,000 in a step of llama-7b
         share = (LEAST + RISE * number / (LAST - number)) * self._slow if ns < _SHORT else 0.9 + 0.2 * number
         self.now += int(ns * share) // 10 * 10 + 10
-
-    def wait_until(self, now: int) -> None:
-        """Wait for the device."""
-        self.now = now
 
 
 class TrainingHost(Host):

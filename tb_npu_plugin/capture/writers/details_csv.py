@@ -221,9 +221,15 @@ class Operators(Writer):
         for launch in segment.comm:
             launch.op.device += launch.dur
         ops = sorted(segment.ops, key=records.by_start)
-        self._file.add(self._lines(ops, _parents(ops)))
+        self._file.add(self._lines(ops))
 
-    def _lines(self, ops: list[records.HostOp], parents: list[int]) -> list[str]:
+    def _lines(self, ops: list[records.HostOp]) -> list[str]:
+        parents, open_ = list[int](), [-1]  # positions of operators, -1: none
+        for number, op in enumerate(ops):
+            while len(open_) > 1 and op.start > ops[open_[-1]].end:
+                open_.pop()
+            parents.append(open_[-1])
+            open_.append(number)
         selfs, totals = [op.end - op.start for op in ops], [op.device for op in ops]
         on_aicore = [op.on_aicore for op in ops]
         for number in range(len(ops) - 1, -1, -1):  # children follow their parents
@@ -249,17 +255,6 @@ class Operators(Writer):
         shapes = cell(info.shapes) if self._options.shapes else ""
         stack = cell(";\r\n".join(info.stack)) if self._options.stack else ""
         return f"{cell(info.name)},{shapes},{stack}"
-
-
-def _parents(ops: list[records.HostOp]) -> list[int]:
-    """Position of the parent of each operator, -1 without one."""
-    out, open_ = [], [-1]
-    for number, op in enumerate(ops):
-        while len(open_) > 1 and op.start > ops[open_[-1]].end:
-            open_.pop()
-        out.append(open_[-1])
-        open_.append(number)
-    return out
 
 
 class Apis(Writer):

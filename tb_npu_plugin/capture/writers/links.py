@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from operator import attrgetter
 
-from tb_npu_plugin.capture.simulation.records import CommOp, LinkSample, Moved, Process, Segment
+from tb_npu_plugin.capture.simulation.records import CommOp, Figures, LinkSample, Process, Segment
 from tb_npu_plugin.capture.writers.files import Database, Output, Row, Writer, time_text
 from tb_npu_plugin.schema import link_files as schema
 from tb_npu_plugin.schema import trace_events as words
@@ -25,6 +25,11 @@ _REQUEST, _LATENCY = 32, 1_000
 _TRANSPORTS = {words.NIC: "RDMA", words.ROCE: "RDMA", words.PCIE: "PCIE", words.HCCS: "HCCS"}
 #: Tasks that write to the other rank; the others read from it.
 _WRITES = ("RDMASend", "Reduce_Inline")
+#: Bytes of one packet: the largest of RDMA over Ethernet.
+_PACKET = 4096
+_SECOND = 1_000_000_000
+#: Directions of a port, in the order of the files.
+_WAYS = ("rx", "tx")
 
 
 class LinkMeters:
@@ -72,11 +77,7 @@ class LinkMeters:
             until = until if until <= end else end + every  # the last one: to the end of the window that has begun
             while self._next[link] < until:
                 at = self._next[link]
-                moved = flows.moved(at - every, at)
-                for way, other in ("tx", "rx"), ("rx", "tx"):  # packets that ask are answered the other way
-                    if link == words.PCIE and f"{other}_cpl" in moved:
-                        moved[f"{way}_nonpost"] = Moved(*(size // _REQUEST for size in moved[f"{other}_cpl"]))
-                out.append(LinkSample(link, at, every, moved))
+                out.append(LinkSample(link, at, every, flows.figures(link, at, every)))
                 self._next[link] += every
         earliest = min(at - self._every[link] for link, at in self._next.items())
         for flows in self._flows.values():
@@ -118,11 +119,24 @@ class _Flows:
             done = before
         pieces[last] += size - done
 
-    def moved(self, start: int, end: int) -> dict[str, Moved]:
-        """What went in this time, which begins and ends with a piece."""
-        first, last = (start - self._start) // _PIECE, (end - self._start) // _PIECE
-        found = {kind: [pieces[piece] for piece in range(first, last)] for kind, pieces in self._bytes.items()}
-        return {kind: Moved(sum(sizes), min(sizes), max(sizes)) for kind, sizes in found.items()}
+    def figures(self, link: str, at: int, every: int) -> dict[str, Figures]:
+        """Of a sample, by direction; of a port the packets of each direction as well, over PCIe by kind of packets."""
+        pieces = range((at - every - self._start) // _PIECE, (at - self._start) // _PIECE)
+        found = {kind: [sizes[piece] for piece in pieces] for kind, sizes in self._bytes.items()}
+        moved = defaultdict[str, Figures](lambda: (0, 0, 0))
+        moved.update({kind: (min(sizes), max(sizes), sum(sizes)) for kind, sizes in found.items()})
+        each, piece = _SECOND // every, _SECOND // _PIECE
+        if link != words.PCIE:
+            totals = {way: moved[way][2] for way in schema.HCCS_KINDS}
+            totals |= {f"{way} packets": -(-totals[way] // _PACKET) for way in _WAYS if link != words.HCCS}
+            return {name: (total * each,) * 3 for name, total in totals.items()}
+        for way, other in ("tx", "rx"), ("rx", "tx"):  # packets that ask are answered the other way
+            least, most, total = moved[f"{other}_cpl"]
+            moved[f"{way}_nonpost"] = least // _REQUEST, most // _REQUEST, total // _REQUEST
+        rates = {
+            kind: (moved[kind][0] * piece, moved[kind][1] * piece, moved[kind][2] * each) for kind in schema.PCIE_KINDS
+        }
+        return {**rates, schema.LATENCY: (_LATENCY if moved["rx_cpl"][2] else 0,) * 3}
 
     def forget(self, before: int) -> None:
         """Nobody asks for what was earlier any more."""
@@ -130,16 +144,6 @@ class _Flows:
         for pieces in self._bytes.values():
             for piece in [piece for piece in pieces if piece < first]:
                 del pieces[piece]
-
-
-#: Bytes of one packet: the largest of RDMA over Ethernet.
-_PACKET = 4096
-_NONE = Moved(0, 0, 0)
-_SECOND = 1_000_000_000
-#: Directions of a port, in the order of the files.
-_WAYS = ("rx", "tx")
-#: Least, most, mean: bytes or packets per second, ns of a latency.
-Figures = tuple[int, int, int]
 
 
 def port_speed(output: Output) -> int:
@@ -157,26 +161,9 @@ def _use(bytes_a_second: float, speed: int) -> float:
     return round(bytes_a_second * 100 / (speed * schema.LINK_MB), 3)
 
 
-def _packets(sample: LinkSample, way: str) -> int:
-    return -(-sample.moved.get(way, _NONE).total // _PACKET)
-
-
-def _figures(sample: LinkSample) -> dict[str, Figures]:
-    """By direction, over PCIe by kind of packets; of a port the packets of each direction as well."""
-    each, piece = _SECOND // sample.every, _SECOND // _PIECE
-    if sample.link == words.PCIE:
-        moved = {kind: sample.moved.get(kind, _NONE) for kind in schema.PCIE_KINDS}
-        out = {kind: (one.least * piece, one.most * piece, one.total * each) for kind, one in moved.items()}
-        return {**out, schema.LATENCY: (_LATENCY if moved["rx_cpl"].total else 0,) * 3}
-    out = {way: (sample.moved.get(way, _NONE).total * each,) * 3 for way in schema.HCCS_KINDS}
-    if sample.link != words.HCCS:
-        out |= {f"{way} packets": (_packets(sample, way) * each,) * 3 for way in _WAYS}
-    return out
-
-
 def counters(sample: LinkSample, speed: int) -> dict[str, Mapping[str, float]]:
     """Counters of the trace: name -> values by key. speed: MB/s of a network port."""
-    means = {kind: mean for kind, (_, _, mean) in _figures(sample).items()}
+    means = {kind: mean for kind, (_, _, mean) in sample.figures.items()}
     if sample.link == words.HCCS:
         return {name: {key: _shown(way, means[way])} for name, (key, way) in words.HCCS_COUNTERS.items()}
     if sample.link == words.PCIE:
@@ -205,7 +192,7 @@ class LinkFile(Writer):
         for sample in segment.links:
             if sample.link == self._link:
                 self._count, self._at = self._count + 1, sample.at
-                for name, (least, most, mean) in _figures(sample).items():
+                for name, (least, most, mean) in sample.figures.items():
                     found = self._found.get(name, [least, 0, 0, 0, 0])
                     sums = (total + figure for total, figure in zip(found[2:], (least, most, mean)))
                     self._found[name] = [min(found[0], least), max(found[1], most), *sums]
@@ -253,15 +240,15 @@ class LinkTables(Writer):
             self._database.add(sample.link.upper(), [(self._device, sample.at, *self._cells(sample))])
 
     def _cells(self, sample: LinkSample) -> Row:
-        figures, totals, link = _figures(sample), self._totals, sample.link
+        figures, totals, link = sample.figures, self._totals, sample.link
         if link == words.HCCS:
             return [figures[way][2] for way in schema.HCCS_KINDS]
         if link == words.PCIE:
             return [figure for three in figures.values() for figure in three]
         cells = [self._speed * schema.LINK_MB]
         for way in _WAYS:
-            totals[link, f"{way} packets"] += _packets(sample, way)
-            totals[link, way] += sample.moved.get(way, _NONE).total
-            cells += [figures[f"{way} packets"][2], figures[way][2]]
-            cells += [totals[link, f"{way} packets"], totals[link, way], 0, 0]
+            rates = [figures[name][2] for name in (f"{way} packets", way)]
+            for name, rate in zip((f"{way} packets", way), rates):
+                totals[link, name] += rate // (_SECOND // sample.every)
+            cells += [*rates, totals[link, f"{way} packets"], totals[link, way], 0, 0]
         return [*cells, 0]
