@@ -88,8 +88,7 @@ def metadata(
 
 def read_info(folder: Path) -> dict[str, Any]:
     """profiler_info of a result folder; {} if none can be read."""
-    found = map(read_object, sorted(folder.glob("profiler_info*.json")))
-    return next(filter(None, found), {})
+    return next(filter(None, map(read_object, sorted(folder.glob("profiler_info*.json")))), {})
 
 
 def read_object(path: Path) -> dict[str, Any]:

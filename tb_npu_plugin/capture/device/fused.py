@@ -100,8 +100,7 @@ def _differentiate(name: str, function: Function, operator: Any) -> None:
     def with_gradient(*values: Any, **options: Any) -> Any:
         leaves, spec = tree_flatten(_complete(operator, values, options))
         out = Node.apply(spec, *leaves)
-        is_list = operator._schema.returns[0].type.kind() == "ListType"
-        return list(out) if is_list else out
+        return list(out) if operator._schema.returns[0].type.kind() == "ListType" else out
 
     _library.impl(name, with_gradient, "AutogradPrivateUse1")
 
@@ -116,8 +115,7 @@ def _autograd_of_the_host() -> Iterator[None]:
         yield
 
 
-# ---- one expression each
-
+#: Those of one expression each.
 _EXPRESSIONS: dict[str, Function] = {
     "npu_gelu": lambda x, how: F.gelu(x, approximate=how),
     "fast_gelu": lambda x: x * torch.sigmoid(1.702 * x),
@@ -129,8 +127,6 @@ _EXPRESSIONS: dict[str, Function] = {
 for _name, _expression in _EXPRESSIONS.items():
     _fused(_name)(_expression)
 FUNCTIONS["npu_fast_gelu"] = FUNCTIONS["fast_gelu"]
-
-# ---- normalisation
 
 
 @_fused("npu_rms_norm")
@@ -145,9 +141,6 @@ def _rms_norm(x: Any, gamma: Any, epsilon: float) -> tuple[Any, Any]:
 def _add_rms_norm(x1: Any, x2: Any, gamma: Any, epsilon: float) -> tuple[Any, Any, Any]:
     x = x1 + x2
     return (*_rms_norm(x, gamma, epsilon), x)
-
-
-# ---- position embedding and activations
 
 
 @_fused("npu_rotary_mul")
@@ -181,16 +174,10 @@ def _scaled_masked_softmax(x: Any, mask: Any, scale: float, fixed_triu_mask: boo
     return torch.softmax((x.float() * scale).masked_fill(mask.bool(), -10000.0), -1).to(x.dtype)
 
 
-# ---- changes of layout
-
-
 @_fused("npu_confusion_transpose")
 def _confusion_transpose(x: Any, perm: Sequence[int], shape: Sequence[int], transpose_first: bool) -> Any:
     out = x.permute(perm).reshape(shape) if transpose_first else x.reshape(shape).permute(perm)
     return out.clone(memory_format=torch.contiguous_format)
-
-
-# ---- mixture of experts
 
 
 @_fused("npu_grouped_matmul")
@@ -254,9 +241,6 @@ def _moe_token_unpermute(tokens: Any, indices: Any, probs: Any, padded_mode: boo
         tokens = F.pad(tokens, (0, 0, 0, missing))
     out = tokens.index_select(0, indices.long()).reshape(-1, choices, tokens.shape[-1])
     return (out if probs is None else out * probs.reshape(-1, choices, 1)).sum(1).to(tokens.dtype)
-
-
-# ---- attention
 
 
 @_fused("npu_fusion_attention")

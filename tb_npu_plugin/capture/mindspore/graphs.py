@@ -64,8 +64,7 @@ def _nodes(schema: Any, graph: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     for node in graph.node:
         sizes = [dim.size for dim in node.output_type.tensor_type.shape.dim]
         (type_, *others) = _types(schema, node.output_type) or [None]
-        is_known = type_ is not None and not others and min(sizes, default=0) >= 0
-        output = [sizes, type_] if is_known else None
+        output = [sizes, type_] if type_ is not None and not others and min(sizes, default=0) >= 0 else None
         inputs = [type_ for edge in node.input for type_ in types.get(edge.name, [None])]
         group = next((one.value.str_val for one in node.attribute if one.name == "group"), "")
         yield node.full_name, {"inputs": inputs, "output": output, "group": group}
@@ -75,9 +74,7 @@ def _types(schema: Any, type_: Any) -> list[str | None]:
     """Types of the elements of a tensor, or of each tensor of a tuple; None if it is not a tensor."""
     if type_.data_type == schema.DT_TUPLE:
         return [one for element in type_.sequence_type.elem_types for one in _types(schema, element)]
-    if type_.data_type != schema.DT_TENSOR:
-        return [None]
-    return [_name(schema, type_.tensor_type.elem_type)]
+    return [_name(schema, type_.tensor_type.elem_type) if type_.data_type == schema.DT_TENSOR else None]
 
 
 def _name(schema: Any, type_: int) -> str:

@@ -66,9 +66,8 @@ def _options(folder: Path) -> Options:
         level = {"LevelNone": -1, "Level0": 0, "Level1": 1, "Level2": 2}[found["profiler_level"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadFile(f"{folder} has no settings: {error}", "Record it again.") from error
-    metrics = next(
-        (stored for stored, shown in AIC_METRICS.items() if shown == found.get("aic_metrics")), "ACL_AICORE_NONE"
-    )
+    stored = {shown: name for name, shown in AIC_METRICS.items()}
+    metrics = stored.get(found.get("aic_metrics"), "ACL_AICORE_NONE")
     activities = found.get("activities", ())
     switches = ("record_shapes", "profile_memory", "with_stack", "l2_cache")
     shapes, memory, stack, l2_cache = (bool(found.get(name)) for name in switches)
@@ -132,8 +131,7 @@ class Replay:
         if self._options.npu:
             host.wait_for_device()
         if mark is not None:
-            number = int(mark.name.rpartition(STEP_MARK)[2])
-            host.add_step(number, self._host.shown(mark.start))
+            host.add_step(int(mark.name.rpartition(STEP_MARK)[2]), self._host.shown(mark.start))
         segment = host.take_step()
         self._add_host_events(segment, since, until)
         self.process.end = max(self.process.end, host.stopped())

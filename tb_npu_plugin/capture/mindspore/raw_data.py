@@ -35,7 +35,6 @@ _DETAIL = re.compile(
 _MEMORY = re.compile(r"(\d+),(\d+),(\d+)(,|$)", re.ASCII)
 _NUMBERS = re.compile(r"-?\d+")
 _END = 1 << 62
-_LAUNCHES = ("KernelLaunch", "LaunchTask")
 STEP_MARK = "ProfilerStep#"
 #: Operators that are dispatched under another name than they are launched with.
 _ALIASES = {"Divs": "Div", "MeanExt": "ReduceMean", "PowTensorScalar": "Pow", "Muls": "Mul", "SumExt": "ReduceSum"}
@@ -135,7 +134,7 @@ def read(folder: Path) -> RawData:
 
 
 def _is_launch(name: str) -> bool:
-    return name.split("::")[1:2] in ([one] for one in _LAUNCHES)
+    return name.split("::")[1:2] in (["KernelLaunch"], ["LaunchTask"])
 
 
 def _is_mark(name: str) -> bool:

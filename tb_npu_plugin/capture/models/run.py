@@ -103,9 +103,8 @@ class Recipe:
             linked = cluster.linked(one)
             if other not in linked:  # nothing would show it
                 names = ", ".join(map(str, linked)) or "no other rank"
-                raise BadRequest(
-                    f"ranks {one} and {other} send each other nothing in this run", f"Rank {one} has links to {names}."
-                )
+                what = f"ranks {one} and {other} send each other nothing in this run"
+                raise BadRequest(what, f"Rank {one} has links to {names}.")
         return cluster
 
 

@@ -213,8 +213,7 @@ class Replay:
             host.wait_for_device()
         segment = host.take()
         if step is not None and self._step is not None:
-            number = int(step.info.name[len(STEP_MARK) :])
-            segment.step = records.Step(number, self._step.start, self._step.end)
+            segment.step = records.Step(int(step.info.name[len(STEP_MARK) :]), self._step.start, self._step.end)
         segment.until = _END if until == _END else self._host.shown(until)
         self.process.end = max(self.process.end, self._host.shown(data.end or data.start), host.device.busy_until())
         self._add_host_events(until, segment)
@@ -264,8 +263,7 @@ class Replay:
         host.use(tid, record.stream)
         if kind == Kind.ALLOCATE:
             if record.bytes > 0:
-                name = host.op.name or _NO_OPERATOR
-                self._blocks[record.id] = host.memory.allocate(name, record.bytes, host.now)
+                self._blocks[record.id] = host.memory.allocate(host.op.name or _NO_OPERATOR, record.bytes, host.now)
         elif kind == Kind.FREE:
             if record.bytes > 0 and record.id in self._blocks:
                 host.memory.release(self._blocks.pop(record.id), host.now, host.now)

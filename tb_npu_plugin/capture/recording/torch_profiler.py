@@ -145,8 +145,7 @@ def _config(torch: Any, host: HostSwitches) -> Any:
     for left out when parsing; it records no allocations then. trace_only: no objects of the events, which memory_timeline
     alone needs; PyTorch has it without stacks only.
     """
-    stacks = host.with_stack or host.with_modules
-    wanted = {"profile_all_threads": not host.profile_memory, "trace_only": not stacks}
+    wanted = {"profile_all_threads": not host.profile_memory, "trace_only": not (host.with_stack or host.with_modules)}
     while wanted:
         try:
             return torch.profiler._ExperimentalConfig(**wanted)

@@ -40,9 +40,7 @@ class _Type:
 
 _TYPES = read_table(__file__, "collectives.csv", _Type)
 #: Collective -> its phases: does a phase reduce?
-PHASES = {
-    name: tuple(one == "reduce" for one in type_.phases.split()) for name, type_ in _TYPES.items() if type_.phases
-}
+PHASES = {name: tuple(one == "reduce" for one in row.phases.split()) for name, row in _TYPES.items() if row.phases}
 #: Name that torch_npu gives what launches a collective: HcclAllreduce in the public sample, all in ProcessGroupHCCL.cpp.
 CALLS = {name: type_.call for name, type_ in _TYPES.items()}
 #: Name in the log of the device (native/hccl.cpp) -> its type; a barrier is the all-reduce of one float.

@@ -61,8 +61,7 @@ class Pipeline:
         period = (taken[-1] - taken[0]) // (len(taken) - 1) if len(taken) > 1 else 50_000_000
         self._period = max(period, 1_000_000)
         before = [taken[0] - self._period * number for number in range(_BEFORE, 0, -1)]
-        after = [taken[-1] + self._period * number for number in range(1, _AFTER + 1)]
-        self._taken = [*before, *taken, *after]
+        self._taken = [*before, *taken, *(taken[-1] + self._period * number for number in range(1, _AFTER + 1))]
         #: Operator -> times at which rows came into its queue, and left it; both grow.
         self._came: dict[Operator, list[int]] = {operator: [] for operator in (BATCH, MAP, READER)}
         self._left: dict[Operator, list[int]] = {operator: [] for operator in (BATCH, MAP, READER)}

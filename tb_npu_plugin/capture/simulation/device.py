@@ -200,8 +200,7 @@ class Device:
         self._started[place], self.busy[stream] = start, start + dur
         end = node + inner + closing
         self._return(end)
-        slowed = dur - int(usual) - 1
-        return Launched(begin, sized, prepared, compiling, node, node + inner, end, start, dur, slowed)
+        return Launched(begin, sized, prepared, compiling, node, node + inner, end, start, dur, dur - int(usual) - 1)
 
     def copy(self, enqueued: int, size: int, parts: int) -> tuple[int, int, list[int], int]:
         """Copy in so many tasks. Returns begin and end of the call, when the tasks start, and ns of each of them."""

@@ -188,8 +188,7 @@ class Host:
         start = self._enqueue()
         stream = device.RANDOM_STREAM if launch.kernel.core == "DSA_SQE" else self.stream
         self._launches += 1
-        preempted = 0 if self._launches % PREEMPTED else self.preempted
-        launched = self.device.launch(launch, stream, start, preempted)
+        launched = self.device.launch(launch, stream, start, 0 if self._launches % PREEMPTED else self.preempted)
         self._resume(start)
         if self.keep:
             self._add_launch(launch, stream, start, launched)

@@ -59,8 +59,7 @@ class KernelFactory:
         left, right = inputs[-2:]
         out = outputs or (Tensor((*left.shape[:-1], right.shape[-1]), right.type),)
         *batch, rows, columns = (1, 1, *out[0].shape)
-        tiles = prod(batch) * -(-rows // 128) * -(-columns // 256)
-        blocks = min(self.chip.cube_cores, tiles)
+        blocks = min(self.chip.cube_cores, prod(batch) * -(-rows // 128) * -(-columns // 256))
         used = min(self._blocks or blocks, blocks)
         made = launch(self.chip, rule, (left, right, *inputs[:-2]), out, used)
         pipes = {unit: share / self._stalls for unit, share in made.kernel.pipes.items()}
@@ -111,8 +110,7 @@ class KernelFactory:
         passes = 3.0 * batch * heads * length * length / max(1, prod(inputs[0].shape))
         softmax = Rule(rule.kind, rule.api, rule.l0, rule.type, rule.core, passes)
         out = outputs or inputs[:1] * (1 if "Grad" not in rule.type else 3)
-        made = launch(self.chip, softmax, inputs, out, self.chip.cube_cores)
-        return [replace(made, workspace=32 << 20)]
+        return [replace(launch(self.chip, softmax, inputs, out, self.chip.cube_cores), workspace=32 << 20)]
 
     def _gather(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
         """Rows of a table, by index: as many bytes are read as written."""

@@ -56,9 +56,7 @@ class PlaneTask(NamedTuple):
     @property
     def transport(self) -> str:
         """Waits are local, SDMA moves data inside a device and between those of a node, RDMA between nodes."""
-        if self.name == "Notify_Wait":
-            return "LOCAL"
-        return "RDMA" if self.link == "RDMA" else "SDMA"
+        return "LOCAL" if self.name == "Notify_Wait" else "RDMA" if self.link == "RDMA" else "SDMA"
 
     def data_type(self, of_operator: str) -> str:
         """Only what reduces looks at the elements."""

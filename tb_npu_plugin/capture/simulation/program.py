@@ -70,8 +70,7 @@ class TrainingHost(Host):
         random = Random(f"{seed}/{rank}").random
         clock = TrainingClock(process.start, random, faults.slow_hosts.get(rank, 1.0))
         slow = faults.slow_ranks.get(rank, 1.0) * faults.low_clocks.get(rank, 1.0)
-        preempted = faults.preempted.get(rank, 0)
-        super().__init__(process, chip, clock, random, keep, runtime, slow, task_queue, preempted)
+        super().__init__(process, chip, clock, random, keep, runtime, slow, task_queue, faults.preempted.get(rank, 0))
         struck = faults.loader, faults.allocator, faults.gc
         self._loader, self._mapping, self._pause = (ns.get(rank, 0) for ns in struck)
         self._sequences = 0  # links of operators before this step
@@ -351,8 +350,7 @@ class Program:
 
     def run_on_other_thread(self, name: str, shapes: Shapes, types: Types, ns: int) -> None:
         """Let another thread run an operator of `ns` inside the open one."""
-        info = self._info(name, shapes, types, False)
-        self.do(TrainingHost.run_on_other_thread, info=info, ns=ns)
+        self.do(TrainingHost.run_on_other_thread, info=self._info(name, shapes, types, False), ns=ns)
 
     def load_batch(self, shape: Shape, type_: str, ns: int) -> int:
         """Let the host wait `ns` for a batch of PyTorch's data loader and copy it to the device; gives its slot."""

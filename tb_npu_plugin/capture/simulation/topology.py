@@ -75,10 +75,8 @@ class Layout:
 
     def __post_init__(self) -> None:
         if min(self.world, self.tp, self.pp) < 1 or self.world % (self.tp * self.pp):
-            raise BadRequest(
-                f"{self.world} ranks cannot be split into tp {self.tp} x pp {self.pp}",
-                "The number of ranks is a multiple of tp times pp.",
-            )
+            what = f"{self.world} ranks cannot be split into tp {self.tp} x pp {self.pp}"
+            raise BadRequest(what, "The number of ranks is a multiple of tp times pp.")
 
     @property
     def dp(self) -> int:

@@ -123,8 +123,7 @@ class Kernels(Writer):
         name = cell(f"{launch}{self._separator}{kernel.name}" if launch else kernel.name)
         if not self._detailed:
             return f"{name},N/A,N/A", "0"
-        state = (kernel.state,) if self._with_state else ()
-        front = ",".join([name, cell(kernel.type), *state, kernel.core])
+        front = ",".join([name, cell(kernel.type), *((kernel.state,) if self._with_state else ()), kernel.core])
         back = [str(kernel.block), str(kernel.mix), "YES" if kernel.hf32 else "NO"]
         back += [shapes_cell(kernel.inputs), kernel.input_types or "N/A", kernel.input_formats or "N/A"]
         back += [shapes_cell(kernel.outputs), kernel.output_types or "N/A", kernel.output_formats or "N/A"]
@@ -150,9 +149,6 @@ class TaskFile(Writer):
     def add(self, segment: records.Segment) -> None:
         lines = map(self._line, self._tasks.take(segment.tasks, segment.until))
         self._file.add([f"{self._lead}{line}" for line in lines if line])
-
-    def close(self) -> None:
-        self.add(records.Segment(until=END))
 
     def _line(self, task: records.Task) -> str:
         """Cells of a task after Device_id, "" for no row."""
@@ -220,8 +216,7 @@ class Operators(Writer):
                 task.op.on_aicore += task.dur if task.kernel.hardware == "AI_CORE" else 0
         for launch in segment.comm:
             launch.op.device += launch.dur
-        ops = sorted(segment.ops, key=records.by_start)
-        self._file.add(self._lines(ops))
+        self._file.add(self._lines(sorted(segment.ops, key=records.by_start)))
 
     def _lines(self, ops: list[records.HostOp]) -> list[str]:
         parents, open_ = list[int](), [-1]  # positions of operators, -1: none

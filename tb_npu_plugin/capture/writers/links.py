@@ -46,17 +46,11 @@ class LinkMeters:
 
     def __init__(self, process: Process, io: bool, interconnection: bool) -> None:
         self._process, chip = process, process.chip
-        shown = {
-            words.NIC: io,
-            words.ROCE: io and chip.name != "310P",  # not among those that the vendor's reference lists
-            words.PCIE: interconnection,
-            words.HCCS: interconnection and chip.hccs and process.world > 1,  # the same: one device has no such data
-        }
-        self._every = {
-            link: schema.SYS_IO_EVERY if link in (words.NIC, words.ROCE) else schema.SYS_INTERCONNECTION_EVERY
-            for link in shown
-            if shown[link]
-        }
+        # the vendor's reference does not list 310P among the chips with RoCE, and has no HCCS of one device
+        ports = [words.NIC, *([words.ROCE] if chip.name != "310P" else [])] if io else []
+        links = [words.PCIE, *([words.HCCS] if chip.hccs and process.world > 1 else [])] if interconnection else []
+        self._every = dict.fromkeys(ports, schema.SYS_IO_EVERY)
+        self._every |= dict.fromkeys(links, schema.SYS_INTERCONNECTION_EVERY)
         self._next = {link: process.start + every for link, every in self._every.items()}
         self._flows = {transport: _Flows(process.start) for transport in ("RDMA", "PCIE", "HCCS")}
 
@@ -172,12 +166,9 @@ def counters(sample: LinkSample, speed: int) -> dict[str, Mapping[str, float]]:
             name: {key: _shown(kind, means.get(kind, 0)) if kind else 0 for key, kind in zip(keys, kinds)}
             for name, kinds in words.PCIE_COUNTERS.items()
         }
-    return {
-        words.PORT_COUNTER.format(0, title): dict(
-            zip(keys, (0.0, 0.0, means[f"{title.lower()} packets"], _use(means[title.lower()], speed)))
-        )
-        for title, keys in words.PORT_COUNTERS.items()
-    }
+    rates = {way: (0.0, 0.0, means[f"{way} packets"], _use(means[way], speed)) for way in _WAYS}
+    ports = words.PORT_COUNTERS.items()
+    return {words.PORT_COUNTER.format(0, title): dict(zip(keys, rates[title.lower()])) for title, keys in ports}
 
 
 class LinkFile(Writer):

@@ -281,9 +281,8 @@ class ProfilerDatabase(Writer):
 
     def __init__(self, output: Output, name: str, tables: Mapping[str, str], with_framework: bool) -> None:
         self._output, self._with_framework = output, with_framework
-        self._database = database = output.database(
-            name, {**tables, **dict.fromkeys(schema.ENUMS, "id INTEGER PRIMARY KEY, name TEXT")}
-        )
+        tables = {**tables, **dict.fromkeys(schema.ENUMS, "id INTEGER PRIMARY KEY, name TEXT")}
+        self._database = database = output.database(name, tables)
         for table in schema.ALWAYS:
             database.make(table)
         strings, options = Strings(database, schema.CANN_STRINGS), output.options

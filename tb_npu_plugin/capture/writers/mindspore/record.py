@@ -48,12 +48,9 @@ class Recorder:
             pairs.append(replace(item, name=name, op=front))
             ops += [front, launch]
         ops += self._other_host_ops(segment, pairs)
-        starts, fronts_at = sorted(launches), [item.start for item in pairs]
-
-        def name_at(at: int) -> str:
-            """A block is named after the node whose launch follows."""
-            return pairs[min(bisect_right(fronts_at, at), len(pairs) - 1)].name if pairs else ""
-
+        # a block is named after the node whose launch follows
+        starts, fronts_at, names = sorted(launches), [item.start for item in pairs], [item.name for item in pairs]
+        names.append(names[-1] if names else "")
         for call in segment.python:
             call.name = call.name.replace(_MODULE, "Cell: ").replace("torch/", "mindspore/")
         for totals in segment.totals:
@@ -65,7 +62,11 @@ class Recorder:
             queue=pairs,
             tasks=[_relink(task, starts, launches) for task in segment.tasks],
             comm=[_relink(op, starts, launches) for op in segment.comm],
-            memory=[replace(block, name=name_at(block.at)) for block in segment.memory if not block.graph_engine],
+            memory=[
+                replace(block, name=names[bisect_right(fronts_at, block.at)])
+                for block in segment.memory
+                if not block.graph_engine
+            ],
             totals=[totals for totals in segment.totals if totals.component in (MINDSPORE, "GE")],
             gc=[],
         )

@@ -297,8 +297,7 @@ def _others(output: Output) -> list[Writer]:
     out: list[Writer] = [MindData(output)]
     if "db" in options.export:
         tables = {table: columns for table, columns in TABLES.items() if table in names.DB_TABLES}
-        name = f"{names.PROFILER_DB}_{process.rank}.db"
-        out.append(ProfilerDatabase(output, name, tables, with_framework=False))
+        out.append(ProfilerDatabase(output, f"{names.PROFILER_DB}_{process.rank}.db", tables, with_framework=False))
         out += [CommunicationDatabase(output)] if options.device and options.level >= 1 else []
     return out
 
