@@ -175,11 +175,10 @@ class _ProfInterface:
         self.prof_path = str(folder)
         try:
             self._settings = settings.make(self.experimental_config, self.activities, self.host)
-            recorder = backend.new_recorder(folder, self._settings)
+            self._recorder = backend.new_recorder(folder, self._settings)
         except BaseException:  # Ctrl-C, too
             paths.remove(folder)
             raise
-        self._recorder = recorder
         _busy.add(self)
 
     def warmup_trace(self) -> None:

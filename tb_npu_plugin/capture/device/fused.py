@@ -195,8 +195,7 @@ def _grouped_matmul(x: Any, weight: Any, bias: Any, group_list: Any, split_item:
 
 def _split(tensor: Any, ends: Sequence[int], axis: int) -> list[Any]:
     """Pieces of a tensor that end there."""
-    begins = [0, *ends[:-1]]
-    return [tensor.narrow(axis, begin, end - begin) for begin, end in zip(begins, ends)]
+    return [tensor.narrow(axis, begin, end - begin) for begin, end in zip([0, *ends[:-1]], ends)]
 
 
 def npu_grouped_matmul(

@@ -38,8 +38,6 @@ Copy = IntEnum("Copy", "HOST_TO_DEVICE DEVICE_TO_HOST DEVICE_TO_DEVICE", start=0
 Sync = IntEnum("Sync", "EVENT STREAM DEVICE SCALAR COPY SHAPE", start=0)
 #: Bit of `flags`: the call is part of a backward pass.
 BACKWARD = 4
-#: Memory that a recording may take, in bytes.
-CEILING = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -93,8 +91,8 @@ class Recording:
 NOTHING = Recording(np.zeros(0, RECORD), [], 0)
 
 
-def start(ceiling: int = CEILING) -> None:
-    """Record from now, in all threads; what was recorded before is dropped."""
+def start(ceiling: int = 1 << 30) -> None:
+    """Record from now, in all threads, up to `ceiling` bytes of memory; what was recorded before is dropped."""
     extension().start_recording(ceiling)
 
 

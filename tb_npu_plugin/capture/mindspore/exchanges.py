@@ -61,10 +61,9 @@ class MindSporeExchanges(Exchanges):
 
 def _transfer(launch: Launch, group: Group) -> Transfer:
     """What a collective moves: its larger side. The input of an AllGather is the share of one rank."""
-    type_ = COLLECTIVES[launch.type]
     data_type, item = work.TYPES[TYPES.get(launch.types[0] if launch.types else "", "float")]
     size = item * sum(map(prod, launch.shapes or ((1,),))) * (len(group.ranks) if launch.type == "AllGather" else 1)
-    return Transfer(group.name, type_, max(item, size), item, DATA_TYPES.get(data_type, data_type))
+    return Transfer(group.name, COLLECTIVES[launch.type], max(item, size), item, DATA_TYPES.get(data_type, data_type))
 
 
 #: Seconds for which a rank that has stopped waits for the others.

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-#: Classes that hold compiled graphs, of cells and of functions under `jit`.
-_EXECUTORS = ("GraphExecutor_", "JitExecutor_")
 _UNKNOWN: dict[str, Any] = {"inputs": [], "output": None, "group": ""}
 
 
@@ -21,7 +19,8 @@ def compiled_nodes() -> dict[str, dict[str, Any]]:
         from mindspore.train import anf_ir_pb2 as schema
 
         phases = {*api.ms_compile_cache, *chain.from_iterable(api.cells_compile_cache.values())}
-        executors = [getattr(native, name).get_instance() for name in _EXECUTORS if hasattr(native, name)]
+        classes = ("GraphExecutor_", "JitExecutor_")  # of cells and of functions under `jit`
+        executors = [getattr(native, name).get_instance() for name in classes if hasattr(native, name)]
         texts = [
             executor.get_func_graph_proto(phase, "anf_ir", False)
             for executor in executors

@@ -14,8 +14,6 @@ from tb_npu_plugin.errors import BadRequest
 BF16, F32 = "c10::BFloat16", "float"
 #: Bytes of gradients that are reduced together.
 _BUCKET = 96 << 20
-#: Columns of the mask whose places the fault ai-cpu looks for.
-_ROUTES = 256
 #: AdamW(foreach=True): its operators, and how many lists of tensors each reads.
 _ADAMW = [(row["operator"], int(row["inputs"])) for row in read_table(__file__, "adamw.csv", dict[str, str]).values()]
 #: Operators that read a value; collectives that a distributed optimizer reduces gradients with.
@@ -165,7 +163,7 @@ class _Step(Program):
                 self._dropout()
             self._op("aten::add", (x, x))
             for _ in range(self.faults.ai_cpu):
-                mask = (x[0], _ROUTES)
+                mask = (x[0], 256)
                 with self.op("aten::where", [mask], ["bool"]):
                     self.free(self.run("aten::nonzero", [mask], ["bool"]))
             self._op("npu::npu_rms_norm", (x, (s.hidden,)))

@@ -83,8 +83,7 @@ class Marks:
             for name, at, begins, ends in operators if is_on_device else ():
                 info = records.OpInfo(name)
                 self.launches[info] = (number, begins, ends)
-                until = at + _OPERATOR if ends else min(end, at + _OPERATOR)
-                self.calls.append(Call(at, until, tid, info))
+                self.calls.append(Call(at, at + _OPERATOR if ends else min(end, at + _OPERATOR), tid, info))
 
     def tasks(self, moments: Iterable[StreamMoment]) -> Iterator[records.Task]:
         """Rows on the device of the marks that are complete."""
@@ -350,9 +349,8 @@ _SAME = ("l2_cache", "cpu", "npu", "gc_threshold", "sys_io", "sys_interconnectio
 
 def _options(settings: Settings, export: tuple[str, ...], metadata: Mapping[str, Any]) -> Options:
     host, level = settings.host, LEVELS.get(settings.level, 0)
-    has_stacks = host.with_stack or host.with_modules
     return Options(
-        *(level, settings.aic_metrics, host.record_shapes, host.profile_memory, has_stacks),
+        *(level, settings.aic_metrics, host.record_shapes, host.profile_memory, host.with_stack or host.with_modules),
         export=export,
         **{name: getattr(settings, name) for name in _SAME},
         built_in_marks=(COMMUNICATION,) if settings.records_domain(COMMUNICATION) else (),

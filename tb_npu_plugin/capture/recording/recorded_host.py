@@ -15,14 +15,10 @@ from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.records import HostOp, Ints, Process
 from tb_npu_plugin.capture.writers.overlap import Intervals, merge
 
-#: ns of the call that lets a stream wait (assumed).
-_STREAM_CALL = 2_000
 #: ns of host time that the last launch takes at most beyond what was recorded.
 ROOM = 8_000
 #: ns between two things that happen on the host.
 _LEAST = 10
-#: Streams of the device beside the default one are numbered from here on.
-_OTHER_STREAMS = 30
 
 
 class HostClock:
@@ -107,7 +103,7 @@ class RecordedHost(Host):
     def use(self, tid: int, stream: int) -> None:
         """What follows happens on this thread and stream."""
         self.open = self._open.setdefault(tid, [])
-        self.tid, self.stream = tid, _OTHER_STREAMS + stream if stream else STREAM
+        self.tid, self.stream = tid, 30 + stream if stream else STREAM  # others are numbered from 30 on
 
     def end_operator(self, op: HostOp) -> None:
         """End it."""
@@ -134,6 +130,6 @@ class RecordedHost(Host):
     def wait_for(self, kind: str, number: int) -> None:
         """Let the stream wait for an "event" or a "collective"."""
         start = self.now
-        self.clock.spend(_STREAM_CALL)
+        self.clock.spend(2_000)  # assumed
         self._call("acl", "aclrtStreamWaitEvent", "ACL_RTS", self.tid, start, self.now)
         self._wait(self.done.get((kind, number), 0))

@@ -17,8 +17,6 @@ from tb_npu_plugin.capture.recording.host_lane import tail
 
 #: PyTorch has one profiler a process; a second one ends the first, whose results crash the process when they are read.
 _ONE = "PyTorch runs one profiler at a time in a process"
-#: Of a trace.
-_LAST_KEY = b'"traceName"'
 _MISSING = (
     "PyTorch is not installed, and the mock device records what it runs: install it, a CPU build will do "
     "(docs/capture.md). `tb-npu mock` and analyse() do without"
@@ -124,7 +122,7 @@ def _plain_path(target: Path) -> Iterator[str]:
 def _is_whole(trace: Path) -> bool:
     """The file ends as PyTorch ends it: a disk that is full cuts it."""
     end = tail(trace).rstrip() if trace.is_file() else b""
-    return _LAST_KEY in end and end.endswith(b"}")
+    return b'"traceName"' in end and end.endswith(b"}")
 
 
 def memory_timeline(profiler: Any, device: str, raw: bool) -> Json:

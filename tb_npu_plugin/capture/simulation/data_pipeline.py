@@ -79,7 +79,6 @@ class Pipeline:
         came, left = self._came, self._left
         begun, rows = ready, number * ROWS
         previous = self._taken[number - 1] if number else self._taken[0] - self._period
-        gap = self._taken[number] - previous
         for row in range(rows, rows + ROWS):
             room = left[READER][row - READER.capacity] if row >= READER.capacity else 0
             read = max((came[READER][-1] if came[READER] else mapped) + int(_READ * self._period / ROWS), room)
@@ -87,7 +86,7 @@ class Pipeline:
             begin = max(read, mapped)
             left[READER].append(begin)
             if self.slow:
-                done = max(begin, previous - _SLACK + gap * (row - rows + 1) // ROWS)
+                done = max(begin, previous - _SLACK + (self._taken[number] - previous) * (row - rows + 1) // ROWS)
             else:
                 done = begin + int(_MAP * self._period / ROWS)
             mapped = max(done, left[MAP][row - MAP.capacity] if row >= MAP.capacity else 0)

@@ -48,11 +48,10 @@ class Faults:
 
     def as_json(self) -> dict[str, Json]:
         """What was put in, by the words of the command line."""
-        none = Faults()
         return {
             word: fault.as_json(value)
             for word, fault in FAULTS.items()
-            if (value := getattr(self, fault.field)) != getattr(none, fault.field)
+            if (value := getattr(self, fault.field)) != getattr(Faults(), fault.field)
         }
 
 

@@ -120,9 +120,8 @@ class KernelFactory:
 
     def _dropout(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
         bits = Tensor((-(-prod(inputs[0].shape) // 8),), "unsigned char")
-        mask = launch(self.chip, rule, (), (bits,), 0)
         apply = vector("aclnnDropoutDoMask", "DropOutDoMask", 2, "DropoutDoMaskAiCore")
-        return [mask, *self._elementwise(apply, (inputs[0], bits), outputs[:1])]
+        return [launch(self.chip, rule, (), (bits,), 0), *self._elementwise(apply, (inputs[0], bits), outputs[:1])]
 
     def _reduction(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
         """To one element, where the output is not known."""

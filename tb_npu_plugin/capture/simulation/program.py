@@ -199,8 +199,6 @@ _OF_THE_DEVICE |= {TrainingHost.use_graph_engine, TrainingHost.map_memory}
 
 #: Forward operator -> what its backward operator calls.
 _BACKWARD = {name: row["backward"] for name, row in read_table(__file__, "backward.csv", dict[str, str]).items()}
-#: Its inputs are the gradient and those of the forward operator; others take the latter alone.
-_NORM_GRADIENT = "npu::npu_rms_norm_backward"
 _SEPARATOR = ";\r\n"
 
 
@@ -304,8 +302,9 @@ class Program:
                     self.free(self.run("aten::mm", shapes, (product or type_,) * 2, backward=True))
             elif kept.name in _BACKWARD:
                 backward = _BACKWARD[kept.name]
-                # gradient of the result, which is as large as the input, and the inputs
-                taken = (kept.shapes[0], *kept.shapes) if backward == _NORM_GRADIENT else kept.shapes
+                # this one takes the gradient of the result, which is as large as the input, beside the inputs
+                of_norm = backward == "npu::npu_rms_norm_backward"
+                taken = (kept.shapes[0], *kept.shapes) if of_norm else kept.shapes
                 self.free(self.run(backward, taken, [type_] * len(taken), backward=True))
         self.free(kept.slot)
 

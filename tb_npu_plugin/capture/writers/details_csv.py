@@ -260,9 +260,8 @@ class Apis(Writer):
         self._calls = defaultdict[tuple[str, str], _Durations](_Durations)
 
     def add(self, segment: records.Segment) -> None:
-        with_runtime = self._output.options.level >= 2
         for call in segment.cann:
-            if call.level != "runtime" or with_runtime:
+            if call.level != "runtime" or self._output.options.level >= 2:
                 self._calls[call.level, call.name].add(call.end - call.start)
 
     def close(self) -> None:

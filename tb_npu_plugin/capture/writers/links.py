@@ -23,8 +23,6 @@ _PIECE = 2_000_000
 _REQUEST, _LATENCY = 32, 1_000
 #: Link of the files -> transport of the tasks that go over it.
 _TRANSPORTS = {words.NIC: "RDMA", words.ROCE: "RDMA", words.PCIE: "PCIE", words.HCCS: "HCCS"}
-#: Tasks that write to the other rank; the others read from it.
-_WRITES = ("RDMASend", "Reduce_Inline")
 #: Bytes of one packet: the largest of RDMA over Ethernet.
 _PACKET = 4096
 _SECOND = 1_000_000_000
@@ -86,8 +84,8 @@ class LinkMeters:
             if task.other is not None:
                 other = (*task.other, *op.planes.others.get(place, (start, dur)))
             found = other or own
-            # in a ring each takes from the one before it, whatever the task is called
-            writes = found is not None and (is_p2p or task.plane > 0) and found[0] in _WRITES
+            # these write to the other rank, others read; in a ring each takes from the one before it, whatever it is called
+            writes = found is not None and (is_p2p or task.plane > 0) and found[0] in ("RDMASend", "Reduce_Inline")
             for move, sends in ((own, writes), (other, not writes)):
                 if move is not None and move[2] in self._flows:
                     _, size, link, begin, ns = move
@@ -134,9 +132,8 @@ class _Flows:
 
     def forget(self, before: int) -> None:
         """Nobody asks for what was earlier any more."""
-        first = (before - self._start) // _PIECE
         for pieces in self._bytes.values():
-            for piece in [piece for piece in pieces if piece < first]:
+            for piece in [piece for piece in pieces if piece < (before - self._start) // _PIECE]:
                 del pieces[piece]
 
 
