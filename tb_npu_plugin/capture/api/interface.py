@@ -306,19 +306,13 @@ class _ProfInterface:
 
     def missing_for_memory_timeline(self) -> list[str]:
         """The settings that export_memory_timeline needs and that are off."""
-        there = {
-            "record_shapes=True": self.host.record_shapes,
-            "profile_memory=True": self.host.profile_memory,
-            "with_stack=True or with_modules=True": self.host.with_stack or self.host.with_modules,
-        }
+        there = {"record_shapes=True": self.host.record_shapes, "profile_memory=True": self.host.profile_memory}
+        there["with_stack=True or with_modules=True"] = self.host.with_stack or self.host.with_modules
         return [setting for setting, on in there.items() if not on]
 
     def _write_info(self, end: dict[str, Any] | None) -> None:
-        common = {
-            "activities": [str(item) for item in ProfilerActivity if item in self.activities],
-            "schedule": side_files.attributes(self.schedule),
-            **asdict(self.host),
-        }
+        activities = [str(item) for item in ProfilerActivity if item in self.activities]
+        common = {"activities": activities, "schedule": side_files.attributes(self.schedule), **asdict(self.host)}
         experimental = side_files.attributes(self.experimental_config)
         content = side_files.info(common, experimental, self._start_info, end, backend.VERSIONS, settings.rank_id())
         side_files.write_info(Path(self.prof_path), content)

@@ -52,10 +52,8 @@ def _differentiate(name: str, function: Function, operator: Any) -> None:
 
     wanted: numbers of the leaves (pytree) of the arguments whose gradients it returns.
     """
-    backward, arguments = (
-        SCHEMAS[name].get("backward", f"{name}_backward"),
-        SCHEMAS[name]["arguments"].replace("*, ", ""),
-    )
+    backward = SCHEMAS[name].get("backward", f"{name}_backward")
+    arguments = SCHEMAS[name]["arguments"].replace("*, ", "")
     _library.define(f"{backward}(Tensor?[] grads, {arguments}, int[] wanted) -> Tensor[]")
     names = [argument.name for argument in operator._schema.arguments]
 

@@ -21,12 +21,8 @@ def compiled_nodes() -> dict[str, dict[str, Any]]:
         phases = {*api.ms_compile_cache, *chain.from_iterable(api.cells_compile_cache.values())}
         classes = ("GraphExecutor_", "JitExecutor_")  # of cells and of functions under `jit`
         executors = [getattr(native, name).get_instance() for name in classes if hasattr(native, name)]
-        texts = [
-            executor.get_func_graph_proto(phase, "anf_ir", False)
-            for executor in executors
-            for phase in phases
-            if executor.has_compiled(phase)
-        ]
+        compiled = [(executor, phase) for executor in executors for phase in phases if executor.has_compiled(phase)]
+        texts = [executor.get_func_graph_proto(phase, "anf_ir", False) for executor, phase in compiled]
     except (ImportError, AttributeError):
         return {}
     return merged(node for text in texts for node in _nodes(schema, schema.ModelProto.FromString(text).graph))

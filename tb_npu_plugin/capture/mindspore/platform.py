@@ -145,15 +145,8 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         return {WORLD: list(range(self._world)), **ranks_of(names.difference(WORLDS))} if self._world > 1 else {}
 
     def _write_capture(self, stopped: int | None) -> None:
-        capture = {
-            "version": SETTINGS_VERSION,
-            "framework": "mindspore",
-            "pid": os.getpid(),
-            "rank": self._rank,
-            "world": self._world,
-            "start": self._started,
-            "end": stopped,
-        }
+        capture = {"version": SETTINGS_VERSION, "framework": "mindspore", "pid": os.getpid(), "rank": self._rank}
+        capture |= {"world": self._world, "start": self._started, "end": stopped}
         path = self._framework / CAPTURE
         new = path.with_suffix(".new")
         new.write_text(json.dumps(capture), encoding="utf-8")

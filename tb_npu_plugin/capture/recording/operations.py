@@ -54,11 +54,8 @@ def describe(log: Recording) -> dict[str, Any]:
     """The entry of profiler_metadata.json on the simulation. An operator without a rule is one kernel with the operator's name."""
     numbers = {int(number) for number in log.of(Kind.OPERATOR)["signature"]}
     names = {operator_of(log.signatures[number].name) for number in numbers}
-    return {
-        "by": f"tb-npu-plugin {__version__}",
-        "operators_without_rule": sorted(name for name in names if not has_rule(name)),
-        "lost_records": log.lost,
-    }
+    unknown = sorted(name for name in names if not has_rule(name))
+    return {"by": f"tb-npu-plugin {__version__}", "operators_without_rule": unknown, "lost_records": log.lost}
 
 
 def _tensors(tensors: tuple[TensorInfo, ...]) -> Tensors:

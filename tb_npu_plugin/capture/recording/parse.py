@@ -240,14 +240,11 @@ class Replay:
         """Add what is on the host beside operators: Python, collections, marks."""
         with_stack = self._data.settings.host.with_stack
         segment.python = [call for call in self._python.values() if with_stack or call.module is not None]
-        segment.gc = [
-            records.GcPause(tid, self._host.shown(start), self._host.shown(end))
-            for start, end, tid in self._data.collections
-            if self._gc_from <= start < until
-        ]
+        new, shown = [one for one in self._data.collections if self._gc_from <= one[0] < until], self._host.shown
+        segment.gc = [records.GcPause(tid, shown(start), shown(end)) for start, end, tid in new]
         self._gc_from = until
         segment.tasks += self._marks.tasks(self._moments)
-        self._marks.take(until, self._host.shown, segment)
+        self._marks.take(until, shown, segment)
 
     def _info(self, number: int) -> records.OpInfo:
         info, stack = self._calls[number].info, self._stacks[number] if self._stacks else ()

@@ -73,10 +73,8 @@ class Meters:
             self._unwritten -= written_back
             written += written_back
             busy = read + written + cached + moved > 0
-            banks = [
-                tuple(round(size * share / len(_BANKS) / EVERY * 1000, 3) for size in (read + moved, written + moved))
-                for share in _BANKS
-            ]
+            both = read + moved, written + moved
+            banks = [tuple(round(size * share / len(_BANKS) / EVERY * 1000, 3) for size in both) for share in _BANKS]
             hit_rate = round(cached / (read + cached), 6) if cached else 0.0
             hccl = _HCCL * self.communicators
             whole = reserved + hccl + _RUNTIME + _GRAPH_ENGINE

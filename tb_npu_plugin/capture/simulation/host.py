@@ -65,10 +65,7 @@ class Host:
         self.device = device.Device(self.chip, self.process.start, self.random, self.slow, self.task_queue)
         self.allocator = CachingAllocator()
         self.memory = Memory(self.allocator, self.keep)
-        self.tid, self.stream = (
-            self.process.pid,
-            device.STREAM,
-        )  # of the preparation of kernels, and of kernels and waits
+        self.tid, self.stream = self.process.pid, device.STREAM  # that prepares kernels; of kernels and waits
         self.open: list[records.HostOp] = []  # operators on the current thread, innermost last
         self.figures: Counter[str] = Counter()  # of the last step, as cluster.Truth has them
         self.arrival = 0  # of this rank, at the communication that it launched last

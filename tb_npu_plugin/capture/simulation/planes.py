@@ -114,12 +114,8 @@ NO_PLANES = Planes(Pattern(()), [], [], {})
 
 @lru_cache(maxsize=64)
 def _renamed(pattern: Pattern, ranks: tuple[int, ...], plane: int | None) -> Pattern:
-    return Pattern(
-        [
-            task._replace(src=ranks[task.src], dst=ranks[task.dst], plane=task.plane if plane is None else plane)
-            for task in pattern.tasks
-        ]
-    )
+    tasks = [task._replace(src=ranks[task.src], dst=ranks[task.dst]) for task in pattern.tasks]
+    return Pattern(tasks if plane is None else [task._replace(plane=plane) for task in tasks])
 
 
 @lru_cache(maxsize=64)

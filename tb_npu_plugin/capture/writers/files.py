@@ -161,9 +161,8 @@ class Database:
         self._part.unlink(missing_ok=True)
         connection = sqlite3.connect(self._part)
         # nothing reads the file before it is renamed, so it needs no journal
-        connection.executescript(
-            f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-{_CACHE};"
-        )
+        for setting in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE", f"cache_size=-{_CACHE}"):
+            connection.execute(f"PRAGMA {setting}")
         return connection
 
     def make(self, table: str) -> None:

@@ -125,9 +125,8 @@ class _Flows:
         for way, other in ("tx", "rx"), ("rx", "tx"):  # packets that ask are answered the other way
             least, most, total = moved[f"{other}_cpl"]
             moved[f"{way}_nonpost"] = least // _REQUEST, most // _REQUEST, total // _REQUEST
-        rates = {
-            kind: (moved[kind][0] * piece, moved[kind][1] * piece, moved[kind][2] * each) for kind in schema.PCIE_KINDS
-        }
+        rows = ((kind, *moved[kind]) for kind in schema.PCIE_KINDS)
+        rates = {kind: (least * piece, most * piece, total * each) for kind, least, most, total in rows}
         return {**rates, schema.LATENCY: (_LATENCY if moved["rx_cpl"][2] else 0,) * 3}
 
     def forget(self, before: int) -> None:

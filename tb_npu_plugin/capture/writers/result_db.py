@@ -72,9 +72,9 @@ class HostTables(Tables):
             calls.append((item.start, item.end, pid | item.op.tid, id_, enqueue, *_NO_OPERATOR, _QUEUE))
             calls.append((item.dequeue_start, item.dequeue_end, launching, id_, dequeue, *_NO_OPERATOR, _QUEUE))
         self._database.add("PYTORCH_API", calls)
+        python = segment.python if self._options.stack else ()
         calls = [
-            (call.start, call.end, pid | call.tid, NULL, text[call.name], *_NO_OPERATOR, _TRACE)
-            for call in (segment.python if self._options.stack else ())
+            (call.start, call.end, pid | call.tid, NULL, text[call.name], *_NO_OPERATOR, _TRACE) for call in python
         ]
         self._database.add("PYTORCH_API", calls)
 
@@ -162,11 +162,8 @@ class DeviceTables(MarkTables):
 
     def _cann(self, calls: Sequence[records.CannCall]) -> None:
         text, pid, with_runtime = self._text, self._pid, self._options.level >= 2
-        rows = [
-            (call.start, call.end, _LEVELS[call.level], pid | call.tid, call.connection, text[call.name])
-            for call in calls
-            if with_runtime or call.level != "runtime"
-        ]
+        shown = [call for call in calls if with_runtime or call.level != "runtime"]
+        rows = [(c.start, c.end, _LEVELS[c.level], pid | c.tid, c.connection, text[c.name]) for c in shown]
         self._database.add("CANN_API", rows)
 
     def _compute(self, tasks: Sequence[records.Task]) -> None:

@@ -67,11 +67,8 @@ def flow(name: str, category: str, id_: int, start: End, end: End) -> str:
 
 def process_rows(name: str, pid: int, label: str, sort: int, threads: Sequence[tuple[int, str]] = ()) -> list[str]:
     """Events that name and sort a process, then its threads: (id, name)."""
-    out = [
-        meta("process_name", pid, 0, name=name),
-        meta("process_labels", pid, 0, labels=label),
-        meta("process_sort_index", pid, 0, sort_index=sort),
-    ]
+    out = [meta("process_name", pid, 0, name=name), meta("process_labels", pid, 0, labels=label)]
+    out.append(meta("process_sort_index", pid, 0, sort_index=sort))
     for tid, title in threads:
         out += [meta("thread_name", pid, tid, name=title), meta("thread_sort_index", pid, tid, sort_index=tid)]
     return out

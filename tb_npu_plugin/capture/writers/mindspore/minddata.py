@@ -126,12 +126,8 @@ def _cpu(pipeline: pipe.Pipeline, moments: range, interval: int) -> Json:
 
     percents = [(-1, 0.0), *((operator.id, _percent(pipeline, operator)) for operator in pipe.OPERATORS)]
     whole = sum(percent for _, percent in percents) / _CORES
-    others = {
-        schema.CPU_FIGURES["io"]: 0,
-        schema.CPU_FIGURES["idle"]: 100 - sum(_user_and_system(whole + 3)),
-        schema.CPU_RUNNABLE: 4,
-        schema.CPU_SWITCHES: 1800,
-    }
+    others = {schema.CPU_FIGURES["io"]: 0, schema.CPU_FIGURES["idle"]: 100 - sum(_user_and_system(whole + 3))}
+    others |= {schema.CPU_RUNNABLE: 4, schema.CPU_SWITCHES: 1800}
     return {
         schema.CPU_INTERVAL: interval,
         schema.CPU_COUNT: _CORES,
