@@ -104,7 +104,6 @@ class _ProfInterface:
             return ProfilerAction.NONE
         return ProfilerAction.RECORD if self._began else ProfilerAction.WARMUP
 
-    # -- transitions ---------------------------------------------------------------------------------
     def transit(self, before: ProfilerAction, after: ProfilerAction | None, ready: Callable[[], None]) -> None:
         """Go from one action to the next. "ready" calls `ready`; if that stops the profile, the rest is skipped."""
         if self.in_handler:
@@ -159,7 +158,6 @@ class _ProfInterface:
         if self.recording:
             self._drop()
 
-    # -- one capture ---------------------------------------------------------------------------------
     def init_trace(self) -> None:
         """Make the result folder and get a recorder for it."""
         self.prof_path = ""
@@ -272,7 +270,6 @@ class _ProfInterface:
             raise RuntimeError("no capture has begun since the last one ended")
         return self._recorder
 
-    # -- steps and threads ---------------------------------------------------------------------------
     def mark_step(self, method: str, number: int) -> None:
         """Open or close (step_begin, step_end) the mark of a step, if a capture runs. A failure is reported once per
         capture, and the training goes on."""
@@ -285,7 +282,6 @@ class _ProfInterface:
                 self._marks_failed = True
                 error(f"The mark of step {number} is not recorded: {reason(problem)}")
 
-    # -- results -------------------------------------------------------------------------------------
     def analyse(self, async_mode: bool = False) -> None:
         if folder := self.finished_folder():
             parsing.parse_capture(folder, async_mode)

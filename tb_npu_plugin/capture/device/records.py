@@ -15,15 +15,9 @@ import numpy.typing as npt
 from tb_npu_plugin.capture.device.build import extension
 
 #: One record; the fields are explained in native/records.cpp.
-RECORD = np.dtype(
-    [
-        *((name, "<i8") for name in ("entry", "begin", "end", "exit", "stream", "id", "bytes", "sequence")),
-        *((name, "<i4") for name in ("signature", "thread")),
-        ("device", "<i2"),
-        *((name, "u1") for name in ("kind", "detail", "flags")),
-        ("unused", "V3"),
-    ]
-)
+_FIELDS = {"<i8": "entry begin end exit stream id bytes sequence", "<i4": "signature thread", "<i2": "device"}
+_FIELDS |= {"u1": "kind detail flags", "V3": "unused"}
+RECORD = np.dtype([(name, type_) for type_, names in _FIELDS.items() for name in names.split()])
 assert RECORD.itemsize == 80
 #: One record as a tuple, of `RECORD`.tolist().
 Record: Any = namedtuple("Record", RECORD.names or ())  # type: ignore[misc]

@@ -60,7 +60,6 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         self._started = 0
 
     def start(self) -> None:
-        """Record from now."""
         self._cpu.init(str(self._framework))
         self._cpu.step_profiling_enable(True)
         self._cpu.enable_op_time()

@@ -47,7 +47,6 @@ class Meters:
         self.communicators = 0
 
     def count(self, task: Task) -> None:
-        """Note the traffic of a task."""
         work = task.kernel.work
         traffic = self._traffic.setdefault((task.start - self._start) // EVERY, [0, 0, 0, 0])
         traffic[0] += work.main_read
@@ -56,7 +55,6 @@ class Meters:
         traffic[3] += work.kept
 
     def count_communication(self, op: CommOp) -> None:
-        """Note the traffic of a communication operator."""
         self._moved[(op.start - self._start) // EVERY] += op.planes.pattern.size
 
     def sample(self, segment: Segment, until: int, reserved: int) -> None:

@@ -83,7 +83,6 @@ class Host:
 
     @property
     def now(self) -> int:
-        """Time of the host."""
         return self.clock.now
 
     @property

@@ -103,7 +103,6 @@ class TrainingHost(Host):
         self.figures["allocated"], self.figures["reserved"] = self.allocator.allocated, self.allocator.reserved
 
     def spend(self, ns: int) -> None:
-        """Let the host work for `ns` on average."""
         self.clock.spend(ns)
 
     def enter_frame(self, name: str, module: int | None = None, number: float | None = None) -> None:
@@ -116,13 +115,11 @@ class TrainingHost(Host):
             self._segment.python.append(self._frames[-1])
 
     def leave_frame(self) -> None:
-        """End the innermost Python function."""
         self.clock.spend(_FRAME)
         if self.keep:
             self._frames.pop().end = self.now
 
     def enter(self, info: OpInfo, sequence: int, backward: bool) -> None:
-        """Begin an operator."""
         self.clock.spend(_BEFORE_OP)
         if self.keep:
             tid = self.process.pid + AUTOGRAD if backward else self.process.pid
@@ -130,7 +127,6 @@ class TrainingHost(Host):
         self.clock.spend(_BEGIN_OP)
 
     def leave(self) -> None:
-        """End the innermost operator."""
         self.clock.spend(_END_OP)
         if self.keep:
             self.open.pop().end = self.now
@@ -170,7 +166,6 @@ class TrainingHost(Host):
         self.clock.spend(dur + 1_000)
 
     def load(self, ns: int) -> None:
-        """Wait for the data loader."""
         start = self.now
         self.clock.spend(ns + self._loader)
         self.figures["loading"] += self.now - start
@@ -250,7 +245,6 @@ class Program:
         self.do(TrainingHost.leave_frame)
 
     def module(self, kind: str) -> AbstractContextManager[None]:
-        """The next module of a kind."""
         number = self._modules[kind]
         self._modules[kind] += 1
         return self.frame(f"nn.Module: {kind}_{number}", number)
@@ -326,7 +320,6 @@ class Program:
         return len(self._sizes) - 1
 
     def free(self, slot: int) -> None:
-        """Give the block of a slot back."""
         if slot >= 0:
             self.do(TrainingHost.release, slot=slot)
             self._allocated -= self._sizes[slot]

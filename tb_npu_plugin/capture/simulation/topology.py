@@ -35,7 +35,6 @@ class Topology:
         return "PCIE" if one // chip.node == other // chip.node else "RDMA"
 
     def server(self, rank: int) -> int:
-        """Which server a rank is in."""
         return rank // self._chip.node
 
     def move_ns(self, one: int, other: int, size: int, reduce: bool) -> int:
@@ -80,11 +79,9 @@ class Layout:
 
     @property
     def dp(self) -> int:
-        """Data parallel size."""
         return self.world // (self.tp * self.pp)
 
     def stage(self, rank: int) -> int:
-        """Pipeline stage of a rank."""
         return rank // (self.tp * self.dp)
 
     def communicators(self, rank: int) -> dict[str, Communicator]:

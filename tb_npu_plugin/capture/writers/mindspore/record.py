@@ -51,6 +51,7 @@ class Recorder:
         # a block is named after the node whose launch follows
         starts, fronts_at, names = sorted(launches), [item.start for item in pairs], [item.name for item in pairs]
         names.append(names[-1] if names else "")
+        blocks = [block for block in segment.memory if not block.graph_engine]
         for call in segment.python:
             call.name = call.name.replace(_MODULE, "Cell: ").replace("torch/", "mindspore/")
         for totals in segment.totals:
@@ -62,11 +63,7 @@ class Recorder:
             queue=pairs,
             tasks=[_relink(task, starts, launches) for task in segment.tasks],
             comm=[_relink(op, starts, launches) for op in segment.comm],
-            memory=[
-                replace(block, name=names[bisect_right(fronts_at, block.at)])
-                for block in segment.memory
-                if not block.graph_engine
-            ],
+            memory=[replace(block, name=names[bisect_right(fronts_at, block.at)]) for block in blocks],
             totals=[totals for totals in segment.totals if totals.component in (MINDSPORE, "GE")],
             gc=[],
         )
