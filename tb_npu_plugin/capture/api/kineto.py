@@ -231,7 +231,6 @@ class _KinetoProfile:
             recorder.disable_child_thread()
 
 
-# -- exports
 @contextmanager
 def _parsed(folder: Path, name: str, output_path: str | Path) -> Iterator[tuple[Path, Path]]:
     """Yields a result file of a capture in a temporary folder, and the file to write. It is that of the capture's result

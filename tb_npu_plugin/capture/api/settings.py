@@ -120,7 +120,6 @@ def new_trace_id(callback: Callable[[], Any] | None) -> str:
     return default
 
 
-# -- metadata --------------------------------------------------------------------------------------------
 #: Characters of a key or a value.
 LONGEST_TEXT = 4096
 #: Bytes of all metadata, as sys.getsizeof counts.
@@ -149,7 +148,6 @@ def add_metadata(metadata: dict[str, Any], key: Any, value: Any, is_json: bool) 
     return None
 
 
-# -- ranks -----------------------------------------------------------------------------------------------
 #: Of a rank, at most.
 _DIGITS = 9
 

@@ -22,10 +22,8 @@ _FACTORIES = (
     *("frombuffer", "normal", "load", "set_default_device", "get_device_module"),
     *("get_autocast_dtype", "set_autocast_dtype", "is_autocast_enabled", "set_autocast_enabled"),
 )
-_METHODS = (
-    *("to", "pin_memory", "type"),
-    *("new_empty", "new_empty_strided", "new_full", "new_ones", "new_tensor", "new_zeros"),
-)
+_MADE = ("empty", "empty_strided", "full", "ones", "tensor", "zeros")
+_METHODS = ("to", "pin_memory", "type", *(f"new_{kind}" for kind in _MADE))
 
 
 @functools.cache

@@ -16,7 +16,7 @@ import numpy as np
 
 from tb_npu_plugin.capture.mindspore.exchanges import TYPES, MindSporeExchanges, later_ranks
 from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, host_clock, read
-from tb_npu_plugin.capture.recording.recorded_host import ROOM, RecordedHost
+from tb_npu_plugin.capture.recording.recorded_host import END, ROOM, RecordedHost
 from tb_npu_plugin.capture.simulation.chips import Chip, chosen_chip
 from tb_npu_plugin.capture.simulation.collectives import COLLECTIVES
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
@@ -38,7 +38,6 @@ from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
 #: Operators -> the ATen operator that launches the same kernels on an NPU (simulation/launch.py). Each other operator launches one kernel of its name.
 OPERATORS = {operator: row["aten"] for operator, row in read_table(__file__, "operators.csv", dict[str, str]).items()}
-_END = 1 << 62
 _INFO = re.compile(r"profiler_info_\d+\.json")
 
 
@@ -112,7 +111,7 @@ class Replay:
     def segments(self) -> Iterator[Segment]:
         """One per step, each to the end of its mark and the last one to the end; one for all without steps."""
         marks: list[Event | None] = [*self._data.steps] or [None]
-        bounds = [0, *(mark.end for mark in self._data.steps[:-1]), _END]
+        bounds = [0, *(mark.end for mark in self._data.steps[:-1]), END]
         for mark, since, until in zip(marks, bounds, bounds[1:]):
             yield self._segment(mark, since, until)
 
@@ -135,7 +134,7 @@ class Replay:
         segment = host.take_step()
         self._add_host_events(segment, since, until)
         self.process.end = max(self.process.end, host.stopped())
-        segment.until = _END if until == _END else min(segment.until, self._host.shown(until))
+        segment.until = END if until == END else min(segment.until, self._host.shown(until))
         return segment
 
     def _launch(self, launch: Launch) -> None:

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER
-from tb_npu_plugin.capture.recording.recorded_host import HostClock
+from tb_npu_plugin.capture.recording.recorded_host import END, HostClock
 from tb_npu_plugin.capture.side_files import read_object
 from tb_npu_plugin.capture.writers.overlap import Intervals, merge, subtract
 from tb_npu_plugin.errors import BadFile
@@ -34,7 +34,6 @@ _DETAIL = re.compile(
 )
 _MEMORY = re.compile(r"(\d+),(\d+),(\d+)(,|$)", re.ASCII)
 _NUMBERS = re.compile(r"-?\d+")
-_END = 1 << 62
 STEP_MARK = "ProfilerStep#"
 #: Operators that are dispatched under another name than they are launched with.
 _ALIASES = {"Divs": "Div", "MeanExt": "ReduceMean", "PowTensorScalar": "Pow", "Muls": "Mul", "SumExt": "ReduceSum"}
@@ -113,7 +112,7 @@ def read(folder: Path) -> RawData:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadFile(f"{folder} holds no capture of the simulated NPU: {error}", "Record it again.") from error
     data = RawData(capture)
-    since, until = capture["start"], capture["end"] or _END
+    since, until = capture["start"], capture["end"] or END
     # with Model.train in PyNative mode MindSpore adds what comes after the capture
     events = [event for event in _events(framework) if since <= event.start < until]
     launched = sorted(event for event in events if _is_launch(event.name))

@@ -23,7 +23,7 @@ from tb_npu_plugin.capture.recording.exchanges import TorchExchanges
 from tb_npu_plugin.capture.recording.host_lane import Call, HostLane, stacks_of
 from tb_npu_plugin.capture.recording.operations import describe, launches_of
 from tb_npu_plugin.capture.recording.raw_data import DEVICE, TRACE, HostData, read
-from tb_npu_plugin.capture.recording.recorded_host import ROOM, HostClock, RecordedHost
+from tb_npu_plugin.capture.recording.recorded_host import END, ROOM, HostClock, RecordedHost
 from tb_npu_plugin.capture.simulation import records
 from tb_npu_plugin.capture.simulation.chips import Chip, chosen_chip
 from tb_npu_plugin.capture.simulation.device import MARK, STREAM
@@ -38,7 +38,6 @@ from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, PROFILER_METADATA, SIMULATED
 from tb_npu_plugin.schema.trace import STEP_MARK
 
-_END = 1 << 62
 _COMPUTED = (Kind.OPERATOR, Kind.COPY, Kind.COLLECTIVE, Kind.COLLECTIVE_WAIT)
 #: Name of a block that no recorded operator allocated (the buckets of DistributedDataParallel, say).
 _NO_OPERATOR = "unknown"
@@ -159,7 +158,7 @@ class Replay:
         """One per step, each to the end of its mark and the last one to the end; one for all without steps."""
         marks = [call for call in self._calls if call.info.name.startswith(STEP_MARK)]
         steps: list[Any] = sorted(marks, key=lambda call: call.start)
-        bounds = [*(step.end for step in steps[:-1]), _END]
+        bounds = [*(step.end for step in steps[:-1]), END]
         for step, until, events in zip(steps or [None], bounds, self._events(bounds)):
             yield self._segment(step, until, events)
 
@@ -213,7 +212,7 @@ class Replay:
         segment = host.take()
         if step is not None and self._step is not None:
             segment.step = records.Step(int(step.info.name[len(STEP_MARK) :]), self._step.start, self._step.end)
-        segment.until = _END if until == _END else self._host.shown(until)
+        segment.until = END if until == END else self._host.shown(until)
         self.process.end = max(self.process.end, self._host.shown(data.end or data.start), host.device.busy_until())
         self._add_host_events(until, segment)
         if self._npu:

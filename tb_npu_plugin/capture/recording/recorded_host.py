@@ -17,6 +17,8 @@ from tb_npu_plugin.capture.writers.overlap import Intervals, merge
 
 #: ns of host time that the last launch takes at most beyond what was recorded.
 ROOM = 8_000
+#: Later than any recorded time.
+END = 1 << 62
 #: ns between two things that happen on the host.
 _LEAST = 10
 

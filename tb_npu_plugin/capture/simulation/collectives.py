@@ -272,7 +272,6 @@ class _Schedule:
             self._tasks.move(ready[own] + wait, 600, 0, "Reduce_Inline", own, _WORD)
         return [at + 700 for at in ready]
 
-    # -- mesh ---------------------------------------------------------------------------------------
     def _mesh(self, kind: _Kind) -> list[int]:
         """Each member moves the share of each other member, in each phase; its own it copies."""
         ready = self._word(self._arrivals, 0)
@@ -308,7 +307,6 @@ class _Schedule:
                 tasks.meanwhile(name, own, link, None if share else (start, dur))
             tasks.shake(plane, peer, 8 * behind, end, end + _BEHIND, self._closing)
 
-    # -- ring ---------------------------------------------------------------------------------------
     def _ring(self, kind: _Kind) -> list[int]:
         """Every member takes one share from the one before it, in each round: all at once, as rings may be long."""
         count = len(self._arrivals)
@@ -336,7 +334,6 @@ class _Schedule:
         if other != link:
             tasks.meanwhile("", share, other, (int(goes[behind]), int(durs[behind])))
 
-    # -- two ranks ----------------------------------------------------------------------------------
     def _transfer(self, link: str) -> list[int]:
         """The first member sends to the second. Inside a node the receiver reads, else the sender sends."""
         size, (one, other), tasks = self._exchange.size, self._exchange.members, self._tasks

@@ -203,29 +203,23 @@ class DeviceTables(MarkTables):
         return *front, *ids[:2], sizes[0], *ids[2:], sizes[1], *back
 
     def _communicate(self, ops: Sequence[records.CommOp]) -> None:
-        rows, text = list[Row](), self._text
+        rows, text, pid, device = list[Row](), self._text, self._output.process.pid, self._device
         for op in ops:
-            self._ops += 1
+            self._ops = number = self._ops + 1
             name, group = text[op.name], text[op.group.name or op.group.id]
-            kind = _DATA[op.data_type], text[op.algorithm], op.count, text[op.type]
-            rows.append((name, op.start, op.end, op.connection, group, self._ops, 0, 0, *kind, self._device))
-            self._plane_tasks(op, name, group)
+            what = _DATA[op.data_type], text[op.algorithm], op.count, text[op.type]
+            rows.append((name, op.start, op.end, op.connection, group, number, 0, 0, *what, device))
+            tasks, infos = list[Row](), list[Row]()
+            connection, stream, first, planes = op.connection, op.group.stream, self._tasks, op.planes
+            constants = self._plane_cells(planes.pattern, op.data_type, op.main, group)
+            for place, start, dur, (kind, info, main, size) in zip(count(), planes.starts, planes.durs, constants):
+                id_ = first + place
+                tasks.append((start, start + dur, device, connection, id_, pid, kind, place, stream, number, _NO_ID))
+                infos.append((name, id_, *info, number, main, size / dur if dur else 0.0))
+            self._database.add("TASK", tasks)
+            self._database.add("COMMUNICATION_TASK_INFO", infos)
+            self._tasks += len(tasks)
         self._database.add("COMMUNICATION_OP", rows)
-
-    def _plane_tasks(self, op: records.CommOp, name: int, group: int) -> None:
-        """Tasks of the last operator. name, group: ids of its texts."""
-        pid, device, connection = self._output.process.pid, self._device, op.connection
-        stream, number = op.group.stream, self._ops
-        tasks: list[Row] = []
-        infos: list[Row] = []
-        constants = self._plane_cells(op.planes.pattern, op.data_type, op.main, group)
-        for place, start, dur, (kind, info, main, size) in zip(count(), op.planes.starts, op.planes.durs, constants):
-            id_ = self._tasks + place
-            tasks.append((start, start + dur, device, connection, id_, pid, kind, place, stream, number, _NO_ID))
-            infos.append((name, id_, *info, number, main, size / dur if dur else 0.0))
-        self._database.add("TASK", tasks)
-        self._database.add("COMMUNICATION_TASK_INFO", infos)
-        self._tasks += len(tasks)
 
     def _make_plane_cells(
         self, pattern: Pattern, data_type: str, main: int, group: int
