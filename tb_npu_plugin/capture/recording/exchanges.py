@@ -147,7 +147,7 @@ def _transfer(signature: Signature, type_: str, group: Group) -> tuple[Transfer,
 
 
 def arrivals_of(exchange: Exchange, member: int, own: int, later: dict[int, int]) -> tuple[int, ...]:
-    """When each member arrives, this one at `own`. later: ns by other rank, where it is known; else they differ by a little."""
+    """When each member arrives, this one at `own`. later: ns by other rank, where known; else they differ a little."""
     random = Random(exchange.seed)
     skews = [random.randrange(_SKEW) for _ in exchange.members]
     return tuple(own + later.get(rank, skew - skews[member]) for rank, skew in zip(exchange.members, skews))

@@ -25,9 +25,8 @@ def launches_of(signature: Signature, kernels: KernelFactory) -> tuple[Launch, .
     inputs, outputs = _tensors(signature.inputs), _tensors(signature.outputs)
     if name.startswith(EACH) and not outputs:  # in place
         outputs = _tensors(tensors_in(first))
-    if name == "npu::npu_apply_adam_w" and isinstance(
-        first[0], tuple
-    ):  # lists of parameters, gradients and both moments
+    if name == "npu::npu_apply_adam_w" and isinstance(first[0], tuple):
+        # lists of parameters, gradients and both moments
         lists = [_tensors(tensors_in((one,))) for one in signature.arguments[:4]]
         return tuple(launch for each in zip(*lists) for launch in made(name, each, ()))
     if not any(prod(tensor.shape) for tensor in (*inputs, *outputs)):

@@ -85,8 +85,9 @@ class MockRecorder:
         """Let the device record, if there is one."""
         if "torch_npu" not in sys.modules:
             return _say_once(
-                "This process has no simulated NPU, so that the result shows the host alone. `tb-npu run SCRIPT` gives it one, "
-                "and so does `from tb_npu_plugin.capture.pytorch import torch_npu` at the top of the script (docs/capture.md)"
+                "This process has no simulated NPU, so that the result shows the host alone. `tb-npu run SCRIPT` gives it "
+                "one, and so does `from tb_npu_plugin.capture.pytorch import torch_npu` at the top of the script "
+                "(docs/capture.md)"
             )
         from tb_npu_plugin.capture.device import records
 
