@@ -322,20 +322,14 @@ def npu_fusion_attention(
     """torch_npu.npu_fusion_attention; with keep_prob below 1 the dropout comes from the device's generator."""
     keep = values[4] if len(values) > 4 else options.get("keep_prob", 1.0)
     if keep < 1 and query.device.type == "npu":
-        options["seed"] = _draw(torch.npu.default_generators[query.device.index])
+        generator, host = torch.npu.default_generators[query.device.index], torch.Generator()
+        host.set_state(generator.get_state())
+        options["seed"] = int(torch.randint(2**31, (1,), generator=host))
+        generator.set_state(host.get_state())
     for name in ("actual_seq_qlen", "actual_seq_kvlen"):
         if isinstance(options.get(name), torch.Tensor):
             options[name] = options[name].tolist()
     return torch.ops.npu.npu_fusion_attention(query, key, value, head_num, input_layout, *values, **options)
-
-
-def _draw(generator: Any) -> int:
-    """A random seed from a generator of the device."""
-    host = torch.Generator()
-    host.set_state(generator.get_state())
-    seed = int(torch.randint(2**31, (1,), generator=host))
-    generator.set_state(host.get_state())
-    return seed
 
 
 FUNCTIONS["npu_fusion_attention"] = npu_fusion_attention

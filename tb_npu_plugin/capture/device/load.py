@@ -77,8 +77,11 @@ def _install(stand_in: ModuleType, profiler: ModuleType) -> None:
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     torch_npu.fill(stand_in, profiler)
     torch.utils.checkpoint.DefaultDeviceType.set_device_type("npu")
-    if not hasattr(torch, "accelerator"):
-        _pin_for_npu(torch)
+    # before PyTorch 2.6 memory was pinned for CUDA unless another device was named
+    for name in ("pin_memory", "is_pinned") if not hasattr(torch, "accelerator") else ():
+        own = getattr(torch.Tensor, name)
+        call = functools.wraps(own)(lambda tensor, device=None, own=own: own(tensor, device or "npu"))
+        setattr(torch.Tensor, name, call)
     _register_hccl(torch, native)
     _run_eagerly(torch)
     # the first backward starts a thread a device; one that waits for Python's lock when Python ends aborts the process
@@ -95,14 +98,6 @@ def _device_count() -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MOST_DEVICES:
         raise NotBuilt(f"TB_NPU_DEVICES={text} is not a number from 1 to {_MOST_DEVICES}", "Change or unset it.")
     return int(text)
-
-
-def _pin_for_npu(torch: Any) -> None:
-    """Before PyTorch 2.6 memory was pinned for CUDA unless another device was named."""
-    for name in ("pin_memory", "is_pinned"):
-        own = getattr(torch.Tensor, name)
-        call = functools.wraps(own)(lambda tensor, device=None, own=own: own(tensor, device or "npu"))
-        setattr(torch.Tensor, name, call)
 
 
 def _register_hccl(torch: Any, native: Any) -> None:

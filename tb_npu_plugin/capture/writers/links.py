@@ -84,7 +84,7 @@ class LinkMeters:
             if task.other is not None:
                 other = (*task.other, *op.planes.others.get(place, (start, dur)))
             found = other or own
-            # these write to the other rank, others read; in a ring each takes from the one before it, whatever it is called
+            # these write to the other rank, others read; in a ring each takes from the one before it, whatever its name
             writes = found is not None and (is_p2p or task.plane > 0) and found[0] in ("RDMASend", "Reduce_Inline")
             for move, sends in ((own, writes), (other, not writes)):
                 if move is not None and move[2] in self._flows:

@@ -117,6 +117,8 @@ _LINKS = schema.ENUMS["ENUM_HCCL_LINK_TYPE"]
 _TRANSPORTS, _RDMA = schema.ENUMS["ENUM_HCCL_TRANSPORT_TYPE"], schema.ENUMS["ENUM_HCCL_RDMA_TYPE"]
 #: Where a task has no notification: the largest number that SQLite holds.
 _NO_NOTIFY = (1 << 63) - 1
+#: Counters that have another name in the database.
+_TOTALS = {"aicore_time": "aic_total_time", "aiv_time": "aiv_total_time"}
 #: Plane and bytes of a task at level 0.
 _UNKNOWN = -1
 
@@ -146,7 +148,8 @@ class DeviceTables(MarkTables):
         self._detailed = output.options.level >= 1
         self._figures = Figures(output.options.metrics if self._detailed else "", output.process)
         names = self._figures.names
-        self._pmu = [text[_pmu_name(name)] for name in names if name != metric_sets.CUBE_UTILIZATION]
+        counted = [name.partition("(")[0] for name in names if name != metric_sets.CUBE_UTILIZATION]
+        self._pmu = [text[_TOTALS.get(name, name)] for name in counted]
         assert metric_sets.CUBE_UTILIZATION not in names[:-1]  # the last figure, which the database does not hold
         #: Its kind and its context, and its row of COMPUTE_TASK_INFO.
         self._kernels: dict[records.Kernel, tuple[tuple[int, int], Row | None]] = {}
@@ -254,12 +257,6 @@ class DeviceTables(MarkTables):
             add("NPU_MEM", [(text[name], 0, size, one.at, device) for one, (name, size) in places])
             sizes = [(name, one.at, size) for one in samples for name, size in one.sizes.items() if name in _MODULES]
             add("NPU_MODULE_MEM", [(_MODULES[name], at, size, device) for name, at, size in sizes])
-
-
-def _pmu_name(header: str) -> str:
-    """Name of a counter in the database: "aicore_time(us)" is aic_total_time there."""
-    name = header.partition("(")[0]
-    return {"aicore_time": "aic_total_time", "aiv_time": "aiv_total_time"}.get(name, name)
 
 
 _VERSIONS = [("SCHEMA_VERSION_MICRO", "0"), ("SCHEMA_VERSION_MINOR", "0"), ("SCHEMA_VERSION_MAJOR", "1")]

@@ -157,8 +157,10 @@ class Hccl final : public Backend {
   WorkPtr alltoall_base(Tensor& output, Tensor& input, std::vector<int64_t>& output_split, std::vector<int64_t>& input_split,
                         const c10d::AllToAllOptions& options) override {
     const bool is_even = output_split.empty() && input_split.empty();
-    return run(is_even ? "hccl::alltoall" : "hccl::alltoallv", {input}, {output},
-               [&] { wait_for(&Backend::alltoall_base, host_of(output), host_of(input), output_split, input_split, options); });
+    const auto body = [&] {
+      wait_for(&Backend::alltoall_base, host_of(output), host_of(input), output_split, input_split, options);
+    };
+    return run(is_even ? "hccl::alltoall" : "hccl::alltoallv", {input}, {output}, body);
   }
   WorkPtr alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) override {
     return run("hccl::alltoallv", inputs, outputs, [&] {
@@ -229,10 +231,11 @@ class Hccl final : public Backend {
 
   // gloo gathers parts of one size only.
   void gather_all(const Tensors& to, const Tensor& input) {
+    Tensors own = {bytes_of(input)};
     if (std::all_of(to.begin(), to.end(), [&](const Tensor& part) { return part.numel() == to[0].numel(); })) {
-      return wait_for(&Backend::allgather, std::vector<Tensors>{to}, Tensors{bytes_of(input)}, c10d::AllgatherOptions());
+      return wait_for(&Backend::allgather, std::vector<Tensors>{to}, own, c10d::AllgatherOptions());
     }
-    to[getRank()].copy_(bytes_of(input));
+    to[getRank()].copy_(own[0]);
     for (c10d::BroadcastOptions options; options.rootRank < getSize(); options.rootRank++) {
       wait_for(&Backend::broadcast, Tensors{to[options.rootRank]}, options);
     }
