@@ -58,6 +58,11 @@ def shapes_cell(shapes: str) -> str:
     return cell(f'"{shapes}"') if shapes else "N/A"
 
 
+def _unnamed_file(folder: Path) -> IO[bytes]:
+    """A file without a name, so that an interrupted run leaves none."""
+    return tempfile.TemporaryFile(dir=folder)
+
+
 def _append_file(part: IO[bytes], out: IO[bytes]) -> None:
     """Append the whole content of a file."""
     part.seek(0)
@@ -65,7 +70,7 @@ def _append_file(part: IO[bytes], out: IO[bytes]) -> None:
 
 
 class CsvFile:
-    """A CSV file that grows; it is created with its first row. Its parts have no names: an interrupted run leaves none."""
+    """A CSV file that grows; it is created with its first row."""
 
     def __init__(self, path: Path, header: Sequence[str], newline: str) -> None:
         buffer = io.StringIO()
@@ -85,7 +90,7 @@ class CsvFile:
         come last, parts in the order in which they were first named. Raises ValueError if the first row does not fit
         the header, for example after a new column in schema/."""
         if part is not None and part not in self._parts:
-            self._parts[part] = tempfile.TemporaryFile(dir=self._path.parent)
+            self._parts[part] = _unnamed_file(self._path.parent)
         if lines:
             # csv.reader limits cells to 128 KiB
             width = 1 + sum(cells.count(",") for cells in lines[0].split('"')[::2])
@@ -110,7 +115,7 @@ class Parts:
 
     def __init__(self, path: Path, count: int, brackets: bytes = b"[]") -> None:
         self._path, self._begin, self._end = path, brackets[:1], brackets[1:]
-        self._parts = [tempfile.TemporaryFile(dir=path.parent) for _ in range(count)]
+        self._parts = [_unnamed_file(path.parent) for _ in range(count)]
 
     def add(self, part: int, items: Sequence[str]) -> None:
         """Append items to one part, if there are any."""
