@@ -15,7 +15,6 @@ ENVIRONMENT_VARIABLES = (
     *("ASCEND_GLOBAL_LOG_LEVEL", "HCCL_RDMA_TC", "HCCL_RDMA_SL", "ACLNN_CACHE_LIMIT", "HOST_CACHE_CAPACITY"),
     *("ASCEND_ENHANCE_ENABLE", "PYTORCH_NPU_ALLOC_CONF", "ASCEND_LAUNCH_BLOCKING", "HCCL_ALGO"),
 )
-TRACE_ID = "trace_id"
 
 
 def attributes(thing: object) -> dict[str, Any]:
@@ -82,15 +81,14 @@ def metadata(
         **_as_json_values(user),
         **({} if variables is None else {ENVIRONMENT: dict(variables)}),
         **({GROUPS: dict(groups)} if groups else {}),
-        **({TRACE_ID: trace_id} if trace_id else {}),
+        **({"trace_id": trace_id} if trace_id else {}),
         **(added or {}),
     }
 
 
 def read_info(folder: Path) -> dict[str, Any]:
     """profiler_info of a result folder; {} if none can be read."""
-    found = map(read_object, sorted(folder.glob("profiler_info*.json")))
-    return next(filter(None, found), {})
+    return next(filter(None, map(read_object, sorted(folder.glob("profiler_info*.json")))), {})
 
 
 def read_object(path: Path) -> dict[str, Any]:

@@ -79,11 +79,8 @@ def parse(data: Mapping[str, Any], warn: Callable[[str], None]) -> Config:
     if values["async_mode"] and not values["analyse"]:
         warn("When analyse is False, async_mode will not take effect!")
     metadata = values.get("metadata")
-    arguments = {
-        "activities": _activities(values["activities"], warn),
-        **{name: values[name] for name in _SWITCHES},
-        "experimental_config": _experimental(values["experimental_config"]),
-    }
+    arguments = {"activities": _activities(values["activities"], warn), **{name: values[name] for name in _SWITCHES}}
+    arguments["experimental_config"] = _experimental(values["experimental_config"])
     return Config(
         **{name: values[name] for name in (*_NUMBERS, "prof_dir", "analyse", "async_mode")},
         arguments=arguments,

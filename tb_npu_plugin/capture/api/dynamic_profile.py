@@ -34,19 +34,16 @@ __all__ = ["init", "set_state", "start", "step"]
 DAEMON_VARIABLES = ("MSMONITOR_USE_DAEMON", "KINETO_USE_DAEMON")
 NEXT_STEP = -1
 NO_STEP = 0
-LOG_FOLDER = "log"
-_LARGEST_LOG = 200 * 1024
-_LOG_FORMAT = "[%(asctime)s] [%(levelname)s] [%(process)d] %(filename)s: %(message)s"
 
 
 def _open_log(folder: Path, prefix: str) -> logging.Logger:
     """A logger into a file of 200 KB, with one older file kept. OSError if it cannot be made."""
-    (folder / LOG_FOLDER).mkdir(parents=True, exist_ok=True)
+    folder = folder / "log"
+    folder.mkdir(parents=True, exist_ok=True)
     name = f"{prefix}_{socket.gethostname()}_{os.getpid()}_rank_{settings.rank_or_minus_one()}"
-    path = folder / LOG_FOLDER / f"{name}.log"
-    handler = RotatingFileHandler(path, maxBytes=_LARGEST_LOG, backupCount=1, encoding="utf-8")
+    handler = RotatingFileHandler(folder / f"{name}.log", maxBytes=200 * 1024, backupCount=1, encoding="utf-8")
     handler.handleError = lambda record: None  # type: ignore[method-assign]  # a full disk, say: the line is dropped
-    handler.setFormatter(logging.Formatter(_LOG_FORMAT))
+    handler.setFormatter(logging.Formatter("[%(asctime)s] [%(levelname)s] [%(process)d] %(filename)s: %(message)s"))
     logger = logging.Logger(name, logging.INFO)  # not in logging's tree: the settings of the training do not apply
     logger.addHandler(handler)
     return logger

@@ -104,7 +104,6 @@ class _ProfInterface:
             return ProfilerAction.NONE
         return ProfilerAction.RECORD if self._began else ProfilerAction.WARMUP
 
-    # -- transitions ---------------------------------------------------------------------------------
     def transit(self, before: ProfilerAction, after: ProfilerAction | None, ready: Callable[[], None]) -> None:
         """Go from one action to the next. "ready" calls `ready`; if that stops the profile, the rest is skipped."""
         if self.in_handler:
@@ -159,7 +158,6 @@ class _ProfInterface:
         if self.recording:
             self._drop()
 
-    # -- one capture ---------------------------------------------------------------------------------
     def init_trace(self) -> None:
         """Make the result folder and get a recorder for it."""
         self.prof_path = ""
@@ -175,11 +173,10 @@ class _ProfInterface:
         self.prof_path = str(folder)
         try:
             self._settings = settings.make(self.experimental_config, self.activities, self.host)
-            recorder = backend.new_recorder(folder, self._settings)
+            self._recorder = backend.new_recorder(folder, self._settings)
         except BaseException:  # Ctrl-C, too
             paths.remove(folder)
             raise
-        self._recorder = recorder
         _busy.add(self)
 
     def warmup_trace(self) -> None:
@@ -273,7 +270,6 @@ class _ProfInterface:
             raise RuntimeError("no capture has begun since the last one ended")
         return self._recorder
 
-    # -- steps and threads ---------------------------------------------------------------------------
     def mark_step(self, method: str, number: int) -> None:
         """Open or close (step_begin, step_end) the mark of a step, if a capture runs. A failure is reported once per
         capture, and the training goes on."""
@@ -286,7 +282,6 @@ class _ProfInterface:
                 self._marks_failed = True
                 error(f"The mark of step {number} is not recorded: {reason(problem)}")
 
-    # -- results -------------------------------------------------------------------------------------
     def analyse(self, async_mode: bool = False) -> None:
         if folder := self.finished_folder():
             parsing.parse_capture(folder, async_mode)
@@ -307,19 +302,13 @@ class _ProfInterface:
 
     def missing_for_memory_timeline(self) -> list[str]:
         """The settings that export_memory_timeline needs and that are off."""
-        there = {
-            "record_shapes=True": self.host.record_shapes,
-            "profile_memory=True": self.host.profile_memory,
-            "with_stack=True or with_modules=True": self.host.with_stack or self.host.with_modules,
-        }
+        there = {"record_shapes=True": self.host.record_shapes, "profile_memory=True": self.host.profile_memory}
+        there["with_stack=True or with_modules=True"] = self.host.with_stack or self.host.with_modules
         return [setting for setting, on in there.items() if not on]
 
     def _write_info(self, end: dict[str, Any] | None) -> None:
-        common = {
-            "activities": [str(item) for item in ProfilerActivity if item in self.activities],
-            "schedule": side_files.attributes(self.schedule),
-            **asdict(self.host),
-        }
+        activities = [str(item) for item in ProfilerActivity if item in self.activities]
+        common = {"activities": activities, "schedule": side_files.attributes(self.schedule), **asdict(self.host)}
         experimental = side_files.attributes(self.experimental_config)
         content = side_files.info(common, experimental, self._start_info, end, backend.VERSIONS, settings.rank_id())
         side_files.write_info(Path(self.prof_path), content)

@@ -35,7 +35,6 @@ from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER, TRACE_VIEW
 CPU_TIME, NPU_TIME = "self_cpu_time_total", "self_npu_time_total"
 #: Metric → column of operator_details.csv.
 _METRICS = {CPU_TIME: "host_self_ns", NPU_TIME: "device_self_ns"}
-DEFAULT_DEVICE = "npu:0"
 #: Categories of a memory timeline in their order -> "color" in the picture.
 CATEGORIES = read_table(__file__, "memory_categories.csv", dict[str, str])
 #: At the end of the process, captures that still run are stopped and temporary folders deleted.
@@ -187,7 +186,7 @@ class _KinetoProfile:
             return
         if self.prof_if.finished_folder() is None:
             return
-        device = device or (DEFAULT_DEVICE if ProfilerActivity.NPU in self.prof_if.activities else "cpu")
+        device = device or ("npu:0" if ProfilerActivity.NPU in self.prof_if.activities else "cpu")
         target = Path(output_path).absolute()
         content = self.prof_if.memory_timeline(device, target.name.endswith("raw.json.gz"))
         if not any(content):
@@ -232,7 +231,6 @@ class _KinetoProfile:
             recorder.disable_child_thread()
 
 
-# -- exports
 @contextmanager
 def _parsed(folder: Path, name: str, output_path: str | Path) -> Iterator[tuple[Path, Path]]:
     """Yields a result file of a capture in a temporary folder, and the file to write. It is that of the capture's result

@@ -30,7 +30,6 @@ Report = Callable[[Progress], None]
 Processes = list["subprocess.Popen[str]"]
 #: `what` of the last report of a parser that failed.
 _FAILED = "failed"
-_SECONDS_BETWEEN_REPORTS = 0.1
 #: Beginnings of the lines that the process writes, before JSON; others are what a library prints.
 _ERROR, _PROGRESS = "error ", "progress "
 
@@ -127,7 +126,7 @@ def main(arguments: list[str]) -> int:
     def report(at: Progress) -> None:
         nonlocal next_report
         if time.monotonic() >= next_report or at.done == at.total:
-            next_report = time.monotonic() + _SECONDS_BETWEEN_REPORTS
+            next_report = time.monotonic() + 0.1  # s
             print(_PROGRESS + json.dumps(at), file=messages, flush=True)
 
     try:

@@ -32,15 +32,9 @@ except ImportError:  # Windows
 
 #: Empty file that marks a complete result.
 DONE_FILE = "analyse.done"
-_CANN_FOLDER = re.compile(r"PROF_\d+_\d+_[0-9A-Za-z]+")
 #: Infix of the temporary folder, followed by random letters.
 _PART = ".part-"
 KEEP_RAW = f"Parsing deletes {RAW_FOLDER} unless data_simplification=False."
-_DAEMON = (
-    "The profiling data cannot be parsed during the daemon process, it is recommended that you use an offline parsing "
-    "interface to parse the collected data. For example: from tb_npu_plugin.capture.pytorch import analyse; "
-    'analyse("profiling_data_path")'
-)
 
 DEFAULT_PROCESSES = max(1, (os.cpu_count() or 1) // 2)
 #: The pool that parses in the background, made on first use.
@@ -56,7 +50,7 @@ def is_result(folder: Path) -> bool:
         children = [child.name for child in folder.iterdir() if child.is_dir()]
     except OSError:  # parsing reports why, if the name is that of a result
         return folder.is_dir() and folder.name.endswith(RESULT_SUFFIX)
-    return any(name == RAW_FOLDER or _CANN_FOLDER.match(name) for name in children)
+    return any(name == RAW_FOLDER or re.match(r"PROF_\d+_\d+_[0-9A-Za-z]+", name) for name in children)
 
 
 def find_results(path: Path) -> list[Path]:
@@ -111,10 +105,14 @@ def parse_capture(folder: Path, async_mode: bool) -> None:
 
 def refuse_daemon() -> bool:
     """True, and an error message, in a daemon process, which may not have children."""
-    if multiprocessing.current_process().daemon:
-        error(_DAEMON)
-        return True
-    return False
+    is_daemon = multiprocessing.current_process().daemon
+    if is_daemon:
+        error(
+            "The profiling data cannot be parsed during the daemon process, it is recommended that you use an offline "
+            "parsing interface to parse the collected data. For example: from tb_npu_plugin.capture.pytorch import "
+            'analyse; analyse("profiling_data_path")'
+        )
+    return is_daemon
 
 
 @never_raises()

@@ -14,9 +14,7 @@ from typing import Any
 
 from tb_npu_plugin.capture.api.messages import warn
 
-WORK_PATH = "ASCEND_WORK_PATH"
 RESULT_SUFFIX = "_ascend_pt"
-WORK_FOLDER = "profiling_data"
 EXPORT_ONLY_FOLDER = "export_only_prof_dir"
 _LONGEST_WORKER_NAME = 225
 _LONGEST_FILE_NAME = 255  # bytes, on every file system in use
@@ -57,8 +55,8 @@ class Place:
 
     def create(self) -> tuple[Path, bool]:
         """Make a result folder; True: it is temporary. OSError on failure."""
-        work = os.environ.get(WORK_PATH)
-        named = self._dir_name or (work and f"{work}/{WORK_FOLDER}")
+        work = os.environ.get("ASCEND_WORK_PATH")
+        named = self._dir_name or (work and f"{work}/profiling_data")
         temporary = self._export_only and not named
         base = Path(named or (EXPORT_ONLY_FOLDER if temporary else "."))
         worker = self._worker_name or socket.gethostname()

@@ -98,12 +98,9 @@ class profile(_KinetoProfile):
         self.record_steps = chosen is not None
         self.on_trace_ready = _callable("on_trace_ready", on_trace_ready)
         self.execution_trace_observer = execution_trace_observer
-        self.step_num = 0
-        self.stopped = False
-        self._started = False
-        self._step_offset = 0
+        self.step_num = self._step_offset = self._step_range = 0
+        self.stopped = self._started = False
         self._step_is_range = True
-        self._step_range = 0
         super().__init__(
             activities=activities,
             record_shapes=record_shapes,

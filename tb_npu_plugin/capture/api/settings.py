@@ -63,13 +63,10 @@ def make(config: _ExperimentalConfig, activities: set[ProfilerActivity], host: H
         npu=ProfilerActivity.NPU in activities,
         host=host,
         level=config._profiler_level,
-        aic_metrics=config._aic_metrics,
-        l2_cache=config._l2_cache,
+        **{name: getattr(config, f"_{name}") for name in ("aic_metrics", "l2_cache", "sys_io", "sys_interconnection")},
         mstx=config._mstx or config._msprof_tx,
         gc_threshold=config._gc_detect_threshold if cpu else None,
         export_types=tuple(config._export_type),
-        sys_io=config._sys_io,
-        sys_interconnection=config._sys_interconnection,
         rank=None if rank is None else int(rank),
         world=world_size(),
         groups=groups(),
@@ -123,7 +120,6 @@ def new_trace_id(callback: Callable[[], Any] | None) -> str:
     return default
 
 
-# -- metadata --------------------------------------------------------------------------------------------
 #: Characters of a key or a value.
 LONGEST_TEXT = 4096
 #: Bytes of all metadata, as sys.getsizeof counts.
@@ -152,7 +148,6 @@ def add_metadata(metadata: dict[str, Any], key: Any, value: Any, is_json: bool) 
     return None
 
 
-# -- ranks -----------------------------------------------------------------------------------------------
 #: Of a rank, at most.
 _DIGITS = 9
 

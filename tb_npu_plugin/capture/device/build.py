@@ -26,10 +26,8 @@ from tb_npu_plugin.user_cache import cache_root, open_to_others
 NATIVE = Path(__file__).parent / "native"
 #: Name of the extension module.
 MODULE = "_npu_device"
-_OLDEST = (2, 4)
 #: PyTorch asks for C++17 up to 2.12 and for C++20 since; the newest that the compiler knows is taken.
 _STANDARDS = ("-std=c++20", "-std=c++17")
-_COMPILERS = ("c++", "g++", "clang++")
 _GET_COMPILER = "Install g++ 10 or later, or clang++ (CXX names one that is not in PATH), and Python's headers."
 _BUILDING = ".building-"
 
@@ -79,7 +77,7 @@ def _torch() -> Any:
         torch: Any = importlib.import_module("torch")
     except (ImportError, OSError) as error:
         raise NotBuilt(f"PyTorch cannot be imported: {error}", f"Install it for {sys.executable}.") from error
-    if tuple(int(part) for part in torch.__version__.split(".")[:2]) < _OLDEST:
+    if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 4):
         raise NotBuilt(f"PyTorch {torch.__version__} is too old", "Install 2.4 or later.")
     return torch
 
@@ -154,7 +152,7 @@ def _run(command: list[str], **variables: str) -> None:
 
 def _compiler() -> list[str]:
     named = shlex.split(os.environ.get("CXX", ""))
-    found = named or [name for name in _COMPILERS if shutil.which(name)][:1]
+    found = named or [name for name in ("c++", "g++", "clang++") if shutil.which(name)][:1]
     if not found or shutil.which(found[0]) is None:
         missing = f"CXX is {found[0]!r}, which is not a program" if found else "there is no C++ compiler"
         raise NotBuilt(missing, _GET_COMPILER)

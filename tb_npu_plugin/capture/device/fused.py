@@ -52,10 +52,8 @@ def _differentiate(name: str, function: Function, operator: Any) -> None:
 
     wanted: numbers of the leaves (pytree) of the arguments whose gradients it returns.
     """
-    backward, arguments = (
-        SCHEMAS[name].get("backward", f"{name}_backward"),
-        SCHEMAS[name]["arguments"].replace("*, ", ""),
-    )
+    backward = SCHEMAS[name].get("backward", f"{name}_backward")
+    arguments = SCHEMAS[name]["arguments"].replace("*, ", "")
     _library.define(f"{backward}(Tensor?[] grads, {arguments}, int[] wanted) -> Tensor[]")
     names = [argument.name for argument in operator._schema.arguments]
 
@@ -100,8 +98,7 @@ def _differentiate(name: str, function: Function, operator: Any) -> None:
     def with_gradient(*values: Any, **options: Any) -> Any:
         leaves, spec = tree_flatten(_complete(operator, values, options))
         out = Node.apply(spec, *leaves)
-        is_list = operator._schema.returns[0].type.kind() == "ListType"
-        return list(out) if is_list else out
+        return list(out) if operator._schema.returns[0].type.kind() == "ListType" else out
 
     _library.impl(name, with_gradient, "AutogradPrivateUse1")
 
@@ -116,8 +113,7 @@ def _autograd_of_the_host() -> Iterator[None]:
         yield
 
 
-# ---- one expression each
-
+#: Those of one expression each.
 _EXPRESSIONS: dict[str, Function] = {
     "npu_gelu": lambda x, how: F.gelu(x, approximate=how),
     "fast_gelu": lambda x: x * torch.sigmoid(1.702 * x),
@@ -129,8 +125,6 @@ _EXPRESSIONS: dict[str, Function] = {
 for _name, _expression in _EXPRESSIONS.items():
     _fused(_name)(_expression)
 FUNCTIONS["npu_fast_gelu"] = FUNCTIONS["fast_gelu"]
-
-# ---- normalisation
 
 
 @_fused("npu_rms_norm")
@@ -145,9 +139,6 @@ def _rms_norm(x: Any, gamma: Any, epsilon: float) -> tuple[Any, Any]:
 def _add_rms_norm(x1: Any, x2: Any, gamma: Any, epsilon: float) -> tuple[Any, Any, Any]:
     x = x1 + x2
     return (*_rms_norm(x, gamma, epsilon), x)
-
-
-# ---- position embedding and activations
 
 
 @_fused("npu_rotary_mul")
@@ -181,16 +172,10 @@ def _scaled_masked_softmax(x: Any, mask: Any, scale: float, fixed_triu_mask: boo
     return torch.softmax((x.float() * scale).masked_fill(mask.bool(), -10000.0), -1).to(x.dtype)
 
 
-# ---- changes of layout
-
-
 @_fused("npu_confusion_transpose")
 def _confusion_transpose(x: Any, perm: Sequence[int], shape: Sequence[int], transpose_first: bool) -> Any:
     out = x.permute(perm).reshape(shape) if transpose_first else x.reshape(shape).permute(perm)
     return out.clone(memory_format=torch.contiguous_format)
-
-
-# ---- mixture of experts
 
 
 @_fused("npu_grouped_matmul")
@@ -208,8 +193,7 @@ def _grouped_matmul(x: Any, weight: Any, bias: Any, group_list: Any, split_item:
 
 def _split(tensor: Any, ends: Sequence[int], axis: int) -> list[Any]:
     """Pieces of a tensor that end there."""
-    begins = [0, *ends[:-1]]
-    return [tensor.narrow(axis, begin, end - begin) for begin, end in zip(begins, ends)]
+    return [tensor.narrow(axis, begin, end - begin) for begin, end in zip([0, *ends[:-1]], ends)]
 
 
 def npu_grouped_matmul(
@@ -254,9 +238,6 @@ def _moe_token_unpermute(tokens: Any, indices: Any, probs: Any, padded_mode: boo
         tokens = F.pad(tokens, (0, 0, 0, missing))
     out = tokens.index_select(0, indices.long()).reshape(-1, choices, tokens.shape[-1])
     return (out if probs is None else out * probs.reshape(-1, choices, 1)).sum(1).to(tokens.dtype)
-
-
-# ---- attention
 
 
 @_fused("npu_fusion_attention")
@@ -341,20 +322,14 @@ def npu_fusion_attention(
     """torch_npu.npu_fusion_attention; with keep_prob below 1 the dropout comes from the device's generator."""
     keep = values[4] if len(values) > 4 else options.get("keep_prob", 1.0)
     if keep < 1 and query.device.type == "npu":
-        options["seed"] = _draw(torch.npu.default_generators[query.device.index])
+        generator, host = torch.npu.default_generators[query.device.index], torch.Generator()
+        host.set_state(generator.get_state())
+        options["seed"] = int(torch.randint(2**31, (1,), generator=host))
+        generator.set_state(host.get_state())
     for name in ("actual_seq_qlen", "actual_seq_kvlen"):
         if isinstance(options.get(name), torch.Tensor):
             options[name] = options[name].tolist()
     return torch.ops.npu.npu_fusion_attention(query, key, value, head_num, input_layout, *values, **options)
-
-
-def _draw(generator: Any) -> int:
-    """A random seed from a generator of the device."""
-    host = torch.Generator()
-    host.set_state(generator.get_state())
-    seed = int(torch.randint(2**31, (1,), generator=host))
-    generator.set_state(host.get_state())
-    return seed
 
 
 FUNCTIONS["npu_fusion_attention"] = npu_fusion_attention

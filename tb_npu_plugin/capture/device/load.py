@@ -21,8 +21,6 @@ SITE = Path(__file__).parent / "site"
 #: Set when the user was informed: child processes print nothing.
 _INFORMED = "_TB_NPU_SIMULATION_INFORMED"
 _MOST_DEVICES = 64
-#: The first backward starts a thread for each device. One that still waits for Python's lock when Python ends aborts the process.
-_UNTIL_THREADS_RUN = 0.1  # s
 
 
 def _autoload(torch: Any) -> None:
@@ -79,11 +77,15 @@ def _install(stand_in: ModuleType, profiler: ModuleType) -> None:
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     torch_npu.fill(stand_in, profiler)
     torch.utils.checkpoint.DefaultDeviceType.set_device_type("npu")
-    if not hasattr(torch, "accelerator"):
-        _pin_for_npu(torch)
+    # before PyTorch 2.6 memory was pinned for CUDA unless another device was named
+    for name in ("pin_memory", "is_pinned") if not hasattr(torch, "accelerator") else ():
+        own = getattr(torch.Tensor, name)
+        call = functools.wraps(own)(lambda tensor, device=None, own=own: own(tensor, device or "npu"))
+        setattr(torch.Tensor, name, call)
     _register_hccl(torch, native)
     _run_eagerly(torch)
-    atexit.register(time.sleep, _UNTIL_THREADS_RUN)
+    # the first backward starts a thread a device; one that waits for Python's lock when Python ends aborts the process
+    atexit.register(time.sleep, 0.1)
     if _INFORMED not in os.environ:
         os.environ[_INFORMED] = "1"
         simulated = f"the NPU is simulated ({count} devices, {chip.soc})"
@@ -96,14 +98,6 @@ def _device_count() -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MOST_DEVICES:
         raise NotBuilt(f"TB_NPU_DEVICES={text} is not a number from 1 to {_MOST_DEVICES}", "Change or unset it.")
     return int(text)
-
-
-def _pin_for_npu(torch: Any) -> None:
-    """Before PyTorch 2.6 memory was pinned for CUDA unless another device was named."""
-    for name in ("pin_memory", "is_pinned"):
-        own = getattr(torch.Tensor, name)
-        call = functools.wraps(own)(lambda tensor, device=None, own=own: own(tensor, device or "npu"))
-        setattr(torch.Tensor, name, call)
 
 
 def _register_hccl(torch: Any, native: Any) -> None:

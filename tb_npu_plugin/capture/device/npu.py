@@ -43,8 +43,6 @@ def _always(value: Any) -> Callable[..., Any]:
     return lambda *arguments, **options: value
 
 
-# ---- devices
-
 init = _lazy_init = _always(None)
 is_initialized = is_available = _always(True)
 _initialized = True  # torch.utils.checkpoint keeps the state of the generators only then
@@ -103,9 +101,6 @@ class device_of(device):
 
     def __init__(self, tensor: Any) -> None:
         super().__init__(tensor.device if tensor.device.type == "npu" else -1)
-
-
-# ---- streams and events
 
 
 class Stream(torch.Stream):  # type: ignore[misc]
@@ -269,8 +264,6 @@ for _name in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Ch
     globals()[_name] = TensorType(_name, (), {"host": getattr(torch, _name)})
 
 
-# ---- random numbers
-
 default_generators = tuple(_native.default_generator(number) for number in range(_native.device_count()))
 
 
@@ -320,8 +313,6 @@ def set_rng_state_all(new_states: list[Any]) -> None:
     for number, state in enumerate(new_states):
         set_rng_state(state, number)
 
-
-# ---- mixed precision
 
 get_amp_supported_dtype = _always([torch.float16, torch.bfloat16, torch.float32])
 is_bf16_supported = _always(_chip.split)  # on all simulated chips but 910A and 310P

@@ -15,15 +15,9 @@ import numpy.typing as npt
 from tb_npu_plugin.capture.device.build import extension
 
 #: One record; the fields are explained in native/records.cpp.
-RECORD = np.dtype(
-    [
-        *((name, "<i8") for name in ("entry", "begin", "end", "exit", "stream", "id", "bytes", "sequence")),
-        *((name, "<i4") for name in ("signature", "thread")),
-        ("device", "<i2"),
-        *((name, "u1") for name in ("kind", "detail", "flags")),
-        ("unused", "V3"),
-    ]
-)
+_FIELDS = {"<i8": "entry begin end exit stream id bytes sequence", "<i4": "signature thread", "<i2": "device"}
+_FIELDS |= {"u1": "kind detail flags", "V3": "unused"}
+RECORD = np.dtype([(name, type_) for type_, names in _FIELDS.items() for name in names.split()])
 assert RECORD.itemsize == 80
 #: One record as a tuple, of `RECORD`.tolist().
 Record: Any = namedtuple("Record", RECORD.names or ())  # type: ignore[misc]
@@ -38,8 +32,6 @@ Copy = IntEnum("Copy", "HOST_TO_DEVICE DEVICE_TO_HOST DEVICE_TO_DEVICE", start=0
 Sync = IntEnum("Sync", "EVENT STREAM DEVICE SCALAR COPY SHAPE", start=0)
 #: Bit of `flags`: the call is part of a backward pass.
 BACKWARD = 4
-#: Memory that a recording may take, in bytes.
-CEILING = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -93,8 +85,8 @@ class Recording:
 NOTHING = Recording(np.zeros(0, RECORD), [], 0)
 
 
-def start(ceiling: int = CEILING) -> None:
-    """Record from now, in all threads; what was recorded before is dropped."""
+def start(ceiling: int = 1 << 30) -> None:
+    """Record from now, in all threads, up to `ceiling` bytes of memory; what was recorded before is dropped."""
     extension().start_recording(ceiling)
 
 

@@ -18,13 +18,8 @@ ND = 2
 
 def fill(module: ModuleType, profiler: ModuleType) -> None:
     """Give the stand-in package torch_npu its names, and register its submodules. profiler: torch_npu.profiler."""
-    amp = _module(
-        "torch_npu.npu.amp",
-        autocast=_Autocast,
-        GradScaler=_GradScaler,
-        custom_fwd=partial(torch.amp.custom_fwd, device_type="npu"),
-        custom_bwd=partial(torch.amp.custom_bwd, device_type="npu"),
-    )
+    custom = {name: partial(getattr(torch.amp, name), device_type="npu") for name in ("custom_fwd", "custom_bwd")}
+    amp = _module("torch_npu.npu.amp", autocast=_Autocast, GradScaler=_GradScaler, **custom)
     vars(npu)["amp"] = amp
     _module("torch_npu.npu.amp.autocast_mode", autocast=_Autocast)
     _module("torch_npu.npu.amp.grad_scaler", GradScaler=_GradScaler)

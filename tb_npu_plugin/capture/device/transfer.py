@@ -22,10 +22,8 @@ _FACTORIES = (
     *("frombuffer", "normal", "load", "set_default_device", "get_device_module"),
     *("get_autocast_dtype", "set_autocast_dtype", "is_autocast_enabled", "set_autocast_enabled"),
 )
-_METHODS = (
-    *("to", "pin_memory", "type"),
-    *("new_empty", "new_empty_strided", "new_full", "new_ones", "new_tensor", "new_zeros"),
-)
+_MADE = ("empty", "empty_strided", "full", "ones", "tensor", "zeros")
+_METHODS = ("to", "pin_memory", "type", *(f"new_{kind}" for kind in _MADE))
 
 
 @functools.cache
@@ -55,9 +53,7 @@ def _swap(value: Any) -> Any:
         return f"torch.npu.{value.__name__}"
     if isinstance(value, _device):
         return _device("npu" if value.index is None else f"npu:{value.index}") if value.type == "cuda" else value
-    if isinstance(value, dict):
-        return {_swap(key): _swap(item) for key, item in value.items()}
-    return value
+    return {_swap(key): _swap(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _wrap(owner: Any, *names: str, swap: Callable[[Any], Any] = _swap) -> None:
@@ -96,9 +92,6 @@ def _set_default_tensor_type(kind: Any) -> None:
     name = _swap(kind) if isinstance(kind, (str, npu.TensorType)) else kind.__name__
     torch.set_default_dtype(getattr(torch, name.rpartition(".")[2]).dtype)
     torch.set_default_device("npu" if name.startswith("torch.npu.") else "cpu")
-
-
-# ---- torch.cuda
 
 
 def _patch_cuda() -> None:

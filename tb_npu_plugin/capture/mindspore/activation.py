@@ -14,8 +14,6 @@ from typing import Any
 
 from tb_npu_plugin.capture.mindspore import has_npu
 
-#: Argument of a script -> what MindSpore's build for the CPU has.
-_WORDS = {"Ascend": "CPU", "hccl": None}
 #: Settings of an NPU, which the CPU refuses.
 _OF_DEVICES = ("device_id", "max_device_memory", "ascend_config")
 _PLATFORM = "tb_npu_plugin.capture.mindspore.platform"
@@ -53,7 +51,7 @@ def _with_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _on_cpu(value: Any) -> Any:
-    return _WORDS.get(value, value) if isinstance(value, str) else value
+    return {"Ascend": "CPU", "hccl": None}.get(value, value) if isinstance(value, str) else value
 
 
 #: Module -> what is done once it is imported; nothing where there is an NPU.

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from tb_npu_plugin.capture.backend import RAW_FOLDER
 from tb_npu_plugin.capture.mindspore.raw_data import CAPTURE, Launch, RawData, host_clock, read
 from tb_npu_plugin.capture.recording.exchanges import DATA_TYPES, Exchanges
-from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
+from tb_npu_plugin.capture.recording.recorded_host import END, RecordedHost
 from tb_npu_plugin.capture.side_files import read_object
 from tb_npu_plugin.capture.simulation import work
 from tb_npu_plugin.capture.simulation.chips import Chip
@@ -61,17 +61,15 @@ class MindSporeExchanges(Exchanges):
 
 def _transfer(launch: Launch, group: Group) -> Transfer:
     """What a collective moves: its larger side. The input of an AllGather is the share of one rank."""
-    type_ = COLLECTIVES[launch.type]
     data_type, item = work.TYPES[TYPES.get(launch.types[0] if launch.types else "", "float")]
     size = item * sum(map(prod, launch.shapes or ((1,),))) * (len(group.ranks) if launch.type == "AllGather" else 1)
-    return Transfer(group.name, type_, max(item, size), item, DATA_TYPES.get(data_type, data_type))
+    return Transfer(group.name, COLLECTIVES[launch.type], max(item, size), item, DATA_TYPES.get(data_type, data_type))
 
 
 #: Seconds for which a rank that has stopped waits for the others.
 _PATIENCE = 5.0
 #: Folders of one rank: rank0_start2_stop5 of a dynamic window, rank_0 of mindformers.
 _OF_A_RANK = re.compile(r"rank_?\d+")
-_NEVER = 1 << 62
 
 
 class Collective(NamedTuple):
@@ -120,7 +118,7 @@ def _others(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     for path in sorted(path for parent in parents for path in parent.glob(f"*{SUFFIX}") if path != folder):
         found = _capture_of(path)
         is_other = found.get("world") == own["world"] and found.get("rank") != own["rank"]
-        if is_other and found["start"] < (own["end"] or _NEVER) and own["start"] < (found["end"] or _NEVER):
+        if is_other and found["start"] < (own["end"] or END) and own["start"] < (found["end"] or END):
             yield path, found
 
 

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-#: Classes that hold compiled graphs, of cells and of functions under `jit`.
-_EXECUTORS = ("GraphExecutor_", "JitExecutor_")
 _UNKNOWN: dict[str, Any] = {"inputs": [], "output": None, "group": ""}
 
 
@@ -21,13 +19,10 @@ def compiled_nodes() -> dict[str, dict[str, Any]]:
         from mindspore.train import anf_ir_pb2 as schema
 
         phases = {*api.ms_compile_cache, *chain.from_iterable(api.cells_compile_cache.values())}
-        executors = [getattr(native, name).get_instance() for name in _EXECUTORS if hasattr(native, name)]
-        texts = [
-            executor.get_func_graph_proto(phase, "anf_ir", False)
-            for executor in executors
-            for phase in phases
-            if executor.has_compiled(phase)
-        ]
+        classes = ("GraphExecutor_", "JitExecutor_")  # of cells and of functions under `jit`
+        executors = [getattr(native, name).get_instance() for name in classes if hasattr(native, name)]
+        compiled = [(executor, phase) for executor in executors for phase in phases if executor.has_compiled(phase)]
+        texts = [executor.get_func_graph_proto(phase, "anf_ir", False) for executor, phase in compiled]
     except (ImportError, AttributeError):
         return {}
     return merged(node for text in texts for node in _nodes(schema, schema.ModelProto.FromString(text).graph))
@@ -64,8 +59,7 @@ def _nodes(schema: Any, graph: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     for node in graph.node:
         sizes = [dim.size for dim in node.output_type.tensor_type.shape.dim]
         (type_, *others) = _types(schema, node.output_type) or [None]
-        is_known = type_ is not None and not others and min(sizes, default=0) >= 0
-        output = [sizes, type_] if is_known else None
+        output = [sizes, type_] if type_ is not None and not others and min(sizes, default=0) >= 0 else None
         inputs = [type_ for edge in node.input for type_ in types.get(edge.name, [None])]
         group = next((one.value.str_val for one in node.attribute if one.name == "group"), "")
         yield node.full_name, {"inputs": inputs, "output": output, "group": group}
@@ -75,9 +69,7 @@ def _types(schema: Any, type_: Any) -> list[str | None]:
     """Types of the elements of a tensor, or of each tensor of a tuple; None if it is not a tensor."""
     if type_.data_type == schema.DT_TUPLE:
         return [one for element in type_.sequence_type.elem_types for one in _types(schema, element)]
-    if type_.data_type != schema.DT_TENSOR:
-        return [None]
-    return [_name(schema, type_.tensor_type.elem_type)]
+    return [_name(schema, type_.tensor_type.elem_type) if type_.data_type == schema.DT_TENSOR else None]
 
 
 def _name(schema: Any, type_: int) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from tb_npu_plugin.capture.mindspore.exchanges import TYPES, MindSporeExchanges, later_ranks
 from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, host_clock, read
-from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
+from tb_npu_plugin.capture.recording.recorded_host import END, ROOM, RecordedHost
 from tb_npu_plugin.capture.simulation.chips import Chip, chosen_chip
 from tb_npu_plugin.capture.simulation.collectives import COLLECTIVES
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
@@ -38,12 +38,7 @@ from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
 #: Operators -> the ATen operator that launches the same kernels on an NPU (simulation/launch.py). Each other operator launches one kernel of its name.
 OPERATORS = {operator: row["aten"] for operator, row in read_table(__file__, "operators.csv", dict[str, str]).items()}
-_END = 1 << 62
-#: ns of host time that the last launch of a capture takes at most.
-_ROOM = 8_000
 _INFO = re.compile(r"profiler_info_\d+\.json")
-#: Inputs of an operator whose shapes are unknown: as many as any rule reads.
-_ONE_ELEMENT = ((1, 1, 1, 1),) * 3
 
 
 def parse_folder(path: str | Path) -> None:
@@ -70,9 +65,8 @@ def _options(folder: Path) -> Options:
         level = {"LevelNone": -1, "Level0": 0, "Level1": 1, "Level2": 2}[found["profiler_level"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadFile(f"{folder} has no settings: {error}", "Record it again.") from error
-    metrics = next(
-        (stored for stored, shown in AIC_METRICS.items() if shown == found.get("aic_metrics")), "ACL_AICORE_NONE"
-    )
+    stored = {shown: name for name, shown in AIC_METRICS.items()}
+    metrics = stored.get(found.get("aic_metrics"), "ACL_AICORE_NONE")
     activities = found.get("activities", ())
     switches = ("record_shapes", "profile_memory", "with_stack", "l2_cache")
     shapes, memory, stack, l2_cache = (bool(found.get(name)) for name in switches)
@@ -110,14 +104,14 @@ class Replay:
         whose = (capture["pid"], capture["rank"], capture["rank"], capture["world"], start, start)
         self.process = Process(*whose, options.npu, bool(data.steps), threads, chip=chip)
         seed, has_runtime = f"{capture['pid']}/{capture['start']}", options.level >= 2
-        self._host = RecordedHost(self.process, seed, has_runtime, task_queue=0)
+        self._host = RecordedHost(self.process, seed, self._clock, has_runtime, task_queue=0)
         self._host.join(self._exchanges.groups)
         self._info = cache(OpInfo)
 
     def segments(self) -> Iterator[Segment]:
         """One per step, each to the end of its mark and the last one to the end; one for all without steps."""
         marks: list[Event | None] = [*self._data.steps] or [None]
-        bounds = [0, *(mark.end for mark in self._data.steps[:-1]), _END]
+        bounds = [0, *(mark.end for mark in self._data.steps[:-1]), END]
         for mark, since, until in zip(marks, bounds, bounds[1:]):
             yield self._segment(mark, since, until)
 
@@ -129,24 +123,19 @@ class Replay:
         first = mark.start if mark is not None else self._data.capture["start"]
         host.clock.begin(max(int(clock(first)), host.clock.recorded))
         for launch, now, limit in zip(launches, times, [*times[1:], *times[-1:]]):
-            host.clock.move_to(now, max(limit, now + _ROOM))
+            host.clock.move_to(now, max(limit, now + ROOM))
             self._launch(launch)
         end = int(clock(mark.end if mark is not None else self._data.capture["end"] or first))
         host.clock.move_to(end, end)
         if self._options.npu:
             host.wait_for_device()
         if mark is not None:
-            number = int(mark.name.rpartition(STEP_MARK)[2])
-            host.add_step(number, self._shown(mark.start))
+            host.add_step(int(mark.name.rpartition(STEP_MARK)[2]), self._host.shown(mark.start))
         segment = host.take_step()
         self._add_host_events(segment, since, until)
         self.process.end = max(self.process.end, host.stopped())
-        segment.until = _END if until == _END else min(segment.until, self._shown(until))
+        segment.until = END if until == END else min(segment.until, self._host.shown(until))
         return segment
-
-    def _shown(self, at: int) -> int:
-        """From recorded time to the time that results show, in the last segment."""
-        return self._host.clock.shown(int(self._clock(at)))
 
     def _launch(self, launch: Launch) -> None:
         host, tid = self._host, launch.tid or self.process.pid
@@ -163,7 +152,7 @@ class Replay:
     def _kernels_of(self, launch: Launch) -> tuple[KernelLaunch, ...]:
         """Kernels of an operator. Inputs without a known type take as long as FLOAT, those without known shapes as long as one
         element, and the result shows neither."""
-        shapes = launch.shapes or _ONE_ELEMENT
+        shapes = launch.shapes or ((1, 1, 1, 1),) * 3  # as many as any rule reads
         has_types = bool(launch.types) and TYPES.keys() >= set(launch.types)
         types = tuple(TYPES[one] for one in launch.types) if has_types else ("float",) * len(shapes)
         made = self._launches(launch, shapes, types)
@@ -181,7 +170,7 @@ class Replay:
 
     def _add_host_events(self, segment: Segment, since: int, until: int) -> None:
         """Add the framework's events, the memory, and what was recorded beside them."""
-        at, data, pid = self._shown, self._data, self.process.pid
+        at, data, pid = self._host.shown, self._data, self.process.pid
 
         def within(rows: list[Any], start: int = 0) -> list[Any]:
             """Those that begin in this time; start: the place of their beginning."""

@@ -60,7 +60,6 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         self._started = 0
 
     def start(self) -> None:
-        """Record from now."""
         self._cpu.init(str(self._framework))
         self._cpu.step_profiling_enable(True)
         self._cpu.enable_op_time()
@@ -105,11 +104,11 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         # written when the capture is finalized
         ProfilerMetaData.metadata[SIMULATED] = {"by": f"tb-npu-plugin {__version__}", LEFT_OUT: left_out}
         if groups:
-            ProfilerMetaData.metadata[GROUPS] = {
-                name: {"group_name": name, "group_rank": ranks.index(self._rank), "global_ranks": ranks}
-                for name, ranks in groups.items()
-                if self._rank in ranks
+            own = {name: ranks for name, ranks in groups.items() if self._rank in ranks}
+            places = {
+                name: {"group_rank": ranks.index(self._rank), "global_ranks": ranks} for name, ranks in own.items()
             }
+            ProfilerMetaData.metadata[GROUPS] = {name: {"group_name": name, **place} for name, place in places.items()}
 
     def record_shapes(self) -> None:
         """Record shapes, if that could not begin with the capture."""
@@ -145,15 +144,8 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         return {WORLD: list(range(self._world)), **ranks_of(names.difference(WORLDS))} if self._world > 1 else {}
 
     def _write_capture(self, stopped: int | None) -> None:
-        capture = {
-            "version": SETTINGS_VERSION,
-            "framework": "mindspore",
-            "pid": os.getpid(),
-            "rank": self._rank,
-            "world": self._world,
-            "start": self._started,
-            "end": stopped,
-        }
+        capture = {"version": SETTINGS_VERSION, "framework": "mindspore", "pid": os.getpid(), "rank": self._rank}
+        capture |= {"world": self._world, "start": self._started, "end": stopped}
         path = self._framework / CAPTURE
         new = path.with_suffix(".new")
         new.write_text(json.dumps(capture), encoding="utf-8")

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER
-from tb_npu_plugin.capture.recording.recorded_host import HostClock
+from tb_npu_plugin.capture.recording.recorded_host import END, HostClock
 from tb_npu_plugin.capture.side_files import read_object
 from tb_npu_plugin.capture.writers.overlap import Intervals, merge, subtract
 from tb_npu_plugin.errors import BadFile
@@ -34,8 +34,6 @@ _DETAIL = re.compile(
 )
 _MEMORY = re.compile(r"(\d+),(\d+),(\d+)(,|$)", re.ASCII)
 _NUMBERS = re.compile(r"-?\d+")
-_END = 1 << 62
-_LAUNCHES = ("KernelLaunch", "LaunchTask")
 STEP_MARK = "ProfilerStep#"
 #: Operators that are dispatched under another name than they are launched with.
 _ALIASES = {"Divs": "Div", "MeanExt": "ReduceMean", "PowTensorScalar": "Pow", "Muls": "Mul", "SumExt": "ReduceSum"}
@@ -114,7 +112,7 @@ def read(folder: Path) -> RawData:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadFile(f"{folder} holds no capture of the simulated NPU: {error}", "Record it again.") from error
     data = RawData(capture)
-    since, until = capture["start"], capture["end"] or _END
+    since, until = capture["start"], capture["end"] or END
     # with Model.train in PyNative mode MindSpore adds what comes after the capture
     events = [event for event in _events(framework) if since <= event.start < until]
     launched = sorted(event for event in events if _is_launch(event.name))
@@ -128,14 +126,14 @@ def read(folder: Path) -> RawData:
     for name, *call in host.get("dispatched", []):
         calls[_ALIASES.get(name, name)].append(msgspec.convert(call, _Call))
     nodes = msgspec.convert(host.get("nodes", {}), dict[str, Node])  # from graphs.compiled_nodes
-    data.launches = _joined(executions, launched, _rows(framework), calls, nodes)
+    data.launches = list(_joined(executions, launched, list(_rows(framework)), calls, nodes))
     memory = map(_MEMORY.match, _lines(framework, "cpu_ms_memory_record_*.txt", header=1))
     data.memory = sorted((int(found[1]), int(found[2]), int(found[3])) for found in memory if found)
     return data
 
 
 def _is_launch(name: str) -> bool:
-    return name.split("::")[1:2] in ([one] for one in _LAUNCHES)
+    return name.split("::")[1:2] in (["KernelLaunch"], ["LaunchTask"])
 
 
 def _is_mark(name: str) -> bool:
@@ -149,46 +147,39 @@ def _lines(framework: Path, name: str, header: int = 0) -> Iterator[str]:
             yield from path.read_text(encoding="utf-8", errors="replace").splitlines()[header:]
 
 
-def _events(framework: Path) -> list[Event]:
-    out = []
+def _events(framework: Path) -> Iterator[Event]:
     for one in map(_DETAIL.match, _lines(framework, "RuntimeProfilerDetail*.csv")):
         if one is not None and one["module"] != "Default":
             name = "::".join(filter(None, one.group("module", "event", "op"))) if one["module"] else one["stage"]
-            out.append(Event(int(one["start"]), int(one["end"]), int(one["tid"]), name))
-    return out
+            yield Event(int(one["start"]), int(one["end"]), int(one["tid"]), name)
 
 
-def _executions(framework: Path) -> list[Event]:
+def _executions(framework: Path) -> Iterator[Event]:
     """Executions on the CPU, in the order in which operators were launched."""
-    out = []
     for line in _lines(framework, "cpu_op_execute_timestamp_*.txt"):
         node, _, rest = line.partition(cpu.FIELD)
         for text in rest.partition(cpu.FIELD)[2].split():
             first, *figures = text.split(cpu.FIGURE)
             start, dur = scale_decimal(first, 1), scale_decimal("".join(figures[:1]), TIME_UNITS["ms"])
             if start is not None and dur is not None:
-                out.append(Event(start, start + dur, 0, node))
-    return out
+                yield Event(start, start + dur, 0, node)
 
 
-def _rows(framework: Path) -> list[_Inputs]:
+def _rows(framework: Path) -> Iterator[_Inputs]:
     """MindSpore's list of launches."""
-    out = []
     for line in _lines(framework, "cpu_framework_*.txt"):
         found = [cpu.INPUT.fullmatch(text.strip()) for text in line.split(cpu.FIELD)[3:] if text.strip()]
         texts = [None if one is None else one["shape"] for one in found]
-        out.append(tuple(None if text is None else tuple(map(int, _NUMBERS.findall(text))) for text in texts))
-    return out
+        yield tuple(None if text is None else tuple(map(int, _NUMBERS.findall(text))) for text in texts)
 
 
 def _joined(
     executions: list[Event], launched: list[Event], rows: list[_Inputs], calls: _Calls, nodes: dict[str, Node]
-) -> list[Launch]:
+) -> Iterator[Launch]:
     """Launches with nodes from the executions, times and threads from the runtime profiler, and shapes: joined by order,
     where the lists are equally long; otherwise by the executions alone. Types, outputs and groups by name of the node, or
     from what was dispatched."""
     has_threads, has_rows = len(launched) == len(executions), len(rows) == len(executions)
-    out = []
     for number, execution in enumerate(executions):
         where = launched[number] if has_threads else execution
         type_ = cpu.NUMBER.sub("", execution.name.rpartition(cpu.SCOPE)[2])
@@ -200,16 +191,14 @@ def _joined(
             call = calls[type_].popleft()
             if shapes is None or (shapes == call[0] and not types):
                 shapes, types, group = call
-        out.append(Launch(where.start, where.end, where.tid, execution.name, type_, shapes, types, node.output, group))
-    return out
+        yield Launch(where.start, where.end, where.tid, execution.name, type_, shapes, types, node.output, group)
 
 
 def _types_of(inputs: _Inputs, node: Node) -> tuple[str, ...]:
     """Types of the inputs that are tensors; () where one is unknown."""
-    if len(inputs) != len(node.inputs):
-        return ()
-    found = [type_ for shape, type_ in zip(inputs, node.inputs) if shape is not None]
-    return tuple(type_ for type_ in found if type_ is not None) if None not in found else ()
+    pairs = [(shape, type_) for shape, type_ in zip(inputs, node.inputs) if shape is not None]
+    found = tuple(type_ for _, type_ in pairs if type_ is not None)
+    return found if len(found) == len(pairs) and len(inputs) == len(node.inputs) else ()
 
 
 #: Events in which a thread waits for another one.

@@ -34,7 +34,6 @@ class Marks:
         self._own: dict[str, Any] = {}
 
     def start(self) -> None:
-        """Record from now."""
         self._own = {name: getattr(Mstx, name) for name in _METHODS}
         for name in _METHODS:
             setattr(Mstx, name, staticmethod(getattr(self, name)))
@@ -47,7 +46,6 @@ class Marks:
             setattr(Mstx, name, staticmethod(own))
 
     def mark(self, message: Any, stream: Any = None, domain: Any = "default") -> None:
-        """A point in time."""
         if self._is_valid("mark", message, domain):
             now = time.time_ns()
             self.marks.append((now, now, threading.get_native_id(), message, domain))
@@ -61,7 +59,6 @@ class Marks:
         return number
 
     def range_end(self, range_id: Any, domain: Any = "default") -> None:
-        """End a range."""
         if range_id in self._open:
             self._close(range_id)
         elif range_id != 0:
@@ -140,7 +137,6 @@ class DispatchedShapes:
         self._mode.__enter__()
 
     def stop(self) -> None:
-        """Stop."""
         mode, self._mode = self._mode, None
         if mode is not None:
             mode.__exit__(None, None, None)
@@ -178,7 +174,6 @@ class RuntimeProfiler:
         self._environment: dict[str, str | None] = {}
 
     def start(self) -> None:
-        """Record from now."""
         if not self._is_there:
             lacks = "the result has no threads, steps and framework events"
             log.warning(f"This MindSpore has no runtime profiler: {lacks}.")
@@ -188,7 +183,6 @@ class RuntimeProfiler:
         native._framework_profiler_step_start()
 
     def stop(self) -> None:
-        """Stop, and write the files."""
         if not self._is_there:
             return
         native._framework_profiler_step_end()

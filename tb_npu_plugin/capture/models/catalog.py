@@ -64,9 +64,7 @@ def workload(
         shape = replace(shape, micro=2 * layout.pp)
     if micro := faults.micro_batches:
         if shape.micro % micro:
-            raise BadRequest(
-                f"{shape.micro} micro batches cannot be joined to {micro}",
-                "Choose a number that divides --micro-batches.",
-            )
+            what = f"{shape.micro} micro batches cannot be joined to {micro}"
+            raise BadRequest(what, "Choose a number that divides --micro-batches.")
         shape = replace(shape, batch=shape.batch * shape.micro // micro, micro=micro)
     return Transformer(layout, kernels, faults, synced, shape)

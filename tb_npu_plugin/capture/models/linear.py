@@ -12,7 +12,6 @@ F32 = "float"
 _X, _WEIGHT, _BIAS, _OUT, _HEADS = (8, 16), (16, 4), (4,), (8, 4), (1, 1, 8, 4)
 #: Bytes of gradients that are reduced together, and of what a stage hands to the next one.
 _BUCKET, _ACTIVATION = 65_536, 32_768
-_PARAMETERS = 68
 
 
 @dataclass(eq=False)
@@ -26,7 +25,7 @@ class Linear(Workload):
             raise BadRequest("the shapes of linear do not change", "Choose another --model for dynamic-shapes.")
 
     def held(self, stage: int) -> int:
-        return _PARAMETERS * 12
+        return 68 * 12
 
     def size(self, step: int) -> int:
         return _X[0]

@@ -62,9 +62,8 @@ class _Step(Program):
     def _network(self, image: Shape) -> None:
         x = self._conv(image, 64, 7, 2)
         x = self._norm_relu(x)
-        half = (x[0], x[1], x[2] // 2, x[3] // 2)
         self._op("aten::max_pool2d_with_indices", (x,), module="MaxPool2d")
-        x = half
+        x = (x[0], x[1], x[2] // 2, x[3] // 2)
         for number, (count, (_, width)) in enumerate(zip(self._blocks, _STAGES)):
             for block in range(count):
                 x = self._bottleneck(x, width, 2 if number and not block else 1, first=block == 0)
@@ -95,9 +94,8 @@ class _Step(Program):
     def _conv(self, x: Shape, channels: int, kernel: int, stride: int) -> Shape:
         out = (x[0], channels, x[2] // stride, x[3] // stride)
         weight = (channels, x[1], kernel, kernel)
-        size = 4 * channels * x[1] * kernel * kernel
         with self.module("Conv2d"), self.op("aten::conv2d", [x, weight], [F32, F32]):
-            self._op("aten::convolution", (x, weight, out), weight=size)
+            self._op("aten::convolution", (x, weight, out), weight=4 * channels * x[1] * kernel * kernel)
         return out
 
     def _norm(self, x: Shape) -> None:

@@ -69,10 +69,8 @@ class Recipe:
 
     def cluster(self) -> Cluster:
         """The run. Raises BadRequest for unknown names and incompatible options."""
-        given: list[tuple[str, str, Collection[str], str]] = [
-            ("chip", self.chip, CHIPS, "Chips"),
-            ("framework", self.framework, FRAMEWORKS, "Known"),
-        ]
+        given: list[tuple[str, str, Collection[str], str]] = [("chip", self.chip, CHIPS, "Chips")]
+        given.append(("framework", self.framework, FRAMEWORKS, "Known"))
         given += [("kind of files", kind, KINDS, "Known") for kind in self.without]
         for what, name, names, title in given:
             if name not in names:
@@ -103,9 +101,8 @@ class Recipe:
             linked = cluster.linked(one)
             if other not in linked:  # nothing would show it
                 names = ", ".join(map(str, linked)) or "no other rank"
-                raise BadRequest(
-                    f"ranks {one} and {other} send each other nothing in this run", f"Rank {one} has links to {names}."
-                )
+                what = f"ranks {one} and {other} send each other nothing in this run"
+                raise BadRequest(what, f"Rank {one} has links to {names}.")
         return cluster
 
 

@@ -14,8 +14,6 @@ from tb_npu_plugin.errors import BadRequest
 BF16, F32 = "c10::BFloat16", "float"
 #: Bytes of gradients that are reduced together.
 _BUCKET = 96 << 20
-#: Columns of the mask whose places the fault ai-cpu looks for.
-_ROUTES = 256
 #: AdamW(foreach=True): its operators, and how many lists of tensors each reads.
 _ADAMW = [(row["operator"], int(row["inputs"])) for row in read_table(__file__, "adamw.csv", dict[str, str]).values()]
 #: Operators that read a value; collectives that a distributed optimizer reduces gradients with.
@@ -50,19 +48,15 @@ class Transformer(Workload):
     def __post_init__(self) -> None:
         layout, faults, shape = self.layout, self.faults, self.shape
         if shape.layers % layout.pp or shape.heads % layout.tp:
-            raise BadRequest(
-                f"{shape.layers} layers and {shape.heads} heads cannot be split into pp {layout.pp} and tp {layout.tp}",
-                "Choose tp and pp that divide them, or give --layers.",
-            )
+            what, parts = f"{shape.layers} layers and {shape.heads} heads", f"pp {layout.pp} and tp {layout.tp}"
+            advice = "Choose tp and pp that divide them, or give --layers."
+            raise BadRequest(f"{what} cannot be split into {parts}", advice)
         if faults.uneven_stages and not 0 < faults.uneven_stages < shape.layers // layout.pp < shape.layers:
-            raise BadRequest(
-                f"a stage has no {faults.uneven_stages} layers to give away", "Choose --pp above 1 and more --layers."
-            )
+            what = f"a stage has no {faults.uneven_stages} layers to give away"
+            raise BadRequest(what, "Choose --pp above 1 and more --layers.")
         if shape.hidden % shape.heads:
-            raise BadRequest(
-                f"a hidden size of {shape.hidden} cannot be split into {shape.heads} heads",
-                "Choose --hidden as a multiple of --heads.",
-            )
+            what = f"a hidden size of {shape.hidden} cannot be split into {shape.heads} heads"
+            raise BadRequest(what, "Choose --hidden as a multiple of --heads.")
 
     def held(self, stage: int) -> int:
         """Weights and gradients in BF16, and the states of the optimizer in FP32: 16 bytes a parameter."""
@@ -169,7 +163,7 @@ class _Step(Program):
                 self._dropout()
             self._op("aten::add", (x, x))
             for _ in range(self.faults.ai_cpu):
-                mask = (x[0], _ROUTES)
+                mask = (x[0], 256)
                 with self.op("aten::where", [mask], ["bool"]):
                     self.free(self.run("aten::nonzero", [mask], ["bool"]))
             self._op("npu::npu_rms_norm", (x, (s.hidden,)))
@@ -233,8 +227,7 @@ class _Step(Program):
             if last and entry.weight and self.layout.dp > 1:
                 self._pending += entry.weight
                 if self._pending >= _BUCKET:
-                    products = any(one.name == "aten::matmul" for one in kept[:-left])
-                    self._reduce_gradients(beside=products)
+                    self._reduce_gradients(beside=any(one.name == "aten::matmul" for one in kept[:-left]))
         if last and self._pending:
             self._reduce_gradients(beside=False)
 

@@ -97,11 +97,7 @@ class TorchExchanges(Exchanges):
 
     def pairs(self) -> dict[str, dict[str, Any]]:
         """Communicators of two ranks of a larger group, for the metadata of a result."""
-        return {
-            name: {"group_name": _BETWEEN_TWO, "group_rank": group.rank, "global_ranks": list(group.ranks)}
-            for name, group in self.groups.items()
-            if group.group_name == _BETWEEN_TWO
-        }
+        return {name: group.info for name, group in self.groups.items() if group.group_name == _BETWEEN_TWO}
 
     def _of(self, signature: Signature) -> tuple[str, Group] | None:
         """Type and group of a collective; None if the group has no other rank."""
@@ -151,13 +147,10 @@ def _transfer(signature: Signature, type_: str, group: Group) -> tuple[Transfer,
 
 
 def arrivals_of(exchange: Exchange, member: int, own: int, later: dict[int, int]) -> tuple[int, ...]:
-    """When each member arrives, this one at `own`. later: ns by rank, where it is known; else they differ by a little."""
+    """When each member arrives, this one at `own`. later: ns by other rank, where known; else they differ a little."""
     random = Random(exchange.seed)
     skews = [random.randrange(_SKEW) for _ in exchange.members]
-    return tuple(
-        own + later.get(rank, skew - skews[member]) if place != member else own
-        for place, (rank, skew) in enumerate(zip(exchange.members, skews))
-    )
+    return tuple(own + later.get(rank, skew - skews[member]) for rank, skew in zip(exchange.members, skews))
 
 
 def _batch(

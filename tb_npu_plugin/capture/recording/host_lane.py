@@ -18,11 +18,8 @@ from tb_npu_plugin.errors import BadFile
 
 _PIECE, _TAIL = 4 << 20, 8192
 _HEAD, _BETWEEN, _END = b'"traceEvents": [', b"\n  },\n", b"\n  ],"
-_CLOSED = b"\n  }"
 _BASE = re.compile(rb'"baseTimeNanoseconds":\s*(\d+)')
 _SEPARATOR = ";\r\n"
-#: Works of gloo, which computes for HCCL here: a host with a device does not have them.
-_WORK = "gloo:"
 #: Prefixes of names that are not stack frames: modules, functions of C.
 _MODULE, _BUILT_IN = "nn.Module: ", "<"
 
@@ -97,7 +94,7 @@ class HostLane:
             for event in piece.split(_BETWEEN):
                 text = event.decode("utf-8", "replace").encode().strip().rstrip(b",")
                 try:
-                    out += _EVENTS.decode(b"[" + text + (b"]" if text.endswith(_CLOSED) else b"}]"))
+                    out += _EVENTS.decode(b"[" + text + (b"]" if text.endswith(b"\n  }") else b"}]"))
                 except msgspec.MsgspecError:
                     self.lost += bool(text)
             return out
@@ -107,7 +104,8 @@ class HostLane:
         for event, start, dur in zip(events, starts, durs):
             category, args = event.cat, event.args
             is_call = category in ("cpu_op", "user_annotation") and event.ph == "X"
-            if is_call and not event.name.startswith(_WORK):
+            # gloo computes for HCCL here: a host with a device does not have its works
+            if is_call and not event.name.startswith("gloo:"):
                 info = self._operator(event.name, bytes(args.dims), bytes(args.types))
                 self.calls.append(Call(start, start + dur, event.tid, info, args.sequence, args.forward))
             elif category == "python_function":

@@ -11,9 +11,7 @@ from tb_npu_plugin.capture.simulation.kernels import KernelFactory, plain_format
 from tb_npu_plugin.capture.simulation.launch import EACH, SAME, Launch, has_rule
 from tb_npu_plugin.capture.simulation.work import Tensor, Tensors
 
-_ADAM = "npu::npu_apply_adam_w"
 _COPY, _CAST, _MOVE = "aten::copy_", "aten::_to_copy", "aten::clone"
-_ATTENTION = ("npu::npu_fusion_attention", "npu::npu_fusion_attention_grad")
 
 
 def launches_of(signature: Signature, kernels: KernelFactory) -> tuple[Launch, ...]:
@@ -27,14 +25,15 @@ def launches_of(signature: Signature, kernels: KernelFactory) -> tuple[Launch, .
     inputs, outputs = _tensors(signature.inputs), _tensors(signature.outputs)
     if name.startswith(EACH) and not outputs:  # in place
         outputs = _tensors(tensors_in(first))
-    if name == _ADAM and isinstance(first[0], tuple):  # lists of parameters, gradients and both moments
+    if name == "npu::npu_apply_adam_w" and isinstance(first[0], tuple):
+        # lists of parameters, gradients and both moments
         lists = [_tensors(tensors_in((one,))) for one in signature.arguments[:4]]
         return tuple(launch for each in zip(*lists) for launch in made(name, each, ()))
     if not any(prod(tensor.shape) for tensor in (*inputs, *outputs)):
         return ()  # empty tensors
     if name == _COPY:
         name, inputs = (_MOVE if inputs[0].type == inputs[-1].type else _CAST), inputs[-1:]
-    if name in _ATTENTION:
+    if name in ("npu::npu_fusion_attention", "npu::npu_fusion_attention_grad"):
         inputs = _heads(signature, inputs[1:4] if name.endswith("grad") else inputs[:3])
     return made(name, inputs, outputs)
 
@@ -54,11 +53,8 @@ def describe(log: Recording) -> dict[str, Any]:
     """The entry of profiler_metadata.json on the simulation. An operator without a rule is one kernel with the operator's name."""
     numbers = {int(number) for number in log.of(Kind.OPERATOR)["signature"]}
     names = {operator_of(log.signatures[number].name) for number in numbers}
-    return {
-        "by": f"tb-npu-plugin {__version__}",
-        "operators_without_rule": sorted(name for name in names if not has_rule(name)),
-        "lost_records": log.lost,
-    }
+    unknown = sorted(name for name in names if not has_rule(name))
+    return {"by": f"tb-npu-plugin {__version__}", "operators_without_rule": unknown, "lost_records": log.lost}
 
 
 def _tensors(tensors: tuple[TensorInfo, ...]) -> Tensors:

@@ -23,7 +23,7 @@ from tb_npu_plugin.capture.recording.exchanges import TorchExchanges
 from tb_npu_plugin.capture.recording.host_lane import Call, HostLane, stacks_of
 from tb_npu_plugin.capture.recording.operations import describe, launches_of
 from tb_npu_plugin.capture.recording.raw_data import DEVICE, TRACE, HostData, read
-from tb_npu_plugin.capture.recording.recorded_host import HostClock, RecordedHost
+from tb_npu_plugin.capture.recording.recorded_host import END, ROOM, HostClock, RecordedHost
 from tb_npu_plugin.capture.simulation import records
 from tb_npu_plugin.capture.simulation.chips import Chip, chosen_chip
 from tb_npu_plugin.capture.simulation.device import MARK, STREAM
@@ -38,9 +38,6 @@ from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, PROFILER_METADATA, SIMULATED
 from tb_npu_plugin.schema.trace import STEP_MARK
 
-#: ns of host time that the last launch takes at most beyond what was recorded.
-_ROOM = 8_000
-_END = 1 << 62
 _COMPUTED = (Kind.OPERATOR, Kind.COPY, Kind.COLLECTIVE, Kind.COLLECTIVE_WAIT)
 #: Name of a block that no recorded operator allocated (the buckets of DistributedDataParallel, say).
 _NO_OPERATOR = "unknown"
@@ -85,12 +82,10 @@ class Marks:
             for name, at, begins, ends in operators if is_on_device else ():
                 info = records.OpInfo(name)
                 self.launches[info] = (number, begins, ends)
-                until = at + _OPERATOR if ends else min(end, at + _OPERATOR)
-                self.calls.append(Call(at, until, tid, info))
+                self.calls.append(Call(at, at + _OPERATOR if ends else min(end, at + _OPERATOR), tid, info))
 
-    def tasks(self, moments: Iterable[StreamMoment]) -> list[records.Task]:
+    def tasks(self, moments: Iterable[StreamMoment]) -> Iterator[records.Task]:
         """Rows on the device of the marks that are complete."""
-        out = []
         for (number, begins, ends), *now in moments:
             first = now if begins else self._begun.pop(number, None)
             if not ends:
@@ -99,8 +94,7 @@ class Marks:
                 message, (begin, task, connection) = self._marks[number][3], first
                 kernel = self._kernels.setdefault(message, records.Kernel(message, records.MSTX, "", records.MSTX))
                 self._tasks[number] = records.Task(kernel, begin, now[0] + MARK - begin, STREAM, task, connection)
-                out.append(self._tasks[number])
-        return out
+                yield self._tasks[number]
 
     def take(self, until: int, clock: Callable[[int], int], segment: records.Segment) -> None:
         """Hand over the marks that end before a time (recorded time)."""
@@ -118,7 +112,7 @@ class Replay:
         settings = data.settings
         self._data, self._npu, self._log = data, settings.npu, log
         computed = log.of(*_COMPUTED)
-        self._host_time = HostClock(np.column_stack([computed["begin"], computed["end"]]))
+        host_time = HostClock(np.column_stack([computed["begin"], computed["end"]]))
         self._exchanges = TorchExchanges(settings, chip, log)
         recorded = {data.tid} | {tid for tid, _, _ in data.threads}
         self._rows = log.records
@@ -139,7 +133,7 @@ class Replay:
         whose = (data.pid, data.device, settings.rank or 0, settings.world, data.start, data.end or data.start)
         self.process = records.Process(*whose, settings.npu, has_marks, [*tids, *launching], dequeue, chip=chip)
         seed, has_runtime = f"{data.pid}/{data.start}", settings.level == "Level2"
-        self._host = RecordedHost(self.process, seed, has_runtime, settings.task_queue)
+        self._host = RecordedHost(self.process, seed, host_time, has_runtime, settings.task_queue)
         kernels = KernelFactory(chip)
         #: Of the operator with this number among the signatures.
         self._launches = cache(lambda number: launches_of(log.signatures[number], kernels))
@@ -164,7 +158,7 @@ class Replay:
         """One per step, each to the end of its mark and the last one to the end; one for all without steps."""
         marks = [call for call in self._calls if call.info.name.startswith(STEP_MARK)]
         steps: list[Any] = sorted(marks, key=lambda call: call.start)
-        bounds = [*(step.end for step in steps[:-1]), _END]
+        bounds = [*(step.end for step in steps[:-1]), END]
         for step, until, events in zip(steps or [None], bounds, self._events(bounds)):
             yield self._segment(step, until, events)
 
@@ -196,11 +190,11 @@ class Replay:
         """The segment of a step, with what begins before `until` (recorded time)."""
         host, data = self._host, self._data
         ats, kinds, numbers = events.T
-        times: list[int] = self._host_time(ats).tolist()
+        times: list[int] = host.recorded(ats).tolist()
         logged = map(Record._make, self._rows[numbers[kinds == RECORD]].tolist())
-        limits = [*times[1:], times[-1] + _ROOM] if times else []
+        limits = [*times[1:], times[-1] + ROOM] if times else []
         self._step, self._python, self._moments = None, {}, []
-        host.clock.begin(times[0] if times else int(self._host_time(data.start)))
+        host.clock.begin(times[0] if times else int(host.recorded(data.start)))
         for now, limit, kind, number in zip(times, limits, kinds.tolist(), numbers.tolist()):
             host.clock.move_to(now, limit)
             if kind == RECORD:
@@ -217,10 +211,9 @@ class Replay:
             host.wait_for_device()
         segment = host.take()
         if step is not None and self._step is not None:
-            number = int(step.info.name[len(STEP_MARK) :])
-            segment.step = records.Step(number, self._step.start, self._step.end)
-        segment.until = _END if until == _END else self._shown(until)
-        self.process.end = max(self.process.end, self._shown(data.end or data.start), host.device.busy_until())
+            segment.step = records.Step(int(step.info.name[len(STEP_MARK) :]), self._step.start, self._step.end)
+        segment.until = END if until == END else self._host.shown(until)
+        self.process.end = max(self.process.end, self._host.shown(data.end or data.start), host.device.busy_until())
         self._add_host_events(until, segment)
         if self._npu:
             host.device.meters.sample(segment, min(segment.until, self.process.end), host.allocator.reserved)
@@ -242,22 +235,15 @@ class Replay:
             host.wait_for_device()
         host.end_operator(self._open.pop(number))
 
-    def _shown(self, at: int) -> int:
-        """From recorded time to the time that results show, in the last segment."""
-        return self._host.clock.shown(int(self._host_time(at)))
-
     def _add_host_events(self, until: int, segment: records.Segment) -> None:
         """Add what is on the host beside operators: Python, collections, marks."""
         with_stack = self._data.settings.host.with_stack
         segment.python = [call for call in self._python.values() if with_stack or call.module is not None]
-        segment.gc = [
-            records.GcPause(tid, self._shown(start), self._shown(end))
-            for start, end, tid in self._data.collections
-            if self._gc_from <= start < until
-        ]
+        new, shown = [one for one in self._data.collections if self._gc_from <= one[0] < until], self._host.shown
+        segment.gc = [records.GcPause(tid, shown(start), shown(end)) for start, end, tid in new]
         self._gc_from = until
         segment.tasks += self._marks.tasks(self._moments)
-        self._marks.take(until, self._shown, segment)
+        self._marks.take(until, shown, segment)
 
     def _info(self, number: int) -> records.OpInfo:
         info, stack = self._calls[number].info, self._stacks[number] if self._stacks else ()
@@ -272,8 +258,7 @@ class Replay:
         host.use(tid, record.stream)
         if kind == Kind.ALLOCATE:
             if record.bytes > 0:
-                name = host.op.name or _NO_OPERATOR
-                self._blocks[record.id] = host.memory.allocate(name, record.bytes, host.now)
+                self._blocks[record.id] = host.memory.allocate(host.op.name or _NO_OPERATOR, record.bytes, host.now)
         elif kind == Kind.FREE:
             if record.bytes > 0 and record.id in self._blocks:
                 host.memory.release(self._blocks.pop(record.id), host.now, host.now)
@@ -360,9 +345,8 @@ _SAME = ("l2_cache", "cpu", "npu", "gc_threshold", "sys_io", "sys_interconnectio
 
 def _options(settings: Settings, export: tuple[str, ...], metadata: Mapping[str, Any]) -> Options:
     host, level = settings.host, LEVELS.get(settings.level, 0)
-    has_stacks = host.with_stack or host.with_modules
     return Options(
-        *(level, settings.aic_metrics, host.record_shapes, host.profile_memory, has_stacks),
+        *(level, settings.aic_metrics, host.record_shapes, host.profile_memory, host.with_stack or host.with_modules),
         export=export,
         **{name: getattr(settings, name) for name in _SAME},
         built_in_marks=(COMMUNICATION,) if settings.records_domain(COMMUNICATION) else (),

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 from tb_npu_plugin.capture.simulation.device import MARK_CALL, STREAM
-from tb_npu_plugin.capture.simulation.host import Host
+from tb_npu_plugin.capture.simulation.host import Clock, Host
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.records import HostOp, Ints, Process
 from tb_npu_plugin.capture.writers.overlap import Intervals, merge
 
-#: ns of the call that lets a stream wait (assumed).
-_STREAM_CALL = 2_000
+#: ns of host time that the last launch takes at most beyond what was recorded.
+ROOM = 8_000
+#: Later than any recorded time.
+END = 1 << 62
 #: ns between two things that happen on the host.
 _LEAST = 10
-#: Streams of the device beside the default one are numbered from here on.
-_OTHER_STREAMS = 30
 
 
 class HostClock:
@@ -39,8 +39,8 @@ class HostClock:
         return np.asarray(times) - self._removed[place] + inside
 
 
-class RecordedClock:
-    """A Clock (simulation/host.py) that its user moves. Results show the host later than it was recorded, by the time that it
+class RecordedClock(Clock):
+    """Its user moves it. Results show the host later than it was recorded, by the time that it
     has waited for the device.
 
     now       time that results show
@@ -84,21 +84,28 @@ class RecordedClock:
 class RecordedHost(Host):
     """Repeats what a host did: its user moves the clock, then says what happened.
 
+    recorded  time without the computation of stand-in kernels
     done      ("event" or "collective", number) -> when it is done
     """
 
     clock: RecordedClock
 
-    def __init__(self, process: Process, seed: str, runtime: bool = False, task_queue: int = 1) -> None:
+    def __init__(
+        self, process: Process, seed: str, recorded: HostClock, runtime: bool = False, task_queue: int = 1
+    ) -> None:
         random, clock = Random(f"{seed}/{process.rank}").random, RecordedClock(process.start)
         super().__init__(process, process.chip, clock, random, runtime=runtime, task_queue=task_queue, allocates=False)
-        self.done: dict[tuple[str, int], int] = {}
+        self.recorded, self.done = recorded, dict[tuple[str, int], int]()
         self._open: dict[int, list[HostOp]] = {}  # by thread
+
+    def shown(self, at: int) -> int:
+        """From time as it was recorded to the time that results show, in the last segment."""
+        return self.clock.shown(int(self.recorded(at)))
 
     def use(self, tid: int, stream: int) -> None:
         """What follows happens on this thread and stream."""
         self.open = self._open.setdefault(tid, [])
-        self.tid, self.stream = tid, _OTHER_STREAMS + stream if stream else STREAM
+        self.tid, self.stream = tid, 30 + stream if stream else STREAM  # others are numbered from 30 on
 
     def end_operator(self, op: HostOp) -> None:
         """End it."""
@@ -125,6 +132,6 @@ class RecordedHost(Host):
     def wait_for(self, kind: str, number: int) -> None:
         """Let the stream wait for an "event" or a "collective"."""
         start = self.now
-        self.clock.spend(_STREAM_CALL)
+        self.clock.spend(2_000)  # assumed
         self._call("acl", "aclrtStreamWaitEvent", "ACL_RTS", self.tid, start, self.now)
         self._wait(self.done.get((kind, number), 0))

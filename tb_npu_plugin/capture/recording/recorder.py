@@ -23,11 +23,6 @@ from tb_npu_plugin.schema.torch_npu_json import GROUPS, SIMULATED
 
 #: Devices of one server, as on the simulated chip: rank 8 is device 0 of the second one.
 _DEVICES = 8
-#: Warning of a capture that asks for the device where the process has none.
-_NO_DEVICE = (
-    "This process has no simulated NPU, so that the result shows the host alone. `tb-npu run SCRIPT` gives it one, and so does "
-    "`from tb_npu_plugin.capture.pytorch import torch_npu` at the top of the script"
-)
 
 
 class MockRecorder:
@@ -89,12 +84,16 @@ class MockRecorder:
     def _start_device(self) -> None:
         """Let the device record, if there is one."""
         if "torch_npu" not in sys.modules:
-            _say_once(f"{_NO_DEVICE} (docs/capture.md)")
-            return
+            return _say_once(
+                "This process has no simulated NPU, so that the result shows the host alone. `tb-npu run SCRIPT` gives it "
+                "one, and so does `from tb_npu_plugin.capture.pytorch import torch_npu` at the top of the script "
+                "(docs/capture.md)"
+            )
         from tb_npu_plugin.capture.device import records
 
         records.start()
         self._device = records
+        return None
 
     def step_begin(self, number: int) -> None:
         if self._running:

@@ -17,14 +17,10 @@ from tb_npu_plugin.capture.recording.host_lane import tail
 
 #: PyTorch has one profiler a process; a second one ends the first, whose results crash the process when they are read.
 _ONE = "PyTorch runs one profiler at a time in a process"
-#: Of a trace.
-_LAST_KEY = b'"traceName"'
 _MISSING = (
     "PyTorch is not installed, and the mock device records what it runs: install it, a CPU build will do "
     "(docs/capture.md). `tb-npu mock` and analyse() do without"
 )
-#: Of a PyTorch whose profiler counts microseconds, which is longer than many operators take.
-_OLD = "The mock device records with PyTorch 2.4 or later, whose times are exact to the nanosecond"
 
 
 def make(host: HostSwitches) -> Any:
@@ -60,7 +56,8 @@ def refuse_second() -> None:
             raise
         raise ModuleNotFoundError(_MISSING, name="torch") from None
     if not hasattr(torch._C._autograd._ProfilerResult, "trace_start_ns"):
-        raise RuntimeError(f"{_OLD}, and this one is {torch.__version__}: install a newer one")
+        old = "The mock device records with PyTorch 2.4 or later, whose times are exact to the nanosecond"
+        raise RuntimeError(f"{old}, and this one is {torch.__version__}: install a newer one")
     if is_running():
         raise RuntimeError(f"{_ONE}, and one is recording: torch.profiler, or another profile")
 
@@ -125,7 +122,7 @@ def _plain_path(target: Path) -> Iterator[str]:
 def _is_whole(trace: Path) -> bool:
     """The file ends as PyTorch ends it: a disk that is full cuts it."""
     end = tail(trace).rstrip() if trace.is_file() else b""
-    return _LAST_KEY in end and end.endswith(b"}")
+    return b'"traceName"' in end and end.endswith(b"}")
 
 
 def memory_timeline(profiler: Any, device: str, raw: bool) -> Json:
@@ -146,8 +143,7 @@ def _config(torch: Any, host: HostSwitches) -> Any:
     for left out when parsing; it records no allocations then. trace_only: no objects of the events, which memory_timeline
     alone needs; PyTorch has it without stacks only.
     """
-    stacks = host.with_stack or host.with_modules
-    wanted = {"profile_all_threads": not host.profile_memory, "trace_only": not stacks}
+    wanted = {"profile_all_threads": not host.profile_memory, "trace_only": not (host.with_stack or host.with_modules)}
     while wanted:
         try:
             return torch.profiler._ExperimentalConfig(**wanted)

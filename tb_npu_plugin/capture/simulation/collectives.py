@@ -18,13 +18,12 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Pattern, Planes, PlaneTask
+from tb_npu_plugin.capture.simulation.records import Ints
 from tb_npu_plugin.capture.simulation.topology import Topology
 
-_Ints = NDArray[np.int64]
 _Places = tuple[int, ...]
 
 
@@ -41,9 +40,7 @@ class _Type:
 
 _TYPES = read_table(__file__, "collectives.csv", _Type)
 #: Collective -> its phases: does a phase reduce?
-PHASES = {
-    name: tuple(one == "reduce" for one in type_.phases.split()) for name, type_ in _TYPES.items() if type_.phases
-}
+PHASES = {name: tuple(one == "reduce" for one in row.phases.split()) for name, row in _TYPES.items() if row.phases}
 #: Name that torch_npu gives what launches a collective: HcclAllreduce in the public sample, all in ProcessGroupHCCL.cpp.
 CALLS = {name: type_.call for name, type_ in _TYPES.items()}
 #: Name in the log of the device (native/hccl.cpp) -> its type; a barrier is the all-reduce of one float.
@@ -275,7 +272,6 @@ class _Schedule:
             self._tasks.move(ready[own] + wait, 600, 0, "Reduce_Inline", own, _WORD)
         return [at + 700 for at in ready]
 
-    # -- mesh ---------------------------------------------------------------------------------------
     def _mesh(self, kind: _Kind) -> list[int]:
         """Each member moves the share of each other member, in each phase; its own it copies."""
         ready = self._word(self._arrivals, 0)
@@ -311,7 +307,6 @@ class _Schedule:
                 tasks.meanwhile(name, own, link, None if share else (start, dur))
             tasks.shake(plane, peer, 8 * behind, end, end + _BEHIND, self._closing)
 
-    # -- ring ---------------------------------------------------------------------------------------
     def _ring(self, kind: _Kind) -> list[int]:
         """Every member takes one share from the one before it, in each round: all at once, as rings may be long."""
         count = len(self._arrivals)
@@ -328,7 +323,7 @@ class _Schedule:
         return self._word(now.tolist(), 100)
 
     @staticmethod
-    def _round(tasks: _Tasks, now: _Ints, goes: _Ints, durs: _Ints, kind: _Kind, reduce: bool) -> None:
+    def _round(tasks: _Tasks, now: Ints, goes: Ints, durs: Ints, kind: _Kind, reduce: bool) -> None:
         """Tasks of a round. now: when each member began it; goes: when its move begins."""
         member, count, share = tasks.member, len(kind.links), kind.shares[0]
         before, behind, begin, go = (member - 1) % count, (member + 1) % count, int(now[member]), int(goes[member])
@@ -339,7 +334,6 @@ class _Schedule:
         if other != link:
             tasks.meanwhile("", share, other, (int(goes[behind]), int(durs[behind])))
 
-    # -- two ranks ----------------------------------------------------------------------------------
     def _transfer(self, link: str) -> list[int]:
         """The first member sends to the second. Inside a node the receiver reads, else the sender sends."""
         size, (one, other), tasks = self._exchange.size, self._exchange.members, self._tasks

@@ -61,8 +61,7 @@ class Pipeline:
         period = (taken[-1] - taken[0]) // (len(taken) - 1) if len(taken) > 1 else 50_000_000
         self._period = max(period, 1_000_000)
         before = [taken[0] - self._period * number for number in range(_BEFORE, 0, -1)]
-        after = [taken[-1] + self._period * number for number in range(1, _AFTER + 1)]
-        self._taken = [*before, *taken, *after]
+        self._taken = [*before, *taken, *(taken[-1] + self._period * number for number in range(1, _AFTER + 1))]
         #: Operator -> times at which rows came into its queue, and left it; both grow.
         self._came: dict[Operator, list[int]] = {operator: [] for operator in (BATCH, MAP, READER)}
         self._left: dict[Operator, list[int]] = {operator: [] for operator in (BATCH, MAP, READER)}
@@ -80,7 +79,6 @@ class Pipeline:
         came, left = self._came, self._left
         begun, rows = ready, number * ROWS
         previous = self._taken[number - 1] if number else self._taken[0] - self._period
-        gap = self._taken[number] - previous
         for row in range(rows, rows + ROWS):
             room = left[READER][row - READER.capacity] if row >= READER.capacity else 0
             read = max((came[READER][-1] if came[READER] else mapped) + int(_READ * self._period / ROWS), room)
@@ -88,7 +86,7 @@ class Pipeline:
             begin = max(read, mapped)
             left[READER].append(begin)
             if self.slow:
-                done = max(begin, previous - _SLACK + gap * (row - rows + 1) // ROWS)
+                done = max(begin, previous - _SLACK + (self._taken[number] - previous) * (row - rows + 1) // ROWS)
             else:
                 done = begin + int(_MAP * self._period / ROWS)
             mapped = max(done, left[MAP][row - MAP.capacity] if row >= MAP.capacity else 0)

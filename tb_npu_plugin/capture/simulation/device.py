@@ -29,7 +29,6 @@ _BANKS = (1.004, 1.001, 0.998, 0.997)
 _RUNTIME, _GRAPH_ENGINE, _HCCL = 92 << 20, 76 << 20, 400 << 20
 #: Bytes that other processes hold.
 _OTHERS = 236 << 20
-_IDLE_CLOCK = 800
 
 
 class Meters:
@@ -48,7 +47,6 @@ class Meters:
         self.communicators = 0
 
     def count(self, task: Task) -> None:
-        """Note the traffic of a task."""
         work = task.kernel.work
         traffic = self._traffic.setdefault((task.start - self._start) // EVERY, [0, 0, 0, 0])
         traffic[0] += work.main_read
@@ -57,7 +55,6 @@ class Meters:
         traffic[3] += work.kept
 
     def count_communication(self, op: CommOp) -> None:
-        """Note the traffic of a communication operator."""
         self._moved[(op.start - self._start) // EVERY] += op.planes.pattern.size
 
     def sample(self, segment: Segment, until: int, reserved: int) -> None:
@@ -74,16 +71,14 @@ class Meters:
             self._unwritten -= written_back
             written += written_back
             busy = read + written + cached + moved > 0
-            banks = [
-                tuple(round(size * share / len(_BANKS) / EVERY * 1000, 3) for size in (read + moved, written + moved))
-                for share in _BANKS
-            ]
+            both = read + moved, written + moved
+            banks = [tuple(round(size * share / len(_BANKS) / EVERY * 1000, 3) for size in both) for share in _BANKS]
             hit_rate = round(cached / (read + cached), 6) if cached else 0.0
             hccl = _HCCL * self.communicators
             whole = reserved + hccl + _RUNTIME + _GRAPH_ENGINE
             sizes = {"PROCESS": whole, "APP": reserved, "HCCL": hccl}
             sizes |= {"RUNTIME": _RUNTIME, "GE": _GRAPH_ENGINE, "SLOG": 0}
-            clock, throughput = self._chip.clock if busy else _IDLE_CLOCK, round((read + cached) / EVERY * 1000, 3)
+            clock, throughput = self._chip.clock if busy else 800, round((read + cached) / EVERY * 1000, 3)
             segment.samples.append(Sample(at, clock, banks, throughput, hit_rate, whole + _OTHERS, sizes))
             self._next += EVERY
 
@@ -201,8 +196,7 @@ class Device:
         self._started[place], self.busy[stream] = start, start + dur
         end = node + inner + closing
         self._return(end)
-        slowed = dur - int(usual) - 1
-        return Launched(begin, sized, prepared, compiling, node, node + inner, end, start, dur, slowed)
+        return Launched(begin, sized, prepared, compiling, node, node + inner, end, start, dur, dur - int(usual) - 1)
 
     def copy(self, enqueued: int, size: int, parts: int) -> tuple[int, int, list[int], int]:
         """Copy in so many tasks. Returns begin and end of the call, when the tasks start, and ns of each of them."""

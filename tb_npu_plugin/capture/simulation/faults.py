@@ -48,12 +48,9 @@ class Faults:
 
     def as_json(self) -> dict[str, Json]:
         """What was put in, by the words of the command line."""
-        none = Faults()
-        return {
-            word: fault.as_json(value)
-            for word, fault in FAULTS.items()
-            if (value := getattr(self, fault.field)) != getattr(none, fault.field)
-        }
+        found, none = vars(self), vars(Faults())
+        put = {word: fault for word, fault in FAULTS.items() if found[fault.field] != none[fault.field]}
+        return {word: fault.as_json(found[fault.field]) for word, fault in put.items()}
 
 
 #: What the figure of a fault counts, the least and the most, and its factor to a whole number (0: it stays as it is).

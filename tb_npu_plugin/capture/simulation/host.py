@@ -7,10 +7,10 @@ what a real one did. They differ in their clocks.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from tb_npu_plugin.capture.simulation import device, records
 from tb_npu_plugin.capture.simulation.chips import Chip
@@ -32,16 +32,18 @@ _FIRST_CORRELATION, _FIRST_CONNECTION = 8001, 901
 _NO_OP = records.OpInfo("")
 
 
-class Clock(Protocol):
+class Clock(ABC):
     """Time of a host. now: ns since the epoch."""
 
     now: int
 
+    @abstractmethod
     def spend(self, ns: int) -> None:
         """Let the host work for `ns` on average."""
 
     def wait_until(self, now: int) -> None:
         """Let the host wait for the device."""
+        self.now = now
 
 
 @dataclass(eq=False)
@@ -63,10 +65,7 @@ class Host:
         self.device = device.Device(self.chip, self.process.start, self.random, self.slow, self.task_queue)
         self.allocator = CachingAllocator()
         self.memory = Memory(self.allocator, self.keep)
-        self.tid, self.stream = (
-            self.process.pid,
-            device.STREAM,
-        )  # of the preparation of kernels, and of kernels and waits
+        self.tid, self.stream = self.process.pid, device.STREAM  # that prepares kernels; of kernels and waits
         self.open: list[records.HostOp] = []  # operators on the current thread, innermost last
         self.figures: Counter[str] = Counter()  # of the last step, as cluster.Truth has them
         self.arrival = 0  # of this rank, at the communication that it launched last
@@ -84,7 +83,6 @@ class Host:
 
     @property
     def now(self) -> int:
-        """Time of the host."""
         return self.clock.now
 
     @property
@@ -186,8 +184,7 @@ class Host:
         start = self._enqueue()
         stream = device.RANDOM_STREAM if launch.kernel.core == "DSA_SQE" else self.stream
         self._launches += 1
-        preempted = 0 if self._launches % PREEMPTED else self.preempted
-        launched = self.device.launch(launch, stream, start, preempted)
+        launched = self.device.launch(launch, stream, start, 0 if self._launches % PREEMPTED else self.preempted)
         self._resume(start)
         if self.keep:
             self._add_launch(launch, stream, start, launched)

@@ -19,11 +19,6 @@ _BLOCK, _FILTERS = 32, 16
 _API = "aclopCompileAndExecute"
 
 
-#: Elements of a kernel for which it takes one more block.
-_ELEMENTS_A_BLOCK = 1024
-_FLASH_WORKSPACE = 32 << 20
-
-
 def _stored(tensor: Tensor, format_: str) -> Tensor:
     """How a tensor (n, c, h, w) lies in memory in this format."""
     first, channels, height, width = tensor.shape
@@ -64,8 +59,7 @@ class KernelFactory:
         left, right = inputs[-2:]
         out = outputs or (Tensor((*left.shape[:-1], right.shape[-1]), right.type),)
         *batch, rows, columns = (1, 1, *out[0].shape)
-        tiles = prod(batch) * -(-rows // 128) * -(-columns // 256)
-        blocks = min(self.chip.cube_cores, tiles)
+        blocks = min(self.chip.cube_cores, prod(batch) * -(-rows // 128) * -(-columns // 256))
         used = min(self._blocks or blocks, blocks)
         made = launch(self.chip, rule, (left, right, *inputs[:-2]), out, used)
         pipes = {unit: share / self._stalls for unit, share in made.kernel.pipes.items()}
@@ -116,8 +110,7 @@ class KernelFactory:
         passes = 3.0 * batch * heads * length * length / max(1, prod(inputs[0].shape))
         softmax = Rule(rule.kind, rule.api, rule.l0, rule.type, rule.core, passes)
         out = outputs or inputs[:1] * (1 if "Grad" not in rule.type else 3)
-        made = launch(self.chip, softmax, inputs, out, self.chip.cube_cores)
-        return [replace(made, workspace=_FLASH_WORKSPACE)]
+        return [replace(launch(self.chip, softmax, inputs, out, self.chip.cube_cores), workspace=32 << 20)]
 
     def _gather(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
         """Rows of a table, by index: as many bytes are read as written."""
@@ -127,9 +120,8 @@ class KernelFactory:
 
     def _dropout(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
         bits = Tensor((-(-prod(inputs[0].shape) // 8),), "unsigned char")
-        mask = launch(self.chip, rule, (), (bits,), 0)
         apply = vector("aclnnDropoutDoMask", "DropOutDoMask", 2, "DropoutDoMaskAiCore")
-        return [mask, *self._elementwise(apply, (inputs[0], bits), outputs[:1])]
+        return [launch(self.chip, rule, (), (bits,), 0), *self._elementwise(apply, (inputs[0], bits), outputs[:1])]
 
     def _reduction(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
         """To one element, where the output is not known."""
@@ -143,7 +135,7 @@ class KernelFactory:
         """Anything that walks over its inputs; the output is as large as the first one, where it is not known."""
         out = outputs or inputs[:1]
         elements = max(prod(tensor.shape) for tensor in (*inputs, *out))
-        blocks = min(self.chip.vector_cores, max(1, -(-elements // _ELEMENTS_A_BLOCK)))
+        blocks = min(self.chip.vector_cores, max(1, -(-elements // 1024)))  # one for so many elements
         blocks = 1 if rule.core == "AI_CPU" else blocks
         return [launch(self.chip, rule, inputs, out, blocks, read=inputs[1:] if rule.filled else inputs)]
 

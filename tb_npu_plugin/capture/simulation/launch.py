@@ -57,9 +57,8 @@ _OPERATORS = read_table(__file__, "operators.csv", Rule)
 #: Operators of PyTorch -> those with the same kernels.
 SAME = {op: rule.api for op, rule in _OPERATORS.items() if rule.kind == "same"}
 RULES = {op: rule for op, rule in _OPERATORS.items() if rule.kind != "same"}
-#: Begin of the names of operators of lists of tensors, and vector operations per element where they are not two.
+#: Begin of the names of operators of lists of tensors.
 EACH = "aten::_foreach_"
-_EACH_PASSES = {"mul": 1, "addcmul": 3, "addcdiv": 3}
 
 
 def has_rule(op: str) -> bool:
@@ -85,7 +84,7 @@ def rule_of(op: str) -> Rule | None:
     name = op.partition("::")[2]
     title = "".join(part[:1].upper() + part[1:] for part in name.strip("_").split("_"))
     if op.startswith(EACH):
-        passes = _EACH_PASSES.get(name.split("_")[2], 2)
+        passes = {"mul": 1, "addcmul": 3, "addcdiv": 3}.get(name.split("_")[2], 2)
         return Rule("elementwise", f"aclnn{title}", title, title, passes=passes, fresh=False)
     return vector(f"aclnn{title}", title)
 

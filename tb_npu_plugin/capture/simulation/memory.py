@@ -120,7 +120,6 @@ class Memory:
         self._workspaces: dict[int, int] = {}  # bytes by stream
 
     def take(self) -> tuple[list[Allocation], list[Totals]]:
-        """The records since the last call."""
         found = self.allocations, self.totals
         self.allocations, self.totals = [], []
         return found

@@ -56,9 +56,7 @@ class PlaneTask(NamedTuple):
     @property
     def transport(self) -> str:
         """Waits are local, SDMA moves data inside a device and between those of a node, RDMA between nodes."""
-        if self.name == "Notify_Wait":
-            return "LOCAL"
-        return "RDMA" if self.link == "RDMA" else "SDMA"
+        return "LOCAL" if self.name == "Notify_Wait" else "RDMA" if self.link == "RDMA" else "SDMA"
 
     def data_type(self, of_operator: str) -> str:
         """Only what reduces looks at the elements."""
@@ -116,12 +114,8 @@ NO_PLANES = Planes(Pattern(()), [], [], {})
 
 @lru_cache(maxsize=64)
 def _renamed(pattern: Pattern, ranks: tuple[int, ...], plane: int | None) -> Pattern:
-    return Pattern(
-        [
-            task._replace(src=ranks[task.src], dst=ranks[task.dst], plane=task.plane if plane is None else plane)
-            for task in pattern.tasks
-        ]
-    )
+    tasks = [task._replace(src=ranks[task.src], dst=ranks[task.dst]) for task in pattern.tasks]
+    return Pattern(tasks if plane is None else [task._replace(plane=plane) for task in tasks])
 
 
 @lru_cache(maxsize=64)

@@ -24,7 +24,7 @@ from tb_npu_plugin.capture.simulation.collectives import CALLS, Transfer
 from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.device import LAST, LEAST, RISE
 from tb_npu_plugin.capture.simulation.faults import Faults
-from tb_npu_plugin.capture.simulation.host import Host
+from tb_npu_plugin.capture.simulation.host import Clock, Host
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.memory import Held
@@ -43,8 +43,8 @@ AUTOGRAD, OTHER = 91, 133
 Instruction = partial[None]
 
 
-class TrainingClock:
-    """A Clock (host.py). random: gives numbers from 0 to 1; slow: factor of the host's work."""
+class TrainingClock(Clock):
+    """random: gives numbers from 0 to 1; slow: factor of the host's work."""
 
     def __init__(self, now: int, random: Callable[[], float], slow: float) -> None:
         self.now, self._random, self._slow = now, random, slow
@@ -56,10 +56,6 @@ class TrainingClock:
         # short times as device.vary, without a call: there are 12,000 in a step of llama-7b
         share = (LEAST + RISE * number / (LAST - number)) * self._slow if ns < _SHORT else 0.9 + 0.2 * number
         self.now += int(ns * share) // 10 * 10 + 10
-
-    def wait_until(self, now: int) -> None:
-        """Wait for the device."""
-        self.now = now
 
 
 class TrainingHost(Host):
@@ -74,8 +70,7 @@ class TrainingHost(Host):
         random = Random(f"{seed}/{rank}").random
         clock = TrainingClock(process.start, random, faults.slow_hosts.get(rank, 1.0))
         slow = faults.slow_ranks.get(rank, 1.0) * faults.low_clocks.get(rank, 1.0)
-        preempted = faults.preempted.get(rank, 0)
-        super().__init__(process, chip, clock, random, keep, runtime, slow, task_queue, preempted)
+        super().__init__(process, chip, clock, random, keep, runtime, slow, task_queue, faults.preempted.get(rank, 0))
         struck = faults.loader, faults.allocator, faults.gc
         self._loader, self._mapping, self._pause = (ns.get(rank, 0) for ns in struck)
         self._sequences = 0  # links of operators before this step
@@ -108,7 +103,6 @@ class TrainingHost(Host):
         self.figures["allocated"], self.figures["reserved"] = self.allocator.allocated, self.allocator.reserved
 
     def spend(self, ns: int) -> None:
-        """Let the host work for `ns` on average."""
         self.clock.spend(ns)
 
     def enter_frame(self, name: str, module: int | None = None, number: float | None = None) -> None:
@@ -121,13 +115,11 @@ class TrainingHost(Host):
             self._segment.python.append(self._frames[-1])
 
     def leave_frame(self) -> None:
-        """End the innermost Python function."""
         self.clock.spend(_FRAME)
         if self.keep:
             self._frames.pop().end = self.now
 
     def enter(self, info: OpInfo, sequence: int, backward: bool) -> None:
-        """Begin an operator."""
         self.clock.spend(_BEFORE_OP)
         if self.keep:
             tid = self.process.pid + AUTOGRAD if backward else self.process.pid
@@ -135,7 +127,6 @@ class TrainingHost(Host):
         self.clock.spend(_BEGIN_OP)
 
     def leave(self) -> None:
-        """End the innermost operator."""
         self.clock.spend(_END_OP)
         if self.keep:
             self.open.pop().end = self.now
@@ -175,7 +166,6 @@ class TrainingHost(Host):
         self.clock.spend(dur + 1_000)
 
     def load(self, ns: int) -> None:
-        """Wait for the data loader."""
         start = self.now
         self.clock.spend(ns + self._loader)
         self.figures["loading"] += self.now - start
@@ -204,8 +194,6 @@ _OF_THE_DEVICE |= {TrainingHost.use_graph_engine, TrainingHost.map_memory}
 
 #: Forward operator -> what its backward operator calls.
 _BACKWARD = {name: row["backward"] for name, row in read_table(__file__, "backward.csv", dict[str, str]).items()}
-#: Its inputs are the gradient and those of the forward operator; others take the latter alone.
-_NORM_GRADIENT = "npu::npu_rms_norm_backward"
 _SEPARATOR = ";\r\n"
 
 
@@ -257,7 +245,6 @@ class Program:
         self.do(TrainingHost.leave_frame)
 
     def module(self, kind: str) -> AbstractContextManager[None]:
-        """The next module of a kind."""
         number = self._modules[kind]
         self._modules[kind] += 1
         return self.frame(f"nn.Module: {kind}_{number}", number)
@@ -309,8 +296,9 @@ class Program:
                     self.free(self.run("aten::mm", shapes, (product or type_,) * 2, backward=True))
             elif kept.name in _BACKWARD:
                 backward = _BACKWARD[kept.name]
-                # gradient of the result, which is as large as the input, and the inputs
-                taken = (kept.shapes[0], *kept.shapes) if backward == _NORM_GRADIENT else kept.shapes
+                # this one takes the gradient of the result, which is as large as the input, beside the inputs
+                of_norm = backward == "npu::npu_rms_norm_backward"
+                taken = (kept.shapes[0], *kept.shapes) if of_norm else kept.shapes
                 self.free(self.run(backward, taken, [type_] * len(taken), backward=True))
         self.free(kept.slot)
 
@@ -332,7 +320,6 @@ class Program:
         return len(self._sizes) - 1
 
     def free(self, slot: int) -> None:
-        """Give the block of a slot back."""
         if slot >= 0:
             self.do(TrainingHost.release, slot=slot)
             self._allocated -= self._sizes[slot]
@@ -355,8 +342,7 @@ class Program:
 
     def run_on_other_thread(self, name: str, shapes: Shapes, types: Types, ns: int) -> None:
         """Let another thread run an operator of `ns` inside the open one."""
-        info = self._info(name, shapes, types, False)
-        self.do(TrainingHost.run_on_other_thread, info=info, ns=ns)
+        self.do(TrainingHost.run_on_other_thread, info=self._info(name, shapes, types, False), ns=ns)
 
     def load_batch(self, shape: Shape, type_: str, ns: int) -> int:
         """Let the host wait `ns` for a batch of PyTorch's data loader and copy it to the device; gives its slot."""

@@ -35,7 +35,6 @@ class Topology:
         return "PCIE" if one // chip.node == other // chip.node else "RDMA"
 
     def server(self, rank: int) -> int:
-        """Which server a rank is in."""
         return rank // self._chip.node
 
     def move_ns(self, one: int, other: int, size: int, reduce: bool) -> int:
@@ -75,18 +74,14 @@ class Layout:
 
     def __post_init__(self) -> None:
         if min(self.world, self.tp, self.pp) < 1 or self.world % (self.tp * self.pp):
-            raise BadRequest(
-                f"{self.world} ranks cannot be split into tp {self.tp} x pp {self.pp}",
-                "The number of ranks is a multiple of tp times pp.",
-            )
+            what = f"{self.world} ranks cannot be split into tp {self.tp} x pp {self.pp}"
+            raise BadRequest(what, "The number of ranks is a multiple of tp times pp.")
 
     @property
     def dp(self) -> int:
-        """Data parallel size."""
         return self.world // (self.tp * self.pp)
 
     def stage(self, rank: int) -> int:
-        """Pipeline stage of a rank."""
         return rank // (self.tp * self.dp)
 
     def communicators(self, rank: int) -> dict[str, Communicator]:

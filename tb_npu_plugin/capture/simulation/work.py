@@ -99,8 +99,7 @@ def cube_flops(type_: str, inputs: Tensors, outputs: Tensors) -> float:
     if meaning == "attention":
         batch, heads, length, size = (*inputs[0].shape, 1, 1, 1, 1)[:4]
         keys = inputs[1].shape[-2] if len(inputs[1].shape) > 1 else length
-        products = _PRODUCTS_BACKWARD if "Grad" in type_ else _PRODUCTS
-        return 2.0 * products * batch * heads * length * keys * size
+        return 2.0 * (_PRODUCTS_BACKWARD if "Grad" in type_ else _PRODUCTS) * batch * heads * length * keys * size
     return 0.0
 
 

@@ -11,7 +11,6 @@ from functools import cache
 from typing import TypeVar, Union
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tb_npu_plugin.capture.simulation import records
 from tb_npu_plugin.capture.writers.files import END, ByTime, Output, Writer, cell, shapes_cell, time_text, us_text
@@ -24,7 +23,6 @@ from tb_npu_plugin.schema.trace import STEP_MARK
 Launch = Union[records.Task, records.CommOp]
 _LEVEL_0 = ("step", "device_id", "name", "type", "core", "start_ns", "dur_ns", "wait_ns", "block_dim")
 _IDS = ("model_id", "task_id", "stream_id")
-_MODEL = "4294967295"  # single-operator mode
 
 
 @dataclass
@@ -66,7 +64,7 @@ class Kernels(Writer):
         at_level_0 = (*_LEVEL_0, *_IDS) if self._with_ids else _LEVEL_0
         keys = output.columns(schema.KERNELS)[0 if output.process.marks else 1 :]  # the first is the step
         self._keys = [key for key in keys if self._detailed or key in at_level_0]
-        self._lead = output.lead(schema.KERNELS) + (f"{_MODEL}," if self._with_ids else "")
+        self._lead = output.lead(schema.KERNELS) + ("4294967295," if self._with_ids else "")  # single-operator mode
         self._file = output.csv(schema.KERNELS, self._keys, self._names)
         self._texts = cache(self._make_texts)
         self._launches = ByTime[Launch](records.by_start)
@@ -125,8 +123,7 @@ class Kernels(Writer):
         name = cell(f"{launch}{self._separator}{kernel.name}" if launch else kernel.name)
         if not self._detailed:
             return f"{name},N/A,N/A", "0"
-        state = (kernel.state,) if self._with_state else ()
-        front = ",".join([name, cell(kernel.type), *state, kernel.core])
+        front = ",".join([name, cell(kernel.type), *((kernel.state,) if self._with_state else ()), kernel.core])
         back = [str(kernel.block), str(kernel.mix), "YES" if kernel.hf32 else "NO"]
         back += [shapes_cell(kernel.inputs), kernel.input_types or "N/A", kernel.input_formats or "N/A"]
         back += [shapes_cell(kernel.outputs), kernel.output_types or "N/A", kernel.output_formats or "N/A"]
@@ -152,9 +149,6 @@ class TaskFile(Writer):
     def add(self, segment: records.Segment) -> None:
         lines = map(self._line, self._tasks.take(segment.tasks, segment.until))
         self._file.add([f"{self._lead}{line}" for line in lines if line])
-
-    def close(self) -> None:
-        self.add(records.Segment(until=END))
 
     def _line(self, task: records.Task) -> str:
         """Cells of a task after Device_id, "" for no row."""
@@ -222,10 +216,15 @@ class Operators(Writer):
                 task.op.on_aicore += task.dur if task.kernel.hardware == "AI_CORE" else 0
         for launch in segment.comm:
             launch.op.device += launch.dur
-        ops = sorted(segment.ops, key=records.by_start)
-        self._file.add(self._lines(ops, _parents(ops)))
+        self._file.add(self._lines(sorted(segment.ops, key=records.by_start)))
 
-    def _lines(self, ops: list[records.HostOp], parents: list[int]) -> list[str]:
+    def _lines(self, ops: list[records.HostOp]) -> list[str]:
+        parents, open_ = list[int](), [-1]  # positions of operators, -1: none
+        for number, op in enumerate(ops):
+            while len(open_) > 1 and op.start > ops[open_[-1]].end:
+                open_.pop()
+            parents.append(open_[-1])
+            open_.append(number)
         selfs, totals = [op.end - op.start for op in ops], [op.device for op in ops]
         on_aicore = [op.on_aicore for op in ops]
         for number in range(len(ops) - 1, -1, -1):  # children follow their parents
@@ -253,17 +252,6 @@ class Operators(Writer):
         return f"{cell(info.name)},{shapes},{stack}"
 
 
-def _parents(ops: list[records.HostOp]) -> list[int]:
-    """Position of the parent of each operator, -1 without one."""
-    out, open_ = [], [-1]
-    for number, op in enumerate(ops):
-        while len(open_) > 1 and op.start > ops[open_[-1]].end:
-            open_.pop()
-        out.append(open_[-1])
-        open_.append(number)
-    return out
-
-
 class Apis(Writer):
     """api_statistic.csv."""
 
@@ -272,9 +260,8 @@ class Apis(Writer):
         self._calls = defaultdict[tuple[str, str], _Durations](_Durations)
 
     def add(self, segment: records.Segment) -> None:
-        with_runtime = self._output.options.level >= 2
         for call in segment.cann:
-            if call.level != "runtime" or with_runtime:
+            if call.level != "runtime" or self._output.options.level >= 2:
                 self._calls[call.level, call.name].add(call.end - call.start)
 
     def close(self) -> None:
@@ -288,9 +275,6 @@ class Apis(Writer):
 
 
 Number = TypeVar("Number", int, float)
-Ints = NDArray[np.int64]
-#: When the first thing of a step computed or communicated, where only gaps begin in it (it copies).
-_NOTHING = 1 << 63
 
 
 @dataclass
@@ -300,7 +284,7 @@ class _Sums:
     host_start: int
     first: int  # on the device
     last: int
-    busy: int = _NOTHING  # when it first computed or communicated
+    busy: int = END  # when it first computed or communicated; END: only gaps begin in it (it copies)
     ns: list[int] = field(default_factory=lambda: [0, 0, 0, 0])  # overlap rows by kind
     us: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0, 0.0])  # as the vendor's Python adds them up
 
@@ -338,7 +322,9 @@ class StepSums(Writer):
             self._add_up(found, starts[at:until], ends[at:until], kinds[at:until])
             at = until
 
-    def _add_up(self, found: tuple[int | None, int, int], starts: Ints, ends: Ints, kinds: Ints) -> None:
+    def _add_up(
+        self, found: tuple[int | None, int, int], starts: records.Ints, ends: records.Ints, kinds: records.Ints
+    ) -> None:
         """Rows of one step, at least one."""
         key, host_start, _ = found
         step = self._steps.setdefault(key, _Sums(host_start, int(starts[0]), int(ends[0])))
@@ -365,7 +351,7 @@ class StepSums(Writer):
         for key, step in self._steps.items():
             facts: list[float] = [step.host_start, step.first, step.last, step.busy]
             start, first, last, busy = facts if is_exact else [ns / 1000 for ns in facts]
-            preparing, bubble = 0.0 if step.busy == _NOTHING else busy - start, self._bubbles[key][0 if is_exact else 1]
+            preparing, bubble = 0.0 if step.busy == END else busy - start, self._bubbles[key][0 if is_exact else 1]
             found = figures_of(step.ns if is_exact else step.us, last - first, bubble, preparing)
             yield key, {name: ns / 1000 for name, ns in found.items()} if is_exact else found
 

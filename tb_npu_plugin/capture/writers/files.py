@@ -92,9 +92,8 @@ class CsvFile:
         if part is not None and part not in self._parts:
             self._parts[part] = _unnamed_file(self._path.parent)
         if lines:
-            width = 1 + sum(
-                cells.count(",") for cells in lines[0].split('"')[::2]
-            )  # csv.reader limits cells to 128 KiB
+            # csv.reader limits cells to 128 KiB
+            width = 1 + sum(cells.count(",") for cells in lines[0].split('"')[::2])
             if width != self._width:
                 raise ValueError(f"{self._path.name}: {width} cells under {self._width} headers; see its writer")
             file = self._open() if part is None else self._parts[part]
@@ -162,9 +161,8 @@ class Database:
         self._part.unlink(missing_ok=True)
         connection = sqlite3.connect(self._part)
         # nothing reads the file before it is renamed, so it needs no journal
-        connection.executescript(
-            f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-{_CACHE};"
-        )
+        for setting in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE", f"cache_size=-{_CACHE}"):
+            connection.execute(f"PRAGMA {setting}")
         return connection
 
     def make(self, table: str) -> None:
@@ -235,7 +233,8 @@ class Writer:
         raise NotImplementedError
 
     def close(self) -> None:
-        """The last segment has been added: write the rest."""
+        """The last segment has been added: write the rest, that which waits for later ones."""
+        self.add(Segment(until=END))
 
 
 @dataclass(frozen=True)
@@ -267,16 +266,13 @@ class Output:
     def csv(self, file: ResultFile, keys: Sequence[str] = (), extra: Sequence[str] = ()) -> CsvFile:
         """A CSV file with these columns of its declaration, by default all of this release, then `extra` headers."""
         header = [*(self._header(file, key) for key in keys or self.columns(file)), *extra]
-        newline = "\n" if file.id in LINE_FEED else "\r\n"
-        self.opened.append(out := CsvFile(self.folder / file.name, header, newline))
+        self.opened.append(out := CsvFile(self.folder / file.name, header, "\n" if file.id in LINE_FEED else "\r\n"))
         return out
 
     def lines(self, file: ResultFile, rows: Iterable[Sequence[str]]) -> list[str]:
         """Rows with a cell for each column of the declaration, without those that this release lacks."""
         written = [self.dialect.writes(file, column.key) for column in file.columns]
-        if all(written):
-            return list(map(",".join, rows))
-        return [",".join(compress(row, written)) for row in rows]
+        return list(map(",".join, rows if all(written) else (compress(row, written) for row in rows)))
 
     def database(self, name: str, tables: Mapping[str, str]) -> Database:
         self.opened.append(out := Database(self.folder / name, tables))

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from operator import attrgetter
 
-from tb_npu_plugin.capture.simulation.records import CommOp, LinkSample, Moved, Process, Segment
+from tb_npu_plugin.capture.simulation.records import CommOp, Figures, LinkSample, Process, Segment
 from tb_npu_plugin.capture.writers.files import Database, Output, Row, Writer, time_text
 from tb_npu_plugin.schema import link_files as schema
 from tb_npu_plugin.schema import trace_events as words
@@ -21,14 +21,13 @@ from tb_npu_plugin.schema import trace_events as words
 _PIECE = 2_000_000
 #: Bytes read of which one packet asks for, and ns until it is answered.
 _REQUEST, _LATENCY = 32, 1_000
-#: Chips without RDMA over Ethernet: not among those of which the vendor's reference says that it can be sampled.
-_WITHOUT_ROCE = frozenset(("310P",))
-#: Packets that ask -> those that answer them.
-_REQUESTS = {"tx_nonpost": "rx_cpl", "rx_nonpost": "tx_cpl"}
 #: Link of the files -> transport of the tasks that go over it.
 _TRANSPORTS = {words.NIC: "RDMA", words.ROCE: "RDMA", words.PCIE: "PCIE", words.HCCS: "HCCS"}
-#: Tasks that write to the other rank; the others read from it.
-_WRITES = ("RDMASend", "Reduce_Inline")
+#: Bytes of one packet: the largest of RDMA over Ethernet.
+_PACKET = 4096
+_SECOND = 1_000_000_000
+#: Directions of a port, in the order of the files.
+_WAYS = ("rx", "tx")
 
 
 class LinkMeters:
@@ -45,19 +44,11 @@ class LinkMeters:
 
     def __init__(self, process: Process, io: bool, interconnection: bool) -> None:
         self._process, chip = process, process.chip
-        shown = {
-            words.NIC: io,
-            words.ROCE: io and chip.name not in _WITHOUT_ROCE,
-            words.PCIE: interconnection,
-            words.HCCS: interconnection
-            and chip.hccs
-            and process.world > 1,  # the reference: one device has no such data
-        }
-        self._every = {
-            link: schema.SYS_IO_EVERY if link in (words.NIC, words.ROCE) else schema.SYS_INTERCONNECTION_EVERY
-            for link in shown
-            if shown[link]
-        }
+        # the vendor's reference does not list 310P among the chips with RoCE, and has no HCCS of one device
+        ports = [words.NIC, *([words.ROCE] if chip.name != "310P" else [])] if io else []
+        links = [words.PCIE, *([words.HCCS] if chip.hccs and process.world > 1 else [])] if interconnection else []
+        self._every = dict.fromkeys(ports, schema.SYS_IO_EVERY)
+        self._every |= dict.fromkeys(links, schema.SYS_INTERCONNECTION_EVERY)
         self._next = {link: process.start + every for link, every in self._every.items()}
         self._flows = {transport: _Flows(process.start) for transport in ("RDMA", "PCIE", "HCCS")}
 
@@ -78,11 +69,7 @@ class LinkMeters:
             until = until if until <= end else end + every  # the last one: to the end of the window that has begun
             while self._next[link] < until:
                 at = self._next[link]
-                moved = flows.moved(at - every, at)
-                for asks, answers in _REQUESTS.items() if link == words.PCIE else ():
-                    if answers in moved:
-                        moved[asks] = Moved(*(size // _REQUEST for size in moved[answers]))
-                out.append(LinkSample(link, at, every, moved))
+                out.append(LinkSample(link, at, every, flows.figures(link, at, every)))
                 self._next[link] += every
         earliest = min(at - self._every[link] for link, at in self._next.items())
         for flows in self._flows.values():
@@ -97,8 +84,8 @@ class LinkMeters:
             if task.other is not None:
                 other = (*task.other, *op.planes.others.get(place, (start, dur)))
             found = other or own
-            # in a ring each takes from the one before it, whatever the task is called
-            writes = found is not None and (is_p2p or task.plane > 0) and found[0] in _WRITES
+            # these write to the other rank, others read; in a ring each takes from the one before it, whatever its name
+            writes = found is not None and (is_p2p or task.plane > 0) and found[0] in ("RDMASend", "Reduce_Inline")
             for move, sends in ((own, writes), (other, not writes)):
                 if move is not None and move[2] in self._flows:
                     _, size, link, begin, ns = move
@@ -124,28 +111,29 @@ class _Flows:
             done = before
         pieces[last] += size - done
 
-    def moved(self, start: int, end: int) -> dict[str, Moved]:
-        """What went in this time, which begins and ends with a piece."""
-        first, last = (start - self._start) // _PIECE, (end - self._start) // _PIECE
-        found = {kind: [pieces[piece] for piece in range(first, last)] for kind, pieces in self._bytes.items()}
-        return {kind: Moved(sum(sizes), min(sizes), max(sizes)) for kind, sizes in found.items()}
+    def figures(self, link: str, at: int, every: int) -> dict[str, Figures]:
+        """Of a sample, by direction; of a port the packets of each direction as well, over PCIe by kind of packets."""
+        pieces = range((at - every - self._start) // _PIECE, (at - self._start) // _PIECE)
+        found = {kind: [sizes[piece] for piece in pieces] for kind, sizes in self._bytes.items()}
+        moved = defaultdict[str, Figures](lambda: (0, 0, 0))
+        moved.update({kind: (min(sizes), max(sizes), sum(sizes)) for kind, sizes in found.items()})
+        each, piece = _SECOND // every, _SECOND // _PIECE
+        if link != words.PCIE:
+            totals = {way: moved[way][2] for way in schema.HCCS_KINDS}
+            totals |= {f"{way} packets": -(-totals[way] // _PACKET) for way in _WAYS if link != words.HCCS}
+            return {name: (total * each,) * 3 for name, total in totals.items()}
+        for way, other in ("tx", "rx"), ("rx", "tx"):  # packets that ask are answered the other way
+            least, most, total = moved[f"{other}_cpl"]
+            moved[f"{way}_nonpost"] = least // _REQUEST, most // _REQUEST, total // _REQUEST
+        rows = ((kind, *moved[kind]) for kind in schema.PCIE_KINDS)
+        rates = {kind: (least * piece, most * piece, total * each) for kind, least, most, total in rows}
+        return {**rates, schema.LATENCY: (_LATENCY if moved["rx_cpl"][2] else 0,) * 3}
 
     def forget(self, before: int) -> None:
         """Nobody asks for what was earlier any more."""
-        first = (before - self._start) // _PIECE
         for pieces in self._bytes.values():
-            for piece in [piece for piece in pieces if piece < first]:
+            for piece in [piece for piece in pieces if piece < (before - self._start) // _PIECE]:
                 del pieces[piece]
-
-
-#: Bytes of one packet: the largest of RDMA over Ethernet.
-_PACKET = 4096
-_NONE = Moved(0, 0, 0)
-_SECOND = 1_000_000_000
-#: Directions of a port, in the order of the files.
-_WAYS = ("rx", "tx")
-#: Least, most, mean: bytes or packets per second, ns of a latency.
-Figures = tuple[int, int, int]
 
 
 def port_speed(output: Output) -> int:
@@ -163,26 +151,9 @@ def _use(bytes_a_second: float, speed: int) -> float:
     return round(bytes_a_second * 100 / (speed * schema.LINK_MB), 3)
 
 
-def _packets(sample: LinkSample, way: str) -> int:
-    return -(-sample.moved.get(way, _NONE).total // _PACKET)
-
-
-def _figures(sample: LinkSample) -> dict[str, Figures]:
-    """By direction, over PCIe by kind of packets; of a port the packets of each direction as well."""
-    each, piece = _SECOND // sample.every, _SECOND // _PIECE
-    if sample.link == words.PCIE:
-        moved = {kind: sample.moved.get(kind, _NONE) for kind in schema.PCIE_KINDS}
-        out = {kind: (one.least * piece, one.most * piece, one.total * each) for kind, one in moved.items()}
-        return {**out, schema.LATENCY: (_LATENCY if moved["rx_cpl"].total else 0,) * 3}
-    out = {way: (sample.moved.get(way, _NONE).total * each,) * 3 for way in schema.HCCS_KINDS}
-    if sample.link != words.HCCS:
-        out |= {f"{way} packets": (_packets(sample, way) * each,) * 3 for way in _WAYS}
-    return out
-
-
 def counters(sample: LinkSample, speed: int) -> dict[str, Mapping[str, float]]:
     """Counters of the trace: name -> values by key. speed: MB/s of a network port."""
-    means = {kind: mean for kind, (_, _, mean) in _figures(sample).items()}
+    means = {kind: mean for kind, (_, _, mean) in sample.figures.items()}
     if sample.link == words.HCCS:
         return {name: {key: _shown(way, means[way])} for name, (key, way) in words.HCCS_COUNTERS.items()}
     if sample.link == words.PCIE:
@@ -191,12 +162,9 @@ def counters(sample: LinkSample, speed: int) -> dict[str, Mapping[str, float]]:
             name: {key: _shown(kind, means.get(kind, 0)) if kind else 0 for key, kind in zip(keys, kinds)}
             for name, kinds in words.PCIE_COUNTERS.items()
         }
-    return {
-        words.PORT_COUNTER.format(0, title): dict(
-            zip(keys, (0.0, 0.0, means[f"{title.lower()} packets"], _use(means[title.lower()], speed)))
-        )
-        for title, keys in words.PORT_COUNTERS.items()
-    }
+    rates = {way: (0.0, 0.0, means[f"{way} packets"], _use(means[way], speed)) for way in _WAYS}
+    ports = words.PORT_COUNTERS.items()
+    return {words.PORT_COUNTER.format(0, title): dict(zip(keys, rates[title.lower()])) for title, keys in ports}
 
 
 class LinkFile(Writer):
@@ -211,7 +179,7 @@ class LinkFile(Writer):
         for sample in segment.links:
             if sample.link == self._link:
                 self._count, self._at = self._count + 1, sample.at
-                for name, (least, most, mean) in _figures(sample).items():
+                for name, (least, most, mean) in sample.figures.items():
                     found = self._found.get(name, [least, 0, 0, 0, 0])
                     sums = (total + figure for total, figure in zip(found[2:], (least, most, mean)))
                     self._found[name] = [min(found[0], least), max(found[1], most), *sums]
@@ -259,15 +227,15 @@ class LinkTables(Writer):
             self._database.add(sample.link.upper(), [(self._device, sample.at, *self._cells(sample))])
 
     def _cells(self, sample: LinkSample) -> Row:
-        figures, totals, link = _figures(sample), self._totals, sample.link
+        figures, totals, link = sample.figures, self._totals, sample.link
         if link == words.HCCS:
             return [figures[way][2] for way in schema.HCCS_KINDS]
         if link == words.PCIE:
             return [figure for three in figures.values() for figure in three]
         cells = [self._speed * schema.LINK_MB]
         for way in _WAYS:
-            totals[link, f"{way} packets"] += _packets(sample, way)
-            totals[link, way] += sample.moved.get(way, _NONE).total
-            cells += [figures[f"{way} packets"][2], figures[way][2]]
-            cells += [totals[link, f"{way} packets"], totals[link, way], 0, 0]
+            rates = [figures[name][2] for name in (f"{way} packets", way)]
+            for name, rate in zip((f"{way} packets", way), rates):
+                totals[link, name] += rate // (_SECOND // sample.every)
+            cells += [*rates, totals[link, f"{way} packets"], totals[link, way], 0, 0]
         return [*cells, 0]

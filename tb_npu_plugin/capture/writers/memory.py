@@ -118,12 +118,8 @@ class MemoryRecord(Writer):
         self._write("", [row for row in rows if row[0] != WORKSPACE])
         self._write(WORKSPACE, [row for row in rows if row[0] == WORKSPACE])
 
-    def close(self) -> None:
-        self.add(Segment(until=END))
-
     def _write(self, part: str, rows: list[TotalsRow]) -> None:
-        lines = self._output.lines(schema.MEMORY_RECORD, [self._cells(*row) for row in rows])
-        self._file.add(lines, part)
+        self._file.add(self._output.lines(schema.MEMORY_RECORD, [self._cells(*row) for row in rows]), part)
 
     def _cells(self, component: str, at: int, allocated: int | None, reserved: int, active: int | None) -> Cells:
         stream = "" if component in (APP, _ENGINE) else str(_STREAM)
@@ -155,20 +151,16 @@ class MemoryTables(Blocks):
         self._totals = TotalsByTime(MemoryRecord.SUM)
 
     def add(self, segment: Segment) -> None:
-        self._add_totals(segment)
-        super().add(segment)
-
-    def close(self) -> None:
-        super().add(Segment())
-        self._write(self._held)
-        self._add_totals(Segment(until=END))
-
-    def _add_totals(self, segment: Segment) -> None:
         rows = [
             (self._memory[name], at, *map(_value, sizes), NULL if name == _ENGINE else _STREAM, self._device)
             for name, at, *sizes in self._totals.add(segment)
         ]
         self._database.add("MEMORY_RECORD", rows)
+        super().add(segment)
+
+    def close(self) -> None:
+        self.add(Segment(until=END))
+        self._write(self._held)
 
     def _write(self, blocks: Sequence[Allocation]) -> None:
         rows, events, text = list[Row](), list[Row](), self._engine

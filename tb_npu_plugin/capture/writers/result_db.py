@@ -72,9 +72,9 @@ class HostTables(Tables):
             calls.append((item.start, item.end, pid | item.op.tid, id_, enqueue, *_NO_OPERATOR, _QUEUE))
             calls.append((item.dequeue_start, item.dequeue_end, launching, id_, dequeue, *_NO_OPERATOR, _QUEUE))
         self._database.add("PYTORCH_API", calls)
+        python = segment.python if self._options.stack else ()
         calls = [
-            (call.start, call.end, pid | call.tid, NULL, text[call.name], *_NO_OPERATOR, _TRACE)
-            for call in (segment.python if self._options.stack else ())
+            (call.start, call.end, pid | call.tid, NULL, text[call.name], *_NO_OPERATOR, _TRACE) for call in python
         ]
         self._database.add("PYTORCH_API", calls)
 
@@ -110,16 +110,15 @@ def _connections(segment: records.Segment) -> dict[records.HostOp, list[int]]:
 
 _NO_ID = schema.NO_ID
 _DATA, _MODULES = schema.ENUMS["ENUM_HCCL_DATA_TYPE"], schema.ENUMS["ENUM_MODULE"]
-_MARK_KINDS = schema.ENUMS["ENUM_MSTX_EVENT_TYPE"]
 _MB = 1 << 20  # of the counters
 #: Level of a call -> its type.
 _LEVELS = {**schema.API_TYPES, "hccl": schema.API_TYPES["communication"]}
-
-
 _LINKS = schema.ENUMS["ENUM_HCCL_LINK_TYPE"]
 _TRANSPORTS, _RDMA = schema.ENUMS["ENUM_HCCL_TRANSPORT_TYPE"], schema.ENUMS["ENUM_HCCL_RDMA_TYPE"]
 #: Where a task has no notification: the largest number that SQLite holds.
 _NO_NOTIFY = (1 << 63) - 1
+#: Counters that have another name in the database.
+_TOTALS = {"aicore_time": "aic_total_time", "aiv_time": "aiv_total_time"}
 #: Plane and bytes of a task at level 0.
 _UNKNOWN = -1
 
@@ -134,7 +133,7 @@ class MarkTables(Tables):
     def add(self, segment: records.Segment) -> None:
         rows: list[Row] = []
         for mark in segment.marks:
-            tid, kind = self._pid | mark.tid, _MARK_KINDS[mark.kind]
+            tid, kind = self._pid | mark.tid, schema.ENUMS["ENUM_MSTX_EVENT_TYPE"][mark.kind]
             connection = _NO_ID if mark.task is None else mark.task.connection
             texts = self._text[mark.message], tid, tid, self._text[mark.domain]
             rows.append((mark.start, mark.end, kind, next(self._numbers), _NO_ID, *texts, connection))
@@ -149,7 +148,8 @@ class DeviceTables(MarkTables):
         self._detailed = output.options.level >= 1
         self._figures = Figures(output.options.metrics if self._detailed else "", output.process)
         names = self._figures.names
-        self._pmu = [text[_pmu_name(name)] for name in names if name != metric_sets.CUBE_UTILIZATION]
+        counted = [name.partition("(")[0] for name in names if name != metric_sets.CUBE_UTILIZATION]
+        self._pmu = [text[_TOTALS.get(name, name)] for name in counted]
         assert metric_sets.CUBE_UTILIZATION not in names[:-1]  # the last figure, which the database does not hold
         #: Its kind and its context, and its row of COMPUTE_TASK_INFO.
         self._kernels: dict[records.Kernel, tuple[tuple[int, int], Row | None]] = {}
@@ -165,11 +165,8 @@ class DeviceTables(MarkTables):
 
     def _cann(self, calls: Sequence[records.CannCall]) -> None:
         text, pid, with_runtime = self._text, self._pid, self._options.level >= 2
-        rows = [
-            (call.start, call.end, _LEVELS[call.level], pid | call.tid, call.connection, text[call.name])
-            for call in calls
-            if with_runtime or call.level != "runtime"
-        ]
+        shown = [call for call in calls if with_runtime or call.level != "runtime"]
+        rows = [(c.start, c.end, _LEVELS[c.level], pid | c.tid, c.connection, text[c.name]) for c in shown]
         self._database.add("CANN_API", rows)
 
     def _compute(self, tasks: Sequence[records.Task]) -> None:
@@ -209,29 +206,23 @@ class DeviceTables(MarkTables):
         return *front, *ids[:2], sizes[0], *ids[2:], sizes[1], *back
 
     def _communicate(self, ops: Sequence[records.CommOp]) -> None:
-        rows, text = list[Row](), self._text
+        rows, text, pid, device = list[Row](), self._text, self._output.process.pid, self._device
         for op in ops:
-            self._ops += 1
+            self._ops = number = self._ops + 1
             name, group = text[op.name], text[op.group.name or op.group.id]
-            kind = _DATA[op.data_type], text[op.algorithm], op.count, text[op.type]
-            rows.append((name, op.start, op.end, op.connection, group, self._ops, 0, 0, *kind, self._device))
-            self._plane_tasks(op, name, group)
+            what = _DATA[op.data_type], text[op.algorithm], op.count, text[op.type]
+            rows.append((name, op.start, op.end, op.connection, group, number, 0, 0, *what, device))
+            tasks, infos = list[Row](), list[Row]()
+            connection, stream, first, planes = op.connection, op.group.stream, self._tasks, op.planes
+            constants = self._plane_cells(planes.pattern, op.data_type, op.main, group)
+            for place, start, dur, (kind, info, main, size) in zip(count(), planes.starts, planes.durs, constants):
+                id_ = first + place
+                tasks.append((start, start + dur, device, connection, id_, pid, kind, place, stream, number, _NO_ID))
+                infos.append((name, id_, *info, number, main, size / dur if dur else 0.0))
+            self._database.add("TASK", tasks)
+            self._database.add("COMMUNICATION_TASK_INFO", infos)
+            self._tasks += len(tasks)
         self._database.add("COMMUNICATION_OP", rows)
-
-    def _plane_tasks(self, op: records.CommOp, name: int, group: int) -> None:
-        """Tasks of the last operator. name, group: ids of its texts."""
-        pid, device, connection = self._output.process.pid, self._device, op.connection
-        stream, number = op.group.stream, self._ops
-        tasks: list[Row] = []
-        infos: list[Row] = []
-        constants = self._plane_cells(op.planes.pattern, op.data_type, op.main, group)
-        for place, start, dur, (kind, info, main, size) in zip(count(), op.planes.starts, op.planes.durs, constants):
-            id_ = self._tasks + place
-            tasks.append((start, start + dur, device, connection, id_, pid, kind, place, stream, number, _NO_ID))
-            infos.append((name, id_, *info, number, main, size / dur if dur else 0.0))
-        self._database.add("TASK", tasks)
-        self._database.add("COMMUNICATION_TASK_INFO", infos)
-        self._tasks += len(tasks)
 
     def _make_plane_cells(
         self, pattern: Pattern, data_type: str, main: int, group: int
@@ -268,16 +259,8 @@ class DeviceTables(MarkTables):
             add("NPU_MODULE_MEM", [(_MODULES[name], at, size, device) for name, at, size in sizes])
 
 
-def _pmu_name(header: str) -> str:
-    """Name of a counter in the database: "aicore_time(us)" is aic_total_time there."""
-    name = header.partition("(")[0]
-    return {"aicore_time": "aic_total_time", "aiv_time": "aiv_total_time"}.get(name, name)
-
-
 _VERSIONS = [("SCHEMA_VERSION_MICRO", "0"), ("SCHEMA_VERSION_MINOR", "0"), ("SCHEMA_VERSION_MAJOR", "1")]
 _VERSIONS += [("SCHEMA_VERSION", "1.0.0")]
-#: Columns of the tables of enumerations.
-_ENUM = "id INTEGER PRIMARY KEY, name TEXT"
 
 
 class ProfilerDatabase(Writer):
@@ -286,7 +269,8 @@ class ProfilerDatabase(Writer):
 
     def __init__(self, output: Output, name: str, tables: Mapping[str, str], with_framework: bool) -> None:
         self._output, self._with_framework = output, with_framework
-        self._database = database = output.database(name, {**tables, **dict.fromkeys(schema.ENUMS, _ENUM)})
+        tables = {**tables, **dict.fromkeys(schema.ENUMS, "id INTEGER PRIMARY KEY, name TEXT")}
+        self._database = database = output.database(name, tables)
         for table in schema.ALWAYS:
             database.make(table)
         strings, options = Strings(database, schema.CANN_STRINGS), output.options

@@ -4,7 +4,7 @@ halves consist of. Source: docs/facts/ascend_pt.md, trace_view.json."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import repeat
 from typing import Any, TypeVar, Union
@@ -67,11 +67,8 @@ def flow(name: str, category: str, id_: int, start: End, end: End) -> str:
 
 def process_rows(name: str, pid: int, label: str, sort: int, threads: Sequence[tuple[int, str]] = ()) -> list[str]:
     """Events that name and sort a process, then its threads: (id, name)."""
-    out = [
-        meta("process_name", pid, 0, name=name),
-        meta("process_labels", pid, 0, labels=label),
-        meta("process_sort_index", pid, 0, sort_index=sort),
-    ]
+    out = [meta("process_name", pid, 0, name=name), meta("process_labels", pid, 0, labels=label)]
+    out.append(meta("process_sort_index", pid, 0, sort_index=sort))
     for tid, title in threads:
         out += [meta("thread_name", pid, tid, name=title), meta("thread_sort_index", pid, tid, sort_index=tid)]
     return out
@@ -109,9 +106,8 @@ class DeviceEvents:
         self._operations = 800  # so many tasks of communication had the stream before
         self._plane_texts = lru_cache(PATTERNS)(self._make_plane_texts)
 
-    def cann(self, segment: Segment) -> list[Timed]:
+    def cann(self, segment: Segment) -> Iterator[Timed]:
         """CANN calls that the level shows, and the starts of the flows to the device."""
-        out: list[Timed] = []
         self.cann_threads.update({call.tid for call in segment.cann})
         ts, pid, level = self._ts, self._pids["CANN"], self._options.level
         for call in segment.cann if level >= 1 else ():
@@ -119,13 +115,12 @@ class DeviceEvents:
                 name, args = self._call_texts(call.level, call.name, call.item, call.mode)
                 tid, start = call.tid, call.start
                 values = _CALL % (tid, *args, call.connection)
-                out.append((start, slice_text(name, pid, tid, ts(start), (call.end - start) / 1000, values)))
+                yield start, slice_text(name, pid, tid, ts(start), (call.end - start) / 1000, values)
         launched: list[Task | CommOp] = [*(task for task in segment.tasks if task.acl is not None), *segment.comm]
         for launch in _first(launched):
             at, id_ = launch.acl or 0, device_id(launch)
             text = f'{{"name": "HostToDevice{id_}", "ph": "s", "cat": "HostToDevice", "id": "{id_}", '
-            out.append((at, f'{text}"pid": {pid}, "tid": {launch.acl_tid}, "ts": {ts(at)}}}'))
-        return out
+            yield at, f'{text}"pid": {pid}, "tid": {launch.acl_tid}, "ts": {ts(at)}}}'
 
     def _make_call_texts(self, level: str, name: str, item: str, mode: str) -> tuple[str, tuple[str, ...]]:
         level = self._dialect.cann_level if level == "hccl" else level
@@ -137,9 +132,8 @@ class DeviceEvents:
             f'"pid": {pid}, "tid": {tid}, "bp": "e"}}'
         )
 
-    def tasks(self, segment: Segment) -> list[Timed]:
+    def tasks(self, segment: Segment) -> Iterator[Timed]:
         """Tasks of the streams, and the ends of the flows to them."""
-        out: list[Timed] = []
         ts, pid = self._ts, self._pids["Ascend Hardware"]
         detailed, linked = self._options.level >= 2, self.linked
         first: dict[int, Task] = {}
@@ -151,11 +145,9 @@ class DeviceEvents:
                 size = f', "data size(Byte)": {task.size}, "memcpy direction": "{_DIRECTIONS[kernel.hardware]}"'
             args = _TASK % (_NO_ID, f'"{kernel.hardware}"', stream, task.task, task.batch, _NO_ID, task.connection)
             args = f"{args[:-1]}{size}{linked(task)}}}"
-            out.append((start, slice_text(self._quoted(kernel.name), pid, stream, ts(start), us_text(task.dur), args)))
+            yield start, slice_text(self._quoted(kernel.name), pid, stream, ts(start), us_text(task.dur), args)
             if task.acl is not None:
-                id_ = device_id(first.setdefault(task.connection, task))
-                out.append(self._arrive(start, pid, stream, id_))
-        return out
+                yield self._arrive(start, pid, stream, device_id(first.setdefault(task.connection, task)))
 
     def linked(self, task: Task) -> str:
         """Further arguments of a task, from the framework."""
@@ -206,27 +198,23 @@ class DeviceEvents:
         groups = self._output.process.groups
         return sum(1 + other.planes for other in groups if other.planes and other.index < group.index)
 
-    def counters(self, segment: Segment) -> list[Timed]:
-        out: list[Timed] = []
+    def counters(self, segment: Segment) -> Iterator[Timed]:
         for one in segment.samples:
             found: list[tuple[str, str, str, float]] = [("AI Core Freq", "AI Core Freq", "MHz", one.clock)]
             for bank, rates in enumerate(one.banks):
-                both = zip(("Read", "Write"), rates)
-                found += [("HBM", f"HBM {bank}/{way}", f"{way}(MB/s)", rate) for way, rate in both]
+                for way, rate in zip(("Read", "Write"), rates):
+                    found.append(("HBM", f"HBM {bank}/{way}", f"{way}(MB/s)", rate))
             found.append(("LLC", "LLC 0 Read/Throughput", "Throughput(MB/s)", one.throughput))
             found.append(("LLC", "LLC 0 Read/Hit Rate", "Hit Rate(%)", one.hit_rate))
             for name, size in (("APP", one.sizes["PROCESS"]), ("Device", one.device)) if self._options.memory else ():
                 kinds = ("DDR", 0.0), ("HBM", size / 1024), ("Memory", size / 1024)
                 found += [("NPU MEM", f"{name}/{kind}", "KB", value) for kind, value in kinds]
-            out += [self._counter(one.at, process, name, {key: value}) for process, name, key, value in found]
-        return out
+            yield from (self._counter(one.at, process, name, {key: value}) for process, name, key, value in found)
 
-    def links(self, segment: Segment) -> list[Timed]:
-        return [
-            self._counter(sample.at, sample.link, name, values)
-            for sample in segment.links
-            for name, values in counters(sample, self._speed).items()
-        ]
+    def links(self, segment: Segment) -> Iterator[Timed]:
+        for sample in segment.links:
+            for name, values in counters(sample, self._speed).items():
+                yield self._counter(sample.at, sample.link, name, values)
 
     def _counter(self, at: int, process: str, name: str, values: Mapping[str, float]) -> Timed:
         args = ", ".join([f'"{key}": {value}' for key, value in values.items()])
@@ -235,16 +223,14 @@ class DeviceEvents:
             f'"ph": "C"}}'
         )
 
-    def overlap(self, rows: OverlapRows) -> list[Timed]:
-        ts, pid, names = self._ts, self._pids["Overlap Analysis"], [f'"{name}"' for name in trace_events.OVERLAPS]
-        return [
-            (start, slice_text(names[kind], pid, kind, ts(start), (end - start) / 1000))
-            for start, end, kind in rows.tolist()
-        ]
+    def overlap(self, rows: OverlapRows) -> Iterator[Timed]:
+        pid, names = self._pids["Overlap Analysis"], [f'"{name}"' for name in trace_events.OVERLAPS]
+        for start, end, kind in rows.tolist():
+            yield start, slice_text(names[kind], pid, kind, self._ts(start), (end - start) / 1000)
 
-    def torch_to_npu(self, segment: Segment) -> list[Timed]:
+    def torch_to_npu(self, segment: Segment) -> Iterator[Timed]:
         """Flows from the operator that launched a task to the task: both ends in one text."""
-        pid, ts, out = self._pids["Ascend Hardware"], self._ts, list[Timed]()
+        pid, ts = self._pids["Ascend Hardware"], self._ts
         tasks = _first(task for task in segment.tasks if task.op is not None)
         ends: list[tuple[Task | CommOp, int, int]] = [(task, pid, task.stream) for task in tasks]
         ends += [(op, self._pids["Communication"], self.row_of(op.group)) for op in segment.comm]
@@ -252,28 +238,24 @@ class DeviceEvents:
             assert launch.op is not None
             start = self._output.process.pid, launch.op.tid, ts(launch.op.start)
             at = launch.start
-            out.append((at, flow("torch_to_npu", "async_npu", at, start, (pid, tid, ts(at)))))
-        return out
+            yield at, flow("torch_to_npu", "async_npu", at, start, (pid, tid, ts(at)))
 
-    def host_marks(self, segment: Segment) -> list[Timed]:
+    def host_marks(self, segment: Segment) -> Iterator[Timed]:
         """Marks of mstx by the thread that set them."""
         self.mark_threads.update({mark.tid for mark in segment.marks})
-        ts, pid, out = self._ts, self._pids[trace_events.MSTX], []
+        ts, pid = self._ts, self._pids[trace_events.MSTX]
         for mark in segment.marks:
             args = trace_events.MSTX_ARGS.format(quote(mark.kind), quote(mark.domain))
-            text = slice_text(quote(mark.message), pid, mark.tid, ts(mark.start), (mark.end - mark.start) / 1000, args)
-            out.append((mark.start, text))
-        return out
+            times = ts(mark.start), (mark.end - mark.start) / 1000
+            yield mark.start, slice_text(quote(mark.message), pid, mark.tid, *times, args)
 
-    def marks(self, segment: Segment) -> list[Timed]:
+    def marks(self, segment: Segment) -> Iterator[Timed]:
         """Flows from marks of mstx to their rows on the device: both ends in one text."""
-        out: list[Timed] = []
         ts, pid, host = self._ts, self._pids["Ascend Hardware"], self._pids[trace_events.MSTX]
         for mark in segment.marks:
             if (task := mark.task) is not None:
                 start, end = (host, mark.tid, ts(mark.start)), (pid, task.stream, ts(task.start))
-                out.append((task.start, flow(MSTX, MSTX, task.connection, start, end)))
-        return out
+                yield task.start, flow(MSTX, MSTX, task.connection, start, end)
 
 
 def _first(launches: Iterable[_Launch]) -> list[_Launch]:

@@ -6,6 +6,7 @@
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <algorithm>
+#include <functional>
 
 namespace npu {
 
@@ -37,10 +38,9 @@ Tensor numbers_of(const Tensor& tensor) {
   return host.scalar_type() == at::kBool ? host.view(at::kByte) : host;
 }
 
-Tensor flatten(const Tensors& tensors) {
-  Tensors flat;
-  for (const auto& tensor : tensors) flat.push_back(tensor.view({-1}));
-  return at::cat(flat);
+Tensor flatten(Tensors tensors) {
+  for (auto& tensor : tensors) tensor = tensor.view({-1});
+  return at::cat(tensors);
 }
 
 // A collective that has run, or transfers (`inner`) that may still run.
@@ -49,12 +49,8 @@ struct HcclWork final : c10d::Work {
       : number(number), results(std::move(results)), kept(std::move(kept)), inner(std::move(inner)) {
     if (this->inner.empty()) finish();
   }
-  bool isCompleted() override {
-    return std::all_of(inner.begin(), inner.end(), [](const WorkPtr& work) { return work->isCompleted(); });
-  }
-  bool isSuccess() const override {
-    return std::all_of(inner.begin(), inner.end(), [](const WorkPtr& work) { return work->isSuccess(); });
-  }
+  bool isCompleted() override { return std::all_of(inner.begin(), inner.end(), std::mem_fn(&Work::isCompleted)); }
+  bool isSuccess() const override { return std::all_of(inner.begin(), inner.end(), std::mem_fn(&Work::isSuccess)); }
   int sourceRank() const override { return inner.empty() ? Work::sourceRank() : inner[0]->sourceRank(); }
   void synchronize() override { wait(kNoTimeout); }
   Tensors result() override { return results; }
@@ -97,10 +93,7 @@ class Hccl final : public Backend {
   const std::string getBackendName() const override { return "hccl"; }
 
   WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
-    return run("hccl::broadcast", tensors, tensors, [&] {
-      auto host = bytes_of(tensors);
-      inner_->broadcast(host, options)->wait();
-    });
+    return run("hccl::broadcast", tensors, tensors, [&] { wait_for(&Backend::broadcast, bytes_of(tensors), options); });
   }
 
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
@@ -132,18 +125,12 @@ class Hccl final : public Backend {
     });
   }
   WorkPtr gather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::GatherOptions& options) override {
-    return run("hccl::gather", inputs, outputs.empty() ? Tensors() : outputs[0], [&] {
-      auto to = bytes_of(outputs);
-      auto from = bytes_of(inputs);
-      inner_->gather(to, from, options)->wait();
-    });
+    return run("hccl::gather", inputs, outputs.empty() ? Tensors() : outputs[0],
+               [&] { wait_for(&Backend::gather, bytes_of(outputs), bytes_of(inputs), options); });
   }
   WorkPtr scatter(Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ScatterOptions& options) override {
-    return run("hccl::scatter", inputs.empty() ? Tensors() : inputs[0], outputs, [&] {
-      auto to = bytes_of(outputs);
-      auto from = bytes_of(inputs);
-      inner_->scatter(to, from, options)->wait();
-    });
+    return run("hccl::scatter", inputs.empty() ? Tensors() : inputs[0], outputs,
+               [&] { wait_for(&Backend::scatter, bytes_of(outputs), bytes_of(inputs), options); });
   }
 
   WorkPtr reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ReduceScatterOptions& options) override {
@@ -170,10 +157,10 @@ class Hccl final : public Backend {
   WorkPtr alltoall_base(Tensor& output, Tensor& input, std::vector<int64_t>& output_split, std::vector<int64_t>& input_split,
                         const c10d::AllToAllOptions& options) override {
     const bool is_even = output_split.empty() && input_split.empty();
-    return run(is_even ? "hccl::alltoall" : "hccl::alltoallv", {input}, {output}, [&] {
-      auto to = host_of(output), from = host_of(input);
-      inner_->alltoall_base(to, from, output_split, input_split, options)->wait();
-    });
+    const auto body = [&] {
+      wait_for(&Backend::alltoall_base, host_of(output), host_of(input), output_split, input_split, options);
+    };
+    return run(is_even ? "hccl::alltoall" : "hccl::alltoallv", {input}, {output}, body);
   }
   WorkPtr alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) override {
     return run("hccl::alltoallv", inputs, outputs, [&] {
@@ -212,17 +199,21 @@ class Hccl final : public Backend {
     return transfer("hccl::recv", {}, tensors, -1, [&](Tensors& host) { return inner_->recvAnysource(host, tag); });
   }
   WorkPtr barrier(const c10d::BarrierOptions& options) override {
-    return run("hccl::barrier", {}, {}, [&] {
-      c10d::BarrierOptions own;
-      own.timeout = options.timeout;
-      inner_->barrier(own)->wait();
-    });
+    c10d::BarrierOptions own;
+    own.timeout = options.timeout;
+    return run("hccl::barrier", {}, {}, [&] { wait_for(&Backend::barrier, own); });
   }
 
   void setSequenceNumberForGroup() override { inner_->setSequenceNumberForGroup(); }
   uint64_t getSequenceNumberForGroup() override { return inner_->getSequenceNumberForGroup(); }
 
  private:
+  // Runs an operation of the other backend.
+  template <class Operation, class... Arguments>
+  void wait_for(Operation operation, Arguments&&... arguments) {
+    (inner_.get()->*operation)(arguments...)->wait();
+  }
+
   // gloo has no average.
   void reduce_all(const Tensors& tensors, const c10d::ReduceOp& op) {
     using Op = c10d::ReduceOp;
@@ -231,10 +222,10 @@ class Hccl final : public Backend {
     c10d::AllreduceOptions options;
     options.reduceOp = op == Op::AVG ? Op(Op::SUM) : op;
     for (const auto& tensor : tensors) {
-      Tensors host = {numbers_of(tensor)};
-      inner_->allreduce(host, options)->wait();
-      const bool is_integral = at::isIntegralType(host[0].scalar_type(), true);
-      if (op == Op::AVG) host[0].div_(getSize(), is_integral ? std::optional<c10::string_view>("trunc") : std::nullopt);
+      auto host = numbers_of(tensor);
+      wait_for(&Backend::allreduce, Tensors{host}, options);
+      const bool is_integral = at::isIntegralType(host.scalar_type(), true);
+      if (op == Op::AVG) host.div_(getSize(), is_integral ? std::optional<c10::string_view>("trunc") : std::nullopt);
     }
   }
 
@@ -242,16 +233,11 @@ class Hccl final : public Backend {
   void gather_all(const Tensors& to, const Tensor& input) {
     Tensors own = {bytes_of(input)};
     if (std::all_of(to.begin(), to.end(), [&](const Tensor& part) { return part.numel() == to[0].numel(); })) {
-      std::vector<Tensors> outputs = {to};
-      inner_->allgather(outputs, own)->wait();
-      return;
+      return wait_for(&Backend::allgather, std::vector<Tensors>{to}, own, c10d::AllgatherOptions());
     }
     to[getRank()].copy_(own[0]);
-    for (int rank = 0; rank < getSize(); rank++) {
-      c10d::BroadcastOptions options;
-      options.rootRank = rank;
-      Tensors part = {to[rank]};
-      inner_->broadcast(part, options)->wait();
+    for (c10d::BroadcastOptions options; options.rootRank < getSize(); options.rootRank++) {
+      wait_for(&Backend::broadcast, Tensors{to[options.rootRank]}, options);
     }
   }
 

@@ -92,9 +92,7 @@ class Signature {
  public:
   explicit Signature(const std::string& name) {
     text_.reserve(512);
-    text_ += "[\"";
-    text_ += name;
-    text_ += "\",[";
+    text_.append("[\"").append(name).append("\",[");
   }
   Signature(const std::string& name, std::initializer_list<c10::IValue> arguments, std::initializer_list<c10::IValue> results)
       : Signature(name) {
@@ -148,8 +146,7 @@ class Signature {
     }
     text_ += "],\"dtype\":\"";
     const auto type = tensor.dtype().name();
-    text_.append(type.data(), type.size());
-    text_ += "\",\"device\":";
+    text_.append(type.data(), type.size()).append("\",\"device\":");
     add_number(on_device(tensor) ? tensor.device().index() : -1);
     if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) text_ += ",\"is_number\":true";
     text_ += '}';

@@ -103,9 +103,8 @@ def _profiling(sizes: dict[pipe.Operator, list[int]], interval: int) -> Json:
     infos: list[Json] = []
     for operator in reversed(pipe.OPERATORS):
         queue = {schema.QUEUE_SIZES: sizes.get(operator), schema.QUEUE_LENGTH: operator.capacity}
-        metrics = {schema.RAW_QUEUE: queue} if operator in sizes else None
         info = {schema.OP_ID: operator.id, schema.OP_TYPE: f"{operator.type}Op", schema.OP_WORKERS: operator.workers}
-        info |= {schema.RAW_METRICS: metrics}
+        info |= {schema.RAW_METRICS: {schema.RAW_QUEUE: queue} if operator in sizes else None}
         infos.append({**info, schema.OP_CHILDREN: list(operator.children)} if operator.children else info)
     return {schema.RAW_INTERVAL: interval, schema.RAW_OPS: infos}
 
@@ -127,12 +126,8 @@ def _cpu(pipeline: pipe.Pipeline, moments: range, interval: int) -> Json:
 
     percents = [(-1, 0.0), *((operator.id, _percent(pipeline, operator)) for operator in pipe.OPERATORS)]
     whole = sum(percent for _, percent in percents) / _CORES
-    others = {
-        schema.CPU_FIGURES["io"]: 0,
-        schema.CPU_FIGURES["idle"]: 100 - sum(_user_and_system(whole + 3)),
-        schema.CPU_RUNNABLE: 4,
-        schema.CPU_SWITCHES: 1800,
-    }
+    others = {schema.CPU_FIGURES["io"]: 0, schema.CPU_FIGURES["idle"]: 100 - sum(_user_and_system(whole + 3))}
+    others |= {schema.CPU_RUNNABLE: 4, schema.CPU_SWITCHES: 1800}
     return {
         schema.CPU_INTERVAL: interval,
         schema.CPU_COUNT: _CORES,
@@ -174,34 +169,25 @@ class _Figures:
     def worker_cpu(self) -> float:
         return round(self.cpu / self.operator.workers, 2)
 
-    def cpu_remark(self) -> str:
-        """Too few workers, or too many."""
-        cpu, workers = self.worker_cpu, self.operator.workers
+    def remarks(self) -> tuple[str, str, str]:
+        """Too few workers, or too many; its queues are too empty; what to do about it if it holds up the others."""
+        cpu, workers, used, source = self.worker_cpu, self.operator.workers, self.used, self.source
+        of_cpu = of_queues = advice = ""
         if cpu > _BUSY:
-            return f"{self.name}: {cpu}% CPU per worker; num_parallel_workers>{workers} may help."
-        if cpu < _LAZY and workers > 1:
-            return f"{self.name}: {cpu}% CPU per worker; num_parallel_workers={workers} may be more than it needs."
-        return ""
-
-    def queue_remark(self) -> str:
-        """Its queues are too empty."""
-        used, source = self.used, self.source
+            of_cpu = f"{self.name}: {cpu}% CPU per worker; num_parallel_workers>{workers} may help."
+            advice = f"{cpu}% CPU per worker: more than {workers} workers."
+        elif cpu < _LAZY:
+            more = f"{self.name}: {cpu}% CPU per worker; num_parallel_workers={workers} may be more than it needs."
+            of_cpu = more if workers > 1 else ""
+            is_starved = source is not None and (source.used < _STARVED or used - source.used > _DIFFERENCE)
+            advice = f"{cpu}% CPU per worker: a larger prefetch_size." if is_starved else ""
         if source is None:
-            return f"{self.name}: a leaf with {used}% of its output queue used." if -1 != used < _LEAF else ""
-        if self.operator is pipe.DEVICE_QUEUE and source.empty > _EMPTY:
-            return f"{self.name}: its input queue is empty {source.empty}% of the time."
-        if self.operator is pipe.MAP and source.used - used > _DIFFERENCE:
-            return f"{self.name}: {source.used}% of the input queue and {used}% of the output queue used."
-        return ""
-
-    def suggestion(self) -> str:
-        """What to do about it if it holds up the others."""
-        cpu, source = self.worker_cpu, self.source
-        if cpu > _BUSY:
-            return f"{cpu}% CPU per worker: more than {self.operator.workers} workers."
-        if cpu < _LAZY and source is not None and (source.used < _STARVED or self.used - source.used > _DIFFERENCE):
-            return f"{cpu}% CPU per worker: a larger prefetch_size."
-        return ""
+            of_queues = f"{self.name}: a leaf with {used}% of its output queue used." if -1 != used < _LEAF else ""
+        elif self.operator is pipe.DEVICE_QUEUE and source.empty > _EMPTY:
+            of_queues = f"{self.name}: its input queue is empty {source.empty}% of the time."
+        elif self.operator is pipe.MAP and source.used - used > _DIFFERENCE:
+            of_queues = f"{self.name}: {source.used}% of the input queue and {used}% of the output queue used."
+        return of_cpu, of_queues, advice
 
 
 def _figures(pipeline: pipe.Pipeline, sizes: dict[pipe.Operator, list[int]]) -> list[_Figures]:
@@ -238,7 +224,7 @@ def _summary(figures: list[_Figures], batches: list[_Record]) -> dict[str, list[
         out[key] = [round(sum(values) / len(values), 3) if values else -1]
     out[schema.SUMMARY_WORKER_CPU] = [each.worker_cpu for each in figures]
     judged = [each for each in figures if each.operator is not pipe.EPOCH_CTRL]
-    cpu, queues = [each.cpu_remark() for each in judged], [each.queue_remark() for each in judged]
-    slow = next((each for each in judged[1:] if each.suggestion()), None)  # that of the lowest id
-    remarks = cpu, queues, [slow.name if slow else ""], [slow.suggestion() if slow else ""]
+    cpu, queues, advice = zip(*(each.remarks() for each in judged))
+    slow = next(((each.name, text) for each, text in zip(judged[1:], advice[1:]) if text), ("", ""))  # of the lowest id
+    remarks = cpu, queues, slow[:1], slow[1:]
     return {**out, **{key: list(filter(None, texts)) for key, texts in zip(schema.REMARKS, remarks) if any(texts)}}

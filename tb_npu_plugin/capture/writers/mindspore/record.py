@@ -9,6 +9,7 @@ operator.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import TypeVar, Union
@@ -22,8 +23,8 @@ INFER, LAUNCH = "RuntimeFramework::KernelInfer::", "Kernel::KernelLaunch::"
 RUN_GRAPH, GET_NEXT = "RunGraph", "Dataset::GetNext::DataQueue"
 _LOADER = "enumerate(DataLoader)"
 _MODULE = "nn.Module: "
-_COPIES = {"acl_memcpy_host_to_device": "CopyToDevice", "acl_memcpy_device_to_host": "CopyToHost"}
 _Launch = TypeVar("_Launch", records.Task, records.CommOp)
+_Span = Union[records.PyCall, records.HostOp]
 
 
 class Recorder:
@@ -47,12 +48,10 @@ class Recorder:
             pairs.append(replace(item, name=name, op=front))
             ops += [front, launch]
         ops += self._other_host_ops(segment, pairs)
-        starts, fronts_at = sorted(launches), [item.start for item in pairs]
-
-        def name_at(at: int) -> str:
-            """A block is named after the node whose launch follows."""
-            return pairs[min(bisect_right(fronts_at, at), len(pairs) - 1)].name if pairs else ""
-
+        # a block is named after the node whose launch follows
+        starts, fronts_at, names = sorted(launches), [item.start for item in pairs], [item.name for item in pairs]
+        names.append(names[-1] if names else "")
+        blocks = [block for block in segment.memory if not block.graph_engine]
         for call in segment.python:
             call.name = call.name.replace(_MODULE, "Cell: ").replace("torch/", "mindspore/")
         for totals in segment.totals:
@@ -64,7 +63,7 @@ class Recorder:
             queue=pairs,
             tasks=[_relink(task, starts, launches) for task in segment.tasks],
             comm=[_relink(op, starts, launches) for op in segment.comm],
-            memory=[replace(block, name=name_at(block.at)) for block in segment.memory if not block.graph_engine],
+            memory=[replace(block, name=names[bisect_right(fronts_at, block.at)]) for block in blocks],
             totals=[totals for totals in segment.totals if totals.component in (MINDSPORE, "GE")],
             gc=[],
         )
@@ -87,7 +86,8 @@ def scope_of(name: str) -> list[str]:
 
 def _launched_types(segment: records.Segment, queue: list[records.Queued]) -> list[str]:
     starts = [item.dequeue_start for item in queue]
-    types = [_COPIES.get(item.name, item.name) for item in queue]
+    copies = {"acl_memcpy_host_to_device": "CopyToDevice", "acl_memcpy_device_to_host": "CopyToHost"}
+    types = [copies.get(item.name, item.name) for item in queue]
     for task in segment.tasks:
         if task.acl is not None and task.kernel.type:
             types[bisect_right(starts, task.acl) - 1] = task.kernel.type
@@ -97,13 +97,13 @@ def _launched_types(segment: records.Segment, queue: list[records.Queued]) -> li
     return types
 
 
-def _names(segment: records.Segment, queue: list[records.Queued], types: list[str]) -> list[str]:
+def _names(segment: records.Segment, queue: list[records.Queued], types: list[str]) -> Iterator[str]:
     """Name of the graph's node of each element: the same in each step."""
-    spans: list[Union[records.PyCall, records.HostOp]] = [call for call in segment.python if call.module is not None]
-    spans = records.outer_first([*spans, *segment.ops])
-    stack: list[Union[records.PyCall, records.HostOp]] = []
+    modules = [call for call in segment.python if call.module is not None]
+    spans: list[_Span] = records.outer_first([*modules, *segment.ops])
+    stack: list[_Span] = []
     forward: dict[int, str] = {}
-    out, position = [], 0
+    position = 0
     for number, (item, type_) in enumerate(zip(queue, types)):
         while position < len(spans) and spans[position].start <= item.start:
             span = spans[position]
@@ -115,17 +115,12 @@ def _names(segment: records.Segment, queue: list[records.Queued], types: list[st
         stack = [open_ for open_ in stack if open_.end >= item.end]
         back = [op.sequence for op in stack if isinstance(op, records.HostOp) and op.forward_tid and op.sequence >= 0]
         scope = f"Gradients/{forward.get(back[0], 'Default')}" if back else _path(stack)
-        out.append(f"{scope}/{type_}-op{number}")
-    return out
+        yield f"{scope}/{type_}-op{number}"
 
 
-def _path(stack: list[Union[records.PyCall, records.HostOp]]) -> str:
-    parts = ["Default"]
-    for call in stack:
-        if isinstance(call, records.PyCall):
-            title, _, number = call.name.replace(_MODULE, "").rpartition("_")
-            parts.append(f"{number}-{title}")
-    return "/".join(parts)
+def _path(stack: list[_Span]) -> str:
+    names = [call.name.replace(_MODULE, "").rpartition("_") for call in stack if isinstance(call, records.PyCall)]
+    return "/".join(["Default", *(f"{number}-{title}" for title, _, number in names)])
 
 
 def _relink(launch: _Launch, starts: list[int], launches: dict[int, records.HostOp]) -> _Launch:

@@ -5,6 +5,7 @@ step_trace_time.csv of MindSpore, trace_view.json of MindSpore."""
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from tb_npu_plugin.capture.writers import memory
 from tb_npu_plugin.capture.writers.communication import CommunicationDatabase, Rules
 from tb_npu_plugin.capture.writers.details_csv import Kernels, figures_of
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
-from tb_npu_plugin.capture.writers.files import Output, Parts, Writer, cell, decimals, mb_text, time_text
+from tb_npu_plugin.capture.writers.files import END, Output, Parts, Writer, cell, decimals, mb_text, time_text
 from tb_npu_plugin.capture.writers.framework import Framework
 from tb_npu_plugin.capture.writers.memory import APP, Cells
 from tb_npu_plugin.capture.writers.mindspore.minddata import MindData
@@ -42,9 +43,8 @@ class LaunchedEvents(DeviceEvents):
             return ""
         return f', "{names.LAUNCHED_BY}": {quote(task.op.info.name)}'
 
-    def torch_to_npu(self, segment: Segment) -> list[Timed]:
+    def torch_to_npu(self, segment: Segment) -> Iterator[Timed]:
         """Flows from launches to their tasks: both ends in one text."""
-        out: list[Timed] = []
         pid, (category, name) = self._pids["Ascend Hardware"], names.NPU_FLOW
         for task in segment.tasks:
             if (op := task.op) is not None and op.info.name.startswith(LAUNCH):
@@ -52,8 +52,7 @@ class LaunchedEvents(DeviceEvents):
                 common = f'"bp": "e", "cat": "{category}", "name": "{name}", "id": {at}'
                 text = f'{{"ph": "s", {common}, "pid": {_PID}, "tid": {op.tid}, "ts": {start}}}, '
                 text += f'{{"ph": "f", {common}, "pid": {pid}, "tid": {task.stream}, "ts": {at}}}'
-                out.append((task.start, text))
-        return out
+                yield task.start, text
 
 
 class FrameworkEvents(HostEvents):
@@ -115,10 +114,8 @@ class FrameworkEvents(HostEvents):
         threads = {names.PROCESS_MINDSPORE: [(tid, f"Thread {tid}") for tid in sorted(self._threads)]}
         if self._depth >= 0:
             threads[names.PROCESS_SCOPE] = [(depth, f"Layer{depth}") for depth in range(self._depth + 1)]
-        out = []
-        for name, rows in threads.items():
-            out += process_rows(name, names.PIDS[name], "CPU", names.SORTS[name], rows)
-        return out
+        processes = ((name, names.PIDS[name], "CPU", names.SORTS[name], rows) for name, rows in threads.items())
+        return [row for process in processes for row in process_rows(*process)]
 
 
 class OperatorShapes(Writer):
@@ -163,9 +160,6 @@ class MemoryRecord(memory.MemoryRecord):
         return component, time, *sizes, "", self._device  # it writes no stream
 
 
-_EVER = 1 << 63
-
-
 class HostWindows(Windows):
     """Steps are the marks on the host, ends included."""
 
@@ -183,7 +177,7 @@ class _Sums:
     end: int
     sums: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
     bubble: int = 0
-    first: int = _EVER  # start of communication
+    first: int = END  # start of communication
     last: tuple[int, int] = (-1, 0)  # start and duration of the last communication event
     busy: int | None = None  # start of the first device task
 
@@ -193,7 +187,7 @@ class StepTrace(Writer):
 
     def __init__(self, output: Output) -> None:
         self._output = output
-        self._steps: list[_Sums] = [] if output.process.marks else [_Sums(0, 0, _EVER)]
+        self._steps: list[_Sums] = [] if output.process.marks else [_Sums(0, 0, END)]
         self._first_event: int | None = None
 
     def add(self, segment: Segment) -> None:
@@ -255,7 +249,6 @@ _COMMUNICATION = Rules(
     by_rank=False,
     all_lowest=True,
 )
-_MINDSPORE = "2.7.0"
 #: MindSpore 2.7 with CANN 8.2: its parser looks for communication under HCCL.
 DIALECT = Dialect(
     communication=OLD_COMMUNICATION,
@@ -289,7 +282,7 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
     schedule = parameters[names.SCHEDULE]
     schedule |= {key: value for key, value in (options.schedule or {}).items() if key in schedule}
     content[names.MS_INFO] = {names.RANK_ID: str(process.rank), names.DEVICE_ID: str(process.device)}
-    content |= {names.MS_VERSION: _MINDSPORE, names.CANN_VERSION: dialect.cann}
+    content |= {names.MS_VERSION: "2.7.0", names.CANN_VERSION: dialect.cann}
     return json.dumps(content, indent=4)
 
 
@@ -304,8 +297,7 @@ def _others(output: Output) -> list[Writer]:
     out: list[Writer] = [MindData(output)]
     if "db" in options.export:
         tables = {table: columns for table, columns in TABLES.items() if table in names.DB_TABLES}
-        name = f"{names.PROFILER_DB}_{process.rank}.db"
-        out.append(ProfilerDatabase(output, name, tables, with_framework=False))
+        out.append(ProfilerDatabase(output, f"{names.PROFILER_DB}_{process.rank}.db", tables, with_framework=False))
         out += [CommunicationDatabase(output)] if options.device and options.level >= 1 else []
     return out
 
