@@ -66,7 +66,10 @@ def on_host(rank: int, host: str, computing: int) -> TestSpan:
     return TestSpan(tables, Capture(rank=rank, host=host), token=str(rank))
 
 
-@pytest.mark.parametrize(("times", "expected"), [((50, 50, 90, 90), 40), ((50, 90, 50, 90), None)])
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [((50, 50, 90, 90), 40), ((50, 90, 50, 90), None), ((50, 50, 51, 51), None), ((50, 60, 55, 95), None)],
+)
 def test_a_host_is_slow_if_all_its_ranks_are(times: tuple[int, ...], expected: int | None) -> None:
     ranks = [on_host(rank, "ab"[rank // 2], time) for rank, time in enumerate(times)]
     found = [one for one in slow_host.RULE.find(RunData(ranks)) if one.part == "computing"]
