@@ -276,7 +276,9 @@ def test_shapes_are_dynamic_if_they_change_from_step_to_step(
     rows: list[Kernel], expected: list[str], is_known: bool
 ) -> None:
     run = run_of(rows)
-    assert [one.subject.kernel for one in dynamic_shapes.find(run)] == expected
+    found = dynamic_shapes.find(run)
+    assert [one.subject.kernel for one in found] == expected
+    assert all(one.costs == {} for one in found), "shapes cost nothing by themselves"
     assert (dynamic_shapes.missing(run) is None) == is_known
 
 
@@ -364,7 +366,9 @@ def test_holders_of_the_peak() -> None:
     [
         ([10], Capture(level="Level1"), ["steps"]),
         ([16, 10, 10], Capture(level="Level1"), ["warm_up"]),
+        ([15, 10, 10], Capture(level="Level1"), ["warm_up"]),
         ([14, 10, 10], Capture(level="Level1"), []),
+        ([10, 0, 0], Capture(level="Level1"), []),
         ([10, 10], Capture(level="Level0"), ["level"]),
         ([10, 10], Capture(level="Level2", switches={"with_stack": True}), []),
     ],
