@@ -48,21 +48,14 @@ VIEW = View(
 
 INDEX = """import type {{ {name}Json }} from "../../api/types.gen";
 import {{ t }} from "../../i18n";
-import {{ useView }} from "../../state/use_view";
-import {{ Card, ViewFrame }} from "../../widgets";
-import type {{ ViewModule, ViewProps }} from "../view";
+import {{ type Answered, Card, spanView }} from "../../widgets";
 
 /** … */
-function {name}View({{ selection }}: ViewProps) {{
-  const view = useView<{name}Json>("{id}", {{ span: selection.span }});
-  return (
-    <ViewFrame view={{view}}>
-      {{(data) => <Card title={{t("{id}.kernels")}}>{{String(data.kernels)}}</Card>}}
-    </ViewFrame>
-  );
-}}
+export const view = spanView("{id}", {name}View);
 
-export const view: ViewModule = {{ Component: {name}View }};
+function {name}View({{ data }}: Answered<{name}Json>) {{
+  return <Card title={{t("{id}.kernels")}}>{{String(data.kernels)}}</Card>;
+}}
 """
 
 TERMS = """{{
