@@ -117,7 +117,7 @@ export function tickLabel(time: number, step: number, unitStep = step): string {
   return `${fixedDecimals(time / unit.scale, decimals)} ${unit.name}`;
 }
 
-/** Visible ticks from `zero`; labelled ones at least `spacing` pixels apart, with four intervals between. */
+/** Visible ticks, counted from `zero`. Labelled ticks are at least `spacing` pixels apart, with four unlabelled ones between. */
 export function ticks(view: View, width: number, spacing: number, zero = 0): Tick[] {
   if (width <= 0) return [];
   const step = niceStep(view.scale * spacing);

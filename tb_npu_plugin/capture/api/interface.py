@@ -36,7 +36,7 @@ _ACTIONS = {
 #: The actions of two steps (END: the profiler is stopped) -> "actions" between them, keys of _ACTIONS, and "warning".
 #: Those that are not listed do nothing.
 _TRANSITIONS = read_table(__file__, "transitions.csv", dict[str, str])
-_KEPT = "The process was told to end. What it recorded is kept; parse it: analyse({!r})"
+_KEPT = "The process was told to end. The recorded data are kept. To parse them: analyse({!r})"
 #: What to do about a failure of the disk.
 _HINTS = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Free some space or choose another dir_name."),

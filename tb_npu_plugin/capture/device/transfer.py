@@ -48,7 +48,7 @@ def transfer() -> None:
 def _swap(value: Any) -> Any:
     """The same with "npu" for "cuda": in a string, a device, or the keys and values of a dict. Of a type of tensors its name."""
     if isinstance(value, str):
-        return re.sub(r"^(torch\.)?cuda\b", r"\1npu", value)
+        return re.sub(r"^(torch\.)?cuda(?=$|:|\.\w+Tensor$)", r"\1npu", value)  # not in the name of a file
     if isinstance(value, npu.TensorType):
         return f"torch.npu.{value.__name__}"
     if isinstance(value, _device):

@@ -485,7 +485,7 @@ def test_steps_of_kernels_without_times_are_not_judged(kernels: int, untimed: in
 
 @pytest.mark.parametrize(("groups", "expected"), [(("a", "a"), True), (("a", "b"), False)])
 def test_whether_all_collectives_are_of_one_group(groups: tuple[str, ...], expected: bool) -> None:
-    """Sends have groups of their own."""
+    """Point-to-point operators do not count."""
     rows = [{"kind": "collective", "group": group} for group in groups]
     ops = table_of("comm_ops", [*rows, {"kind": "p2p", "group": "c"}])
     run: Any = SimpleNamespace(communication=SimpleNamespace(collectives=[ops, None]))

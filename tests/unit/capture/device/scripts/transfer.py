@@ -1,5 +1,6 @@
 """A convolutional network for CUDA, moved by transfer_to_npu."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -42,5 +43,9 @@ assert labels.type(torch.cuda.LongTensor).is_cuda and labels.type("torch.cuda.Ha
 torch.save(model.state_dict(), sys.argv[1] + ".state")
 model.load_state_dict(torch.load(sys.argv[1] + ".state", map_location="cuda:0"))
 torch.save([p.grad.cpu() for p in model.parameters()], sys.argv[1])
+os.chdir(Path(sys.argv[1]).parent)  # names of files stay
+torch.save(model.state_dict(), "cuda-model.pt")
+torch.load("cuda-model.pt", map_location={"cuda:0": "cpu"})
+torch.load(f="cuda-model.pt", map_location="cuda")
 assert torch.set_default_tensor_type("torch.cuda.HalfTensor") is None
 assert torch.ones(1).type() == "torch.npu.HalfTensor"
