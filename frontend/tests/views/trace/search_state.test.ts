@@ -1,7 +1,8 @@
+import { signal } from "@preact/signals";
 import { afterEach, expect, test, vi } from "vitest";
 import { TimelineApi } from "../../../src/views/trace/api";
 import { type Hit, placeHits } from "../../../src/views/trace/ranks/placement";
-import { SearchState } from "../../../src/views/trace/search/search_state";
+import { Finder, SearchState } from "../../../src/views/trace/search/search_state";
 import { askedOf, LANE_SLICES, LANE_TRACKS } from "../../timeline/build";
 
 const API = new TimelineApi("span", "1", () => {});
@@ -198,4 +199,19 @@ test("a rank whose list of hits is a table has the numbers of the page", () => {
   expect(data.id).toEqual([LANE_SLICES + 1, 2, 3 * LANE_SLICES + 3]);
   expect(data.track).toEqual([LANE_TRACKS, 1, 3 * LANE_TRACKS + 2]);
   expect(data.start).toEqual([9, 8, 7]);
+});
+
+test.each([
+  ["stays", "hits"],
+  ["opens", "slice"],
+])("the details of the first hit show unless another panel was opened during the search: %s", async (_, shown) => {
+  answer({ total: 3, first: 0, names: ["MatMul", "MatMulV2"], hits: HITS });
+  const panel = signal("slice");
+  const port = { panel, save: vi.fn(), announcement: signal("") };
+  const selection = { select: async () => void (panel.value = "slice") };
+  const finder = new Finder(port as never, new SearchState(() => API), selection as never);
+  const found = finder.find("matmul", true);
+  if (shown === "hits") panel.value = "hits";
+  await found;
+  expect(panel.value).toBe(shown);
 });

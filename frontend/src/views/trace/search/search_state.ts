@@ -183,12 +183,13 @@ export class Finder {
   /** Searches; `go`: also shows the first hit after the left edge of the view. */
   async find(text: string, go: boolean): Promise<void> {
     const { port, search } = this;
+    const panel = port.panel.peek();
     port.save({ [KEYS.search]: text });
     if (!(await search.run(text, port.engine?.scene.view.start))) return;
     this.show();
     if (text === "" && port.panel.peek() === "hits") port.panel.value = "slice";
     if (search.error.peek()) this.fail(search.error.peek());
-    if (text !== "" && go) await this.step(1);
+    if (text !== "" && go) await this.step(1, panel);
     if (text !== "") port.announcement.value = t("trace.said.hits", { total: search.total.value });
   }
 
@@ -205,12 +206,17 @@ export class Finder {
     this.show();
   }
 
-  /** Selects the next or previous hit. */
-  async step(step: 1 | -1): Promise<void> {
-    const { search, selection } = this;
-    const hit = await search.step(step, this.port.engine?.scene.view.start ?? 0);
+  /** Selects the next or previous hit, and shows its details unless the user left `panel` meanwhile. */
+  async step(step: 1 | -1, panel = this.port.panel.peek()): Promise<void> {
+    const { port, search, selection } = this;
+    const hit = await search.step(step, port.engine?.scene.view.start ?? 0);
     this.show();
-    if (hit) await selection.select(hit[0], "sight");
+    const chosen = port.panel.peek();
+    if (hit) {
+      const selected = selection.select(hit[0], "sight");
+      if (chosen !== panel) port.panel.value = chosen;
+      await selected;
+    }
     else if (search.error.peek()) this.fail(search.error.peek());
   }
 
