@@ -104,7 +104,7 @@ def profile_steps(library: Library) -> list[ProfileSteps]:
 def _page_of(place: Place) -> str:
     """The Overview of a profile in TensorBoard's page; the number of a step follows."""
     state = {"view": "overview", "run": place.run.token, "worker": place.worker.token, "span": place.span.token}
-    pairs = [*state.items(), ("overview.step", "")]
+    pairs = [*state.items(), ("step", "")]
     return "#" + "&".join([PLUGIN, *(f"p.{PLUGIN}.{name}={value}" for name, value in pairs)])
 
 

@@ -75,8 +75,6 @@ def _shorten(text: str, most: int) -> str:
 PLUGIN = "npu_profiler"
 #: Parameter that chooses the table of a view, if it shows one at a time.
 _TABS = {"kernel": "kernel.tab", "operator": "operator.tab", "memory": "m.tab"}
-#: Parameter that chooses the step of a view.
-_STEPS = {"distributed": "d.step", "idle": "idle.step"}
 
 
 def address(url: str, run: str, evidence: Mapping[str, Any]) -> str:
@@ -88,14 +86,12 @@ def address(url: str, run: str, evidence: Mapping[str, Any]) -> str:
     """
     view, table = evidence["view"], evidence.get("table")
     start, end = evidence.get("start_ns"), evidence.get("end_ns")
-    params = {"view": view, "run": run, "span": evidence.get("span") or ""}
+    params = {"view": view, "run": run, "span": evidence.get("span") or "", "step": evidence.get("step") or ""}
     if table is not None:
         row = (evidence.get("row") or "")[:LONGEST].replace("%", "%25").replace("~", "%7E")
         params[f"t.{view}.{table}"] = f"q:{row}" if row else ""
         if view in _TABS:
             params[_TABS[view]] = table
-    if view in _STEPS:
-        params[_STEPS[view]] = evidence.get("step") or ""
     if start is not None and end is not None:
         params["at"] = f"{start},{end - start}"
     pairs = (f"p.{PLUGIN}.{name}={_quote(value)}" for name, value in params.items() if value)

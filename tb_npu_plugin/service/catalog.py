@@ -52,6 +52,8 @@ class SpanJson(TypedDict):
     """All views, in the order of the sidebar."""
     has_trace: bool
     """There is a trace file."""
+    period: Literal["step", "iteration"]
+    """What its steps are, as far as it is read."""
     simulated: bool
     """It is read, and its device data come from a simulated device."""
 
@@ -356,6 +358,7 @@ def _span(library: Library, place: Place) -> SpanJson:
     counted = sum(problem.severity != "info" for problem in found)
     counted += sum(len(status.job.problems) for status in statuses.values() if status.job)
     growing = any(status.growing for status in statuses.values())
+    facts = span_facts(library, place)
     return {
         "id": span.token,
         "label": span_label(span, meta),
@@ -366,9 +369,10 @@ def _span(library: Library, place: Place) -> SpanJson:
         "fingerprint": span.fingerprint + ("+" if growing else ""),
         "state": _state(list(statuses.values())),
         "problems": counted,
-        "views": view_states(span_facts(library, place)),
+        "views": view_states(facts),
         "format": span.format,
         "has_trace": span.has_trace,
+        "period": "iteration" if "engine_iterations" in facts.tables else "step",
         "simulated": meta is not None and bool(meta["capture"]["simulated"]),
     }
 

@@ -15,9 +15,10 @@ from tb_npu_plugin.analysis.ledger.model import Entry, RankLedger
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.steps.iterations import IterationGroup
 from tb_npu_plugin.messages import MessageJson, Period, messages_of
-from tb_npu_plugin.views.base import View, ViewInput, ViewResult, fields_of
+from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, fields_of
 from tb_npu_plugin.views.distributed import NEEDS, RankStateJson
 from tb_npu_plugin.views.ledger_layout import LayoutJson, layout_of
+from tb_npu_plugin.views.time_range import STEP, unknown_step
 
 #: Version of DiagnosisJson; it changes when a field changes its meaning or goes.
 SCHEMA = 2
@@ -116,7 +117,7 @@ class UncheckedJson(TypedDict):
 
 
 class LedgerJson(TypedDict):
-    """Where the mean step of a rank, or of one of its devices, went."""
+    """Where the mean step of a rank, or of one of its devices, went; or the chosen step."""
 
     worker: str
     """Name of the worker."""
@@ -141,7 +142,8 @@ class LedgerJson(TypedDict):
 
 
 class DiagnosisJson(TypedDict):
-    """What holds a run up, who, how much it costs and what to do."""
+    """What holds a run up, who, how much it costs and what to do. Parameter `step`: the step of `ledger`, `ledgers` and `layout`, in
+    place of the mean step; all else stays."""
 
     schema: int
     """Version of this contract."""
@@ -165,6 +167,8 @@ class DiagnosisJson(TypedDict):
     """Time at stake of all findings together; time that several of them share counts once."""
     verdict: VerdictJson
     """One sentence."""
+    step: Optional[str]
+    """The step of the ledgers; null: the mean step."""
     ledger: Optional[LedgerJson]
     """Of the rank that the verdict is about; null without step times."""
     ledgers: list[LedgerJson]
@@ -185,7 +189,10 @@ class DiagnosisJson(TypedDict):
 
 def build(source: ViewInput) -> ViewResult:
     """See DiagnosisJson."""
-    found = diagnose(source.spans)
+    step = source.params.get(STEP.name) or None
+    found = diagnose(source.spans, step)
+    if step is not None and step not in [name for name, _ in found.steps]:
+        raise unknown_step(step)
     data: DiagnosisJson = {
         "schema": SCHEMA,
         "run": source.spans[0].run_label if source.spans else "",
@@ -197,7 +204,8 @@ def build(source: ViewInput) -> ViewResult:
         "iterations": list(found.iterations),
         "at_stake_ms_per_step": _ms(found.at_stake_ns),
         "verdict": _verdict_json(found),
-        "ledger": None if found.verdict.ledger is None else _ledger_json(found.verdict.ledger),
+        "step": step,
+        "ledger": _judged_ledger(found),
         "ledgers": [_ledger_json(one) for one in found.ledgers],
         "layout": layout_of(found),
         "excess": excess_json(found.excess, found.ledgers),
@@ -211,6 +219,15 @@ def build(source: ViewInput) -> ViewResult:
 
 def _ledger_json(ledger: RankLedger) -> LedgerJson:
     return fields_of(LedgerJson, ledger, worker=ledger.span.worker_label, entries=list(ledger.entries))
+
+
+def _judged_ledger(found: Diagnosis) -> Optional[LedgerJson]:
+    """The ledger of the rank that the verdict is about."""
+    judged = found.verdict.ledger
+    if judged is not None and found.step is not None:
+        place = judged.span.token, judged.device_id
+        judged = next((one for one in found.ledgers if (one.span.token, one.device_id) == place), None)
+    return None if judged is None else _ledger_json(judged)
 
 
 def _ms(ns: int) -> float:
@@ -267,6 +284,7 @@ VIEW = View(
     needs=(NEEDS,),
     build=build,
     contract=DiagnosisJson,
+    params=(Param("step", doc="The step of the ledgers; empty: the mean step."),),
     examines=True,
     with_trace=True,
     is_listed=False,

@@ -14,6 +14,7 @@ from tb_npu_plugin.messages import Message, Period
 from tb_npu_plugin.model import timeline_of
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.steps import period_of
+from tb_npu_plugin.views.time_range import unknown_step
 
 
 class IdleJson(TypedDict):
@@ -99,7 +100,7 @@ def _step(idle: DeviceIdle, step: str) -> Optional[int]:
         return None
     found = next((at for at, one in enumerate(idle.steps) if one.step == step), None)
     if found is None:
-        raise BadRequest(Message("error.kernel_step", step=repr(step[:80])), Message("hint.step_all"))
+        raise unknown_step(step)
     return found
 
 

@@ -19,7 +19,7 @@ from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable, device_kind
 from tb_npu_plugin.views.recorded import recorded_tables
 from tb_npu_plugin.views.steps import period_of
-from tb_npu_plugin.views.time_range import WITHIN, check_no_range, time_range
+from tb_npu_plugin.views.time_range import WITHIN, check_no_range, time_range, unknown_step
 
 
 class KernelJson(TypedDict):
@@ -109,7 +109,7 @@ def build(source: ViewInput) -> ViewResult:
 def _check(step: str, steps: Sequence[str | None]) -> None:
     """Raise BadRequest for an unknown step."""
     if step and (None if step == NO_STEP else step) not in steps:
-        raise BadRequest(Message("error.kernel_step", step=repr(step[:80])), Message("hint.step_all"))
+        raise unknown_step(step)
 
 
 def _summed_up(span: SpanData, totals: Table | None) -> ViewResult:

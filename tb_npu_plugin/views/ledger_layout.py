@@ -59,7 +59,7 @@ class LedgerTableJson(TypedDict):
 
 
 class LayoutJson(TypedDict):
-    """The tables of the ledgers."""
+    """The tables of the ledgers. Findings are about the mean step: the rows of a single step name none."""
 
     step: MessageJson
     """Name of the step: "Step 13", "Mean of 3 steps"."""
@@ -69,11 +69,12 @@ class LayoutJson(TypedDict):
 
 def layout_of(found: Diagnosis) -> LayoutJson:
     """See LayoutJson."""
+    findings = found.findings if found.step is None else ()
     stages = {one.rank: pipeline_stage(one.span.capture) for one in found.ledgers}
     tables: list[LedgerTableJson] = []
     for one in found.ledgers:
         bubble = found.bubbles.get((one.span.token, one.device_id))
-        rows = rows_of(one, found.findings, stages, bubble, found.culprits)
+        rows = rows_of(one, findings, stages, bubble, found.culprits)
         tables.append(
             {
                 "name": name_of(one, found.ledgers),
@@ -114,6 +115,8 @@ def needs_json(ledger: RankLedger) -> list[NeedJson]:
 
 def _step_title(found: Diagnosis) -> Message:
     steps, mean = found.steps, found.mean_steps
+    if found.step is not None:
+        return Message("ledger.iteration" if found.iterations else "ledger.step", step=found.step)
     if found.repeats is not None and found.repeats > 1:
         return Message("ledger.repeat", count=found.repeats)
     step = steps[0][0] if steps else None

@@ -10,7 +10,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import Table, empty, nullable
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable, fields_of
-from tb_npu_plugin.views.time_range import WITHIN, time_range
+from tb_npu_plugin.views.time_range import STEP, WITHIN, chosen_range
 
 
 class CurveJson(TypedDict):
@@ -58,7 +58,7 @@ class MemoryJson(TypedDict):
 
     Parameters: `device`, `t0`, `t1` (ns after base_ns: curves of that range in full detail), `points` (default 2000).
     Tables: "allocations" (columns of op_memory; with `live_at`, ns after base_ns: what is allocated at that moment; else
-    with `within`, a time range: what is allocated at some time in it),
+    with `within` or `step`: what is allocated at some time in `chosen_ns`),
     "modules" (component, device, peak_bytes, peak_at, last_bytes).
     """
 
@@ -72,6 +72,8 @@ class MemoryJson(TypedDict):
     """One for each component and device."""
     range_ns: Optional[list[int]]
     """First and last time of all records, ns after `base_ns`."""
+    chosen_ns: Optional[list[int]]
+    """Start and end of the time range or step of the parameters, ns after `base_ns`."""
     size_range: Optional[list[int]]
     """Smallest and largest allocation in bytes."""
     fragmentation_at_peak: Optional[float]
@@ -99,6 +101,7 @@ def build(source: ViewInput) -> ViewResult:
         raise BadRequest(Message("error.times", t0=start - base, t1=end - base), Message("hint.times"))
     points = min(_int_param(source, "points") or DEFAULT_POINTS, MAX_POINTS)
     sizes = analysis.bounds([allocations.ints("size_bytes")])
+    range_ns = chosen_range(span, source.params)
     data: MemoryJson = {
         "devices": names,
         "curves": [_curve_json(curve, base) for curve in analysis.curves(records, points, start, end)],
@@ -107,11 +110,11 @@ def build(source: ViewInput) -> ViewResult:
         ],
         "peaks": [_peak_json(peak, base) for peak in analysis.peaks(records)],
         "range_ns": _range(records, modules, allocations, base),
+        "chosen_ns": None if range_ns is None else [moment - base for moment in range_ns],
         "size_range": sizes,
         "fragmentation_at_peak": analysis.fragmentation(records),
     }
     live = _time_param(source, "live_at", base)
-    range_ns = time_range(source.params)
     held = allocations
     if live is not None:
         held = analysis.live_at(allocations, live)
@@ -177,6 +180,7 @@ VIEW = View(
         Param("t1", doc="Curves up to here, ns after base_ns."),
         Param("points", doc="Most points of a curve before it is thinned; default 2000, at most 100000."),
         WITHIN,
+        STEP,
         Param("live_at", doc='Table "allocations": only what is held at this moment, ns after base_ns.'),
     ),
     count="op_memory",

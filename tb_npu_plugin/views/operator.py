@@ -11,7 +11,7 @@ from tb_npu_plugin.model import SpanData, timeline_of
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.recorded import recorded_tables
-from tb_npu_plugin.views.time_range import WITHIN, time_range
+from tb_npu_plugin.views.time_range import STEP, WITHIN, chosen_range
 
 
 class OperatorJson(TypedDict):
@@ -20,8 +20,8 @@ class OperatorJson(TypedDict):
     Tables: "by_name", "by_shape" (name, [input_shapes,] calls, device_self_ns, device_total_ns, host_self_ns,
     host_total_ns, aicore_self_share, aicore_total_share, communication, stacks, incomplete); "api_statistic" where it was
     recorded. /api/table/operator.stacks (`name`, `input_shapes`; "null": calls without shapes) has call_stack (innermost
-    frame first, one a line), calls and the four times. Parameter `within`: only the calls that overlap a time range on the
-    host, as wholes, from the trace; without "api_statistic".
+    frame first, one a line), calls and the four times. Parameters `within` and `step`: only the calls that overlap a time
+    range or the mark of a step on the host, as wholes, from the trace; without "api_statistic".
     """
 
     calls: int
@@ -51,7 +51,7 @@ NO_SHAPES = "null"
 def build(source: ViewInput) -> ViewResult:
     """See OperatorJson."""
     span = source.spans[0]
-    range_ns = time_range(source.params)
+    range_ns = chosen_range(span, source.params, on_host=True)
     operators = _operators(source)
     if operators is None:  # only CANN calls were recorded
         return ViewResult(_empty_answer(span), recorded_tables("operator", span), span.base_ns)
@@ -78,7 +78,8 @@ def build(source: ViewInput) -> ViewResult:
 
 def _operators(source: ViewInput) -> Optional[Table]:
     """The operators, or those of the range, which come from the trace: the files give them no times."""
-    span, range_ns = source.spans[0], time_range(source.params)
+    span = source.spans[0]
+    range_ns = chosen_range(span, source.params, on_host=True)
     if range_ns is None:
         return span.table("operators")
     found = None if span.timeline is None else span.timeline.operators_between(*range_ns)
@@ -128,10 +129,11 @@ VIEW = View(
     contract=OperatorJson,
     params=(
         WITHIN,
+        STEP,
         Param("name", doc='Table "stacks": the operator.'),
         Param("input_shapes", doc='Table "stacks": only these shapes; "null": calls without shapes; empty: all.'),
     ),
-    trace_params=(WITHIN.name,),
+    trace_params=(WITHIN.name, STEP.name),
     extra_tables={"stacks": stacks},
     count="operators",
 )

@@ -35,7 +35,7 @@ class OverviewJson(TypedDict):
     """Steps, capture and largest consumers of time.
 
     Tables: "kernels" (the ten largest by type and core, or by name and core where types are unknown; without
-    communication), "operators" (the ten largest by device self time; by host self time where nothing ran on a device).
+    communication; of the parameter `step`, if kernels name theirs), "operators" (the ten largest by device self time; by host self time where nothing ran on a device).
     """
 
     steps: list[StepJson]
@@ -84,7 +84,7 @@ def build(source: ViewInput) -> ViewResult:
         "device_work": _device_work(span),
     }
     tables = {}
-    kernels, operators = _top_kernels(span), span.table("operators")
+    kernels, operators = _top_kernels(span, source.params.get("step")), span.table("operators")
     if kernels is not None:
         tables["kernels"] = ViewTable(kernels, "total_ns")
     if operators is not None:
@@ -100,9 +100,11 @@ def _device_work(span: SpanData) -> Optional[DeviceWork]:
     return {"streams": len(tasks), "tasks": sum(tasks)} if tasks else None
 
 
-def _top_kernels(span: SpanData) -> Table | None:
+def _top_kernels(span: SpanData, step: Optional[str]) -> Table | None:
     kernels = span.table("kernels")
     if kernels is not None:
+        of_step = kernels.text("step").equals(step or "")
+        kernels = kernels.take(of_step) if of_step.any() else kernels
         return kernel_analysis.top_computing(kernels, TOP)
     statistic = span.table("op_statistic")
     return None if statistic is None else statistic.take(largest_first(statistic.ints("total_ns"))[:TOP])
@@ -121,7 +123,7 @@ VIEW = View(
     needs=(),
     build=build,
     contract=OverviewJson,
-    params=(Param("step", doc="A step to send as well, whatever its number."),),
+    params=(Param("step", doc="A step to send as well, whatever its number; `kernels` are its kernels."),),
     early=True,
     from_trace=(("step_trace", "kernels"),),
     with_trace=True,

@@ -250,6 +250,11 @@ class Plugin:
             self.page.keyboard.type(words)
         self.frame.get_by_role("option", name=option).first.click()
 
+    def choose_period(self, option: str) -> None:
+        """Choose a step, or all, in the header."""
+        self.frame.locator(".period-chip button").first.click()
+        self.frame.get_by_role("option", name=re.compile(f"^{option}")).first.click()
+
     def pick(self, face: str, option: str) -> None:
         """Choose in a dropdown of the view by the text on its button."""
         self.main.locator("button", has_text=re.compile(f"^{face}")).first.click()

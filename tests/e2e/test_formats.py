@@ -159,8 +159,7 @@ def test_step_of_a_mindinsight_result_is_chosen_in_the_list_and_in_a_chart(
     plugin = choose_run(open_plugin, results_server, "mindinsight_cluster")
     plugin.switch("step_trace")
     main = plugin.main
-    main.get_by_role("button", name=re.compile("Step: Mean")).click()
-    plugin.frame.get_by_role("option", name=re.compile("^Step 3")).click()
+    plugin.choose_period("Step 3")
     main.get_by_role("heading", name="Step 3", exact=True).wait_for()
     expect(main.locator(".steps-lane i")).to_have_count(4)
     chart = main.locator(".steps-trend").last

@@ -52,19 +52,41 @@ def test_header_of_a_table_stays_in_sight(open_plugin: Open, demo_server: str) -
     assert row["y"] > header["y"] + header["height"] - 1
 
 
-def test_step_filter_of_kernels(open_plugin: Open, demo_server: str) -> None:
+def test_the_step_of_the_header_holds_in_all_views(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server)
     plugin.open("kernel", **{"kernel.tab": "all"})
     expect(plugin.row_count).to_have_text(re.compile(r"^\d+ rows$"))
     total = int(re.sub(r"\D", "", plugin.row_count.inner_text()))
-    plugin.pick("Step:", "12")
+    plugin.choose_period("Step 12")
     expect(plugin.row_count).not_to_have_text(f"{total} rows")
     expect(plugin.rows("kernel.all").first).to_be_visible()
     lines = plugin.download(plugin.frame.get_by_text("CSV ↓").first).decode().splitlines()
     assert 0 < len(lines) - 1 < total
+    address = plugin.page.url
+    plugin.switch("overview")
+    expect(plugin.main.locator(".ledger tr.sum th")).to_have_text("Step 12")
+    plugin.switch("step_trace")
+    expect(plugin.main.get_by_role("heading", name="Step 12", exact=True)).to_be_visible()
+    plugin.switch("data_pipeline")
+    expect(plugin.main.locator(".period-note")).to_contain_text("whole capture")
+    plugin.open()
+    plugin.go(address)
+    plugin.ready("kernel")
+    expect(plugin.row_count).not_to_have_text(f"{total} rows")
+    plugin.frame.get_by_role("button", name="Show the whole capture").click()
+    expect(plugin.row_count).to_have_text(f"{total} rows")
 
 
-@pytest.mark.parametrize("chosen", ["kernel kernel.step", "step_trace steps.step", "memory m.device", "diff x.step"])
+def test_a_step_of_another_capture_shows_the_whole_one(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("kernel", step="99")
+    note = plugin.main.locator(".period-note")
+    expect(note).to_contain_text("whole capture")
+    expect(note).to_contain_text("'99' is not a step")
+    assert plugin.state() == "ready" and "step=99" in plugin.page.url
+
+
+@pytest.mark.parametrize("chosen", ["memory m.device", "diff x.step"])
 def test_choice_of_another_span_is_dropped(open_plugin: Open, demo_server: str, chosen: str) -> None:
     view, key = chosen.split()
     plugin = open_plugin(demo_server)

@@ -217,6 +217,28 @@ def test_what_the_ranks_did_in_a_range(slow_rank: Browser) -> None:
     assert wrong.status_code == 400
 
 
+def test_operators_and_memory_of_a_step_are_those_of_its_time(slow_rank: Browser) -> None:
+    span = slow_rank.spans()[0]
+    whole, first, second = (slow_rank.view("operator", span=span, step=step)["data"]["calls"] for step in ("", 11, 12))
+    assert first + second <= whole and min(first, second) > 0.4 * whole
+    trace = slow_rank.view("trace", span=span)
+    mark = next(one for one in trace["data"]["steps"] if one["step"] == "12")
+    base = int(trace["base_ns"])
+    within = f"{base + mark['start']},{base + mark['end']}"
+    assert slow_rank.view("operator", span=span, within=within)["data"]["calls"] == second
+    found = slow_rank.view("memory", span=span, step="12")
+    start, end = found["data"]["chosen_ns"]
+    overview = slow_rank.view("overview", span=span)["data"]["steps"][1]
+    assert overview["step"] == "12" and abs(end - start - overview["stage"]) < 1000  # the files round to µs
+    rows = found["tables"]["allocations"]
+    released = rows["data"]["release_ns"]
+    assert all(one < end for one in rows["data"]["alloc_ns"])
+    assert all(one is None or one >= start for one in released)
+    assert 0 < rows["total"] < slow_rank.view("memory", span=span)["tables"]["allocations"]["total"]
+    for view in ("operator", "memory"):
+        assert slow_rank.ask(f"/api/view/{view}", span=span, step="99").status_code == 400
+
+
 def test_rows_of_several_ranks_come_in_one_answer(slow_rank: Browser) -> None:
     """Each part is that of a question about it alone; a source that cannot be shown costs itself."""
     (run,) = slow_rank.json("/api/catalog")["runs"]

@@ -217,7 +217,7 @@ def test_a_link_has_the_parameters_of_the_page() -> None:
     assert address(f"{URL}/", "r1", place) == f"{URL}/{expected}"
     moment = {"view": "trace", "span": None, "table": None, "row": None, "start_ns": 10**18 + 1, "end_ns": 10**18 + 6}
     assert address(URL, "r1", moment).endswith("&p.npu_profiler.at=1000000000000000001%2C5")
-    assert address(URL, "r1", {"view": "distributed", "step": "12"}).endswith("&p.npu_profiler.d.step=12")
+    assert address(URL, "r1", {"view": "distributed", "step": "12"}).endswith("&p.npu_profiler.step=12")
 
 
 @pytest.mark.slow

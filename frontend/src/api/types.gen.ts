@@ -569,7 +569,7 @@ export interface DeviceWork {
   tasks: number;
 }
 
-/** What holds a run up, who, how much it costs and what to do. */
+/** What holds a run up, who, how much it costs and what to do. Parameter `step`: the step of `ledger`, `ledgers` and `layout`, in place of the mean step; all else stays. */
 export interface DiagnosisJson {
   /** Version of this contract. */
   schema: number;
@@ -591,6 +591,8 @@ export interface DiagnosisJson {
   at_stake_ms_per_step: number;
   /** One sentence. */
   verdict: VerdictJson;
+  /** The step of the ledgers; null: the mean step. */
+  step: string | null;
   /** Of the rank that the verdict is about; null without step times. */
   ledger: LedgerJson | null;
   /** By rank. */
@@ -1102,7 +1104,7 @@ export interface LayerLabelJson {
   texts: Record<string, MessageJson>;
 }
 
-/** The tables of the ledgers. */
+/** The tables of the ledgers. Findings are about the mean step: the rows of a single step name none. */
 export interface LayoutJson {
   /** Name of the step: "Step 13", "Mean of 3 steps". */
   step: MessageJson;
@@ -1110,7 +1112,7 @@ export interface LayoutJson {
   tables: LedgerTableJson[];
 }
 
-/** Where the mean step of a rank, or of one of its devices, went. */
+/** Where the mean step of a rank, or of one of its devices, went; or the chosen step. */
 export interface LedgerJson {
   /** Name of the worker. */
   worker: string;
@@ -1210,7 +1212,7 @@ export interface LoaderJson {
   source: string;
 }
 
-/** Memory over time. Parameters: `device`, `t0`, `t1` (ns after base_ns: curves of that range in full detail), `points` (default 2000). Tables: "allocations" (columns of op_memory; with `live_at`, ns after base_ns: what is allocated at that moment; else with `within`, a time range: what is allocated at some time in it), "modules" (component, device, peak_bytes, peak_at, last_bytes). */
+/** Memory over time. Parameters: `device`, `t0`, `t1` (ns after base_ns: curves of that range in full detail), `points` (default 2000). Tables: "allocations" (columns of op_memory; with `live_at`, ns after base_ns: what is allocated at that moment; else with `within` or `step`: what is allocated at some time in `chosen_ns`), "modules" (component, device, peak_bytes, peak_at, last_bytes). */
 export interface MemoryJson {
   /** Names of all devices. */
   devices: string[];
@@ -1222,6 +1224,8 @@ export interface MemoryJson {
   peaks: MemoryPeakJson[];
   /** First and last time of all records, ns after `base_ns`. */
   range_ns: number[] | null;
+  /** Start and end of the time range or step of the parameters, ns after `base_ns`. */
+  chosen_ns: number[] | null;
   /** Smallest and largest allocation in bytes. */
   size_range: number[] | null;
   /** Share of reserved memory that is not allocated at the peak of allocated memory, 0 to 1. */
@@ -1294,7 +1298,7 @@ export interface OfferJson {
   texts: Record<string, MessageJson>;
 }
 
-/** Host and device time by operator. Tables: "by_name", "by_shape" (name, [input_shapes,] calls, device_self_ns, device_total_ns, host_self_ns, host_total_ns, aicore_self_share, aicore_total_share, communication, stacks, incomplete); "api_statistic" where it was recorded. /api/table/operator.stacks (`name`, `input_shapes`; "null": calls without shapes) has call_stack (innermost frame first, one a line), calls and the four times. Parameter `within`: only the calls that overlap a time range on the host, as wholes, from the trace; without "api_statistic". */
+/** Host and device time by operator. Tables: "by_name", "by_shape" (name, [input_shapes,] calls, device_self_ns, device_total_ns, host_self_ns, host_total_ns, aicore_self_share, aicore_total_share, communication, stacks, incomplete); "api_statistic" where it was recorded. /api/table/operator.stacks (`name`, `input_shapes`; "null": calls without shapes) has call_stack (innermost frame first, one a line), calls and the four times. Parameters `within` and `step`: only the calls that overlap a time range or the mark of a step on the host, as wholes, from the trace; without "api_statistic". */
 export interface OperatorJson {
   /** Number of operator calls. */
   calls: number;
@@ -1326,7 +1330,7 @@ export interface OthersJson {
   names: string[];
 }
 
-/** Steps, capture and largest consumers of time. Tables: "kernels" (the ten largest by type and core, or by name and core where types are unknown; without communication), "operators" (the ten largest by device self time; by host self time where nothing ran on a device). */
+/** Steps, capture and largest consumers of time. Tables: "kernels" (the ten largest by type and core, or by name and core where types are unknown; without communication; of the parameter `step`, if kernels name theirs), "operators" (the ten largest by device self time; by host self time where nothing ran on a device). */
 export interface OverviewJson {
   /** The first MOST_STEPS steps and that of the parameter `step`; view step_trace has all. */
   steps: StepJson[];
@@ -1848,6 +1852,8 @@ export interface SpanJson {
   views: ViewStateJson[];
   /** There is a trace file. */
   has_trace: boolean;
+  /** What its steps are, as far as it is read. */
+  period: "step" | "iteration";
   /** It is read, and its device data come from a simulated device. */
   simulated: boolean;
 }

@@ -13,6 +13,7 @@ import { Popover } from "../widgets/popover";
 import { JobList } from "../widgets/progress";
 import { SimulatedMark } from "../widgets/skipped";
 import { Cut } from "../widgets/text";
+import { PeriodChip } from "./period_chip";
 import { Search } from "./search";
 
 /** Title, current selection, reading progress, search, language, colours, help. */
@@ -24,6 +25,7 @@ export function TopBar({ onToggleSide, onHelp }: { onToggleSide: () => void; onH
       </Button>
       <h1>{t("app.name")}</h1>
       <Crumbs />
+      <PeriodChip />
       {/* Diff marks its own sides, which need not include the selected span. */}
       {selection.value.view !== "diff" && <SimulatedMark span={place.value?.span} />}
       <ReadingChip />

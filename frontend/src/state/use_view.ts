@@ -4,6 +4,7 @@ import type { ViewId, ViewJson } from "../api/types.gen";
 import { Lru } from "../base/lru";
 import { places } from "./catalog";
 import { param, setParams } from "./params";
+import { chosenPeriod, type PeriodKey } from "./period";
 import { jobs, ticks, waitForData } from "./progress";
 import { isActive, isResumable } from "./reading";
 
@@ -92,6 +93,32 @@ export function useView<T>(id: ViewId | "diagnosis" | "trace_ranks", query: Quer
   const hasData = current.answer?.state === "ready" || current.answer?.state === "reading";
   const data = hasData ? ((current.answer?.data ?? null) as T | null) : null;
   return { answer: current.answer, data, error: current.error, query, retry: () => setTries(tries + 1) };
+}
+
+/** A view that shows the chosen step or range if it can. */
+export interface PeriodView<T> extends ViewState<T> {
+  /** Parameters that the view can obey; null: it is not about time. */
+  obeys: readonly PeriodKey[] | null;
+  /** Why the server refuses the chosen step or range: the view is of the whole capture then. */
+  refusal: ApiError | null;
+}
+
+/** The answer of a view for the chosen step or range, or for the whole capture if the view has no such part. */
+export function usePeriodView<T>(
+  id: ViewId | "diagnosis",
+  query: Query,
+  obeys: readonly PeriodKey[] | null,
+): PeriodView<T> {
+  const chosen = chosenPeriod();
+  const wanted = chosen && obeys?.includes(chosen.key) ? { ...query, [chosen.key]: chosen.value } : query;
+  const [refused, setRefused] = useState<{ key: string; error: ApiError } | null>(null);
+  const refusal = refused?.key === keyOf(id, wanted) ? refused.error : null;
+  const view = useView<T>(id, refusal ? query : wanted);
+  const { error } = view;
+  useEffect(() => {
+    if (error?.status === 400 && wanted !== query && !refusal) setRefused({ key: keyOf(id, wanted), error });
+  }, [error]);
+  return { ...view, obeys, refusal };
 }
 
 function keyOf(id: string, query: Query): string {

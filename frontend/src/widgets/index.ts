@@ -38,4 +38,4 @@ export { TableHead } from "./table_head";
 export { Cut, Time } from "./text";
 export { Help } from "./tooltip";
 export { RowList } from "./use_row_window";
-export { type Answered, Reading, spanView, ViewFrame, WITHIN } from "./view_frame";
+export { type Answered, Reading, spanView, ViewFrame } from "./view_frame";

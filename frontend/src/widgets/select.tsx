@@ -70,7 +70,8 @@ interface ListProps {
   onChoose: (id: string) => void;
 }
 
-function OptionList({ label, options, value, onChoose }: ListProps) {
+/** The options, with a filter if they are many. */
+export function OptionList({ label, options, value, onChoose }: ListProps) {
   const [filter, setFilter] = useState("");
   const words = wordsOf(filter);
   const visible = options.filter((option) => holdsAll([option.label, option.note], words));

@@ -1,14 +1,14 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { ViewId, ViewJson } from "../api/types.gen";
-import { duration, exactDuration } from "../base/format";
 import { addStyle } from "../base/style";
 import { type Key, t, textOf } from "../i18n";
-import { param, setParams } from "../state/params";
+import { param } from "../state/params";
+import { chosenPeriod, type PeriodKey, WITHIN } from "../state/period";
 import { control, freshJobs } from "../state/progress";
 import { isActive, isResumable } from "../state/reading";
 import { place, type Selection, selection } from "../state/selection";
-import { useAccepted, useView, type ViewState } from "../state/use_view";
+import { type PeriodView, useAccepted, usePeriodView, type ViewState } from "../state/use_view";
 import { Button } from "./button";
 import { ProblemList } from "./problem_list";
 import { JobList } from "./progress";
@@ -28,6 +28,8 @@ interface SpanViewOptions {
   params?: Readonly<Record<string, string>>;
   /** See `ViewFrame`. */
   problems?: "plain";
+  /** See `PeriodView`. */
+  obeys?: readonly PeriodKey[];
   ofRange?: Key;
 }
 
@@ -35,12 +37,12 @@ interface SpanViewOptions {
 export function spanView<T>(
   id: ViewId,
   Content: (props: Answered<T>) => ComponentChildren,
-  { css = "", params = {}, problems, ofRange }: SpanViewOptions = {},
+  { css = "", params = {}, problems, obeys, ofRange }: SpanViewOptions = {},
 ) {
   if (css) addStyle(css);
   function Component({ selection }: Pick<Answered<T>, "selection">) {
     const asked = Object.entries(params).map(([name, key]) => [name, param(key)]);
-    const view = useView<T>(id, { span: selection.span, ...Object.fromEntries(asked) });
+    const view = usePeriodView<T>(id, { span: selection.span, ...Object.fromEntries(asked) }, obeys ?? null);
     useAccepted(view, ...Object.values(params));
     return (
       <ViewFrame view={view} {...(problems ? { problems } : {})} {...(ofRange ? { ofRange: t(ofRange) } : {})}>
@@ -52,13 +54,13 @@ export function spanView<T>(
 }
 
 interface Props<T> {
-  /** From `useView`. */
-  view: ViewState<T>;
+  /** From `useView` or `usePeriodView`. */
+  view: ViewState<T> | PeriodView<T>;
   /** Renders the view with its data and the full answer (tables, base_ns); with partial data, too, if there are any. */
   children: (data: T, answer: ViewJson) => ComponentChildren;
   /** "plain": without the banner of problems (for a view that fills the page). */
   problems?: "banner" | "plain";
-  /** What the view shows of a chosen time range; above it, the range. */
+  /** What the view shows of a chosen time range. */
   ofRange?: string;
 }
 
@@ -71,7 +73,7 @@ export function ViewFrame<T>(props: Props<T>) {
   const state = error ? "error" : (answer?.state ?? "loading");
   return (
     <>
-      {props.ofRange && <RangeChip view={props.view} about={props.ofRange} />}
+      {"obeys" in props.view && <PeriodNote view={props.view} ofRange={props.ofRange ?? ""} />}
       <div class="view-frame" data-state={state} aria-busy={state === "loading" || state === "reading"}>
         <Content {...props} />
       </div>
@@ -151,33 +153,15 @@ function Failed({ answer, onRetry }: { answer: ViewJson; onRetry: () => void }) 
   );
 }
 
-/** Parameter of a time range that views show alone: "start,end", ns since 1970. */
-export const WITHIN = "within";
-
-interface RangeProps {
-  view: ViewState<unknown>;
-  /** What the view shows of the range. */
-  about: string;
-}
-
-/** The chosen time range, and a button that removes it; nothing without one. */
-function RangeChip({ view, about }: RangeProps) {
-  const [, start, end] = /^(\d+),(\d+)$/.exec(param(WITHIN)) ?? [];
-  if (!start || !end) return null;
-  const base = view.answer?.base_ns ?? "0";
-  const from = base === "0" ? null : Number(BigInt(start) - BigInt(base)); // null until the view is there
-  const length = Number(BigInt(end) - BigInt(start));
-  return (
-    <p class="range-chip" style={{ marginBottom: "12px" }}>
-      <Button
-        look="control on"
-        tip={`${t("range.clear")}\n${exactDuration(length)}`}
-        onClick={() => setParams({ [WITHIN]: null })}
-      >
-        {t("range.chip", { start: from === null ? "…" : duration(from), length: duration(length) })}
-        <span aria-hidden="true">✕</span>
-      </Button>{" "}
-      <span class="muted small">{about}</span>
+/** How the view relates to the chosen step or range; nothing without one. */
+function PeriodNote({ view: { obeys, refusal }, ofRange }: { view: PeriodView<unknown>; ofRange: string }) {
+  const chosen = chosenPeriod();
+  if (!chosen || !obeys) return null;
+  const isShown = obeys.includes(chosen.key) && !refusal;
+  const about = isShown ? (chosen.key === WITHIN ? ofRange : "") : t("period.whole");
+  return about === "" ? null : (
+    <p class="muted small period-note">
+      {about} {refusal && textOf(refusal, "message")}
     </p>
   );
 }

@@ -20,7 +20,7 @@ function span(id: string, simulated: boolean): SpanJson {
     state: "ready",
     problems: 0,
   } as const;
-  return { id, ...known, views: [], format: "torch_npu", has_trace: true, simulated };
+  return { id, ...known, views: [], format: "torch_npu", has_trace: true, period: "step", simulated };
 }
 
 function worker(id: string, spans: SpanJson[]) {

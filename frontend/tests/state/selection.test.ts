@@ -16,6 +16,7 @@ function span(id: string): SpanJson {
     format: "torch_npu",
     views: [],
     has_trace: true,
+    period: "step",
     simulated: false,
   };
 }

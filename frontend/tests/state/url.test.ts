@@ -30,4 +30,16 @@ describe("TensorBoard's hash", () => {
     expect(parseHash("#=x").tab).toBe("");
     expect(formatHash("", { view: "diff" })).toBe("#p.npu_profiler.view=diff");
   });
+
+  test.each([
+    ["view=kernel&kernel.step=11&idle.step=12", "11"],
+    ["view=memory&idle.step=12", "12"],
+    ["view=kernel&kernel.step=11&step=13", "13"],
+    ["view=distributed&d.step=*&idle.step=12", undefined],
+    ["view=distributed&d.step=-", "null"],
+  ])("a link of before has the step of its view: %s", (text, step) => {
+    const { params } = parseHash(`#npu_profiler&${text.replace(/(^|&)/g, "$1p.npu_profiler.")}`);
+    expect(params.step).toBe(step);
+    expect(Object.keys(params).filter((key) => key.includes(".step"))).toEqual([]);
+  });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { DistributedJson, RankBudget, StepParts } from "../../src/api/types.gen";
+import { NO_STEP } from "../../src/state/period";
 import { chosenCollective } from "../../src/views/distributed/arrivals";
 import {
   canJoinGroups,
@@ -139,23 +140,18 @@ describe("ranks", () => {
     ];
     const data = distributed({ ranks: [state("a", 0)], steps: ["1", "2", null], budgets });
     const computing = (step: string) => ranks.rankLines(data, step)[0]?.figures?.parts.computing;
-    expect([computing("1"), computing("2"), computing(ranks.NO_STEP), computing(ranks.ALL_STEPS)]).toEqual([
-      6, 1, 7, 14,
-    ]);
+    expect([computing("1"), computing("2"), computing(NO_STEP), computing(ranks.ALL_STEPS)]).toEqual([6, 1, 7, 14]);
     expect(ranks.rankLines(data, "2")[0]?.figures?.parts.free).toBeNull();
     expect(ranks.rankLines(data, ranks.ALL_STEPS)[0]?.figures?.parts.free).toBe(10);
   });
 
-  it("falls back to the first step", () => {
-    const data = distributed({ steps: ["5", null] });
-    expect([ranks.chosenStep(data, ""), ranks.chosenStep(data, "9"), ranks.chosenStep(data, ranks.NO_STEP)]).toEqual([
-      "5",
-      "5",
-      "-",
-    ]);
-    expect(ranks.chosenStep(distributed({ steps: ["5"] }), ranks.ALL_STEPS)).toBe("5");
+  it("shows the chosen step, else the sum of all steps", () => {
+    const data = distributed({ steps: ["5", null], step_count: 2 });
+    const shown = ["", "9", "5", NO_STEP].map((wanted) => ranks.shownStep(data, wanted));
+    expect(shown).toEqual([ranks.ALL_STEPS, ranks.ALL_STEPS, "5", NO_STEP]);
+    expect(ranks.shownStep(distributed({ steps: ["5"] }), "")).toBe("5");
     // A sum over the first ones only would pass for the sum over all.
-    expect(ranks.chosenStep(distributed({ steps: ["5", "6"], step_count: 3 }), ranks.ALL_STEPS)).toBe("5");
+    expect(ranks.shownStep(distributed({ steps: ["5", "6"], step_count: 3 }), "")).toBe("5");
   });
 });
 

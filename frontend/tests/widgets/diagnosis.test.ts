@@ -45,13 +45,18 @@ beforeEach(() => {
   catalog.value = null;
 });
 
+/** Findings are about the whole capture unless they name a step. */
+const WHOLE = { step: "", within: "" };
+
 test("evidence opens a range of the trace, a row of a table, or a step", () => {
   const links = (one: Partial<Evidence>) => evidenceLinks(finding({ evidence: [{ ...NONE, ...one }] }), []);
-  expect(links({ start_ns: 2_000, end_ns: 2_500 })).toEqual([{ view: "trace", state: { at: "2000,500" } }]);
+  expect(links({ start_ns: 2_000, end_ns: 2_500 })).toEqual([{ view: "trace", state: { ...WHOLE, at: "2000,500" } }]);
   expect(links({ view: "kernel", table: "statistic", row: "Mat~Mul" })).toEqual([
-    { view: "kernel", state: { "t.kernel.statistic": "q:Mat%7EMul", "kernel.tab": "statistic" } },
+    { view: "kernel", state: { ...WHOLE, "t.kernel.statistic": "q:Mat%7EMul", "kernel.tab": "statistic" } },
   ]);
-  expect(links({ view: "distributed", step: "12" })).toEqual([{ view: "distributed", state: { "d.step": "12" } }]);
+  expect(links({ view: "distributed", step: "12" })).toEqual([
+    { view: "distributed", state: { ...WHOLE, step: "12" } },
+  ]);
 });
 
 test("links: one for each view that has data, with both ranks where one holds the other up", () => {
@@ -64,7 +69,7 @@ test("links: one for each view that has data, with both ranks where one holds th
     { ...NONE, span: "s2", start_ns: 1 },
     { ...NONE, view: "newer" },
   ];
-  const shown = { run: "r", worker: "w2", span: "s2" };
+  const shown = { ...WHOLE, run: "r", worker: "w2", span: "s2" };
   expect(evidenceLinks(finding({ evidence }), [LEDGER])).toEqual([{ view: "trace", state: shown }]);
   const late = finding({ evidence, category: "ranks", subject: { rank: 2 } });
   expect(evidenceLinks(late, [LEDGER])).toEqual([{ view: "trace", state: { ...shown, "trace.ranks": "s2.s0" } }]);

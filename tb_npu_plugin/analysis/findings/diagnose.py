@@ -79,7 +79,7 @@ logger = package_logger(__name__)
 @dataclass(frozen=True)
 class Diagnosis:
     """All conclusions about a run. Times are ns per step. step_ns: mean of `mean_steps` whole steps, or of `repeats` repeats of a
-    capture without marked steps (None with marks). iterations: groups, if steps are iterations of a serving engine. bubbles: why a rank waits for other stages, by token of the span and
+    capture without marked steps (None with marks). step: that of `ledgers`; None: they are of the mean step. iterations: groups, if steps are iterations of a serving engine. bubbles: why a rank waits for other stages, by token of the span and
     device. culprits: ranks that the others wait for."""
 
     step_ns: int
@@ -88,6 +88,7 @@ class Diagnosis:
     period: Period
     iterations: Sequence[IterationGroup]
     steps: Sequence[tuple[Optional[str], int]]
+    step: Optional[str]
     at_stake_ns: int
     verdict: RunVerdict
     ledgers: Sequence[RankLedger]
@@ -103,8 +104,13 @@ class Diagnosis:
         return severity_of(finding, self.step_ns)
 
 
-def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
-    """Conclusions about a run. spans: one for each rank that is read; the order does not matter."""
+def diagnose(spans: Sequence[SpanData], step: Optional[str] = None) -> Diagnosis:
+    """Conclusions about a run.
+
+    Args:
+        spans: One for each rank that is read; the order does not matter.
+        step: The step of `ledgers`, in place of the mean step.
+    """
     run = RunData(spans)
     found: list[Finding] = []
     unchecked: list[Unchecked] = []
@@ -129,10 +135,11 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
         run.period,
         run.iterations,
         run.step_times,
+        step,
         at_stake(findings, run),
         _verdict_in(verdict_of(findings, run), run.period),
-        run.ledgers,
-        bubbles_of(run),
+        run.ledgers if step is None else run.ledgers_in(step),
+        bubbles_of(run) if step is None else {},
         run.excess,
         run.judgement.culprits,
         [_finding_in(one, run.period) for one in findings],

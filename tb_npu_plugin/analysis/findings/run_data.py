@@ -234,8 +234,15 @@ class RunData:
     @cached_property
     def ledgers(self) -> list[RankLedger]:
         """Where the mean step of each rank went."""
+        return with_chains(self.communication, self._ledgers_of(None), self.chains)
+
+    def ledgers_in(self, step: str) -> list[RankLedger]:
+        """Where a step of each rank went, without the chains of its waits; [] for an unknown step."""
+        return self._ledgers_of(step)
+
+    def _ledgers_of(self, step: Optional[str]) -> list[RankLedger]:
         idle = {span.token: devices for span, devices in self.idle}
-        return with_chains(self.communication, ledgers_of(self.communication, self._waits, idle), self.chains)
+        return ledgers_of(self.communication, self._waits, idle, step)
 
     @property
     def repeats(self) -> int:

@@ -1,4 +1,4 @@
-"""Divides the mean step of each rank into entries.
+"""Divides the mean step of each rank, or one of its steps, into entries.
 
 Step = computing + exposed communication + copies + idle time, by the profiler or the kernels (steps/partition.py).
 The waits of the rank divide the communication. The launches in its trace divide the idle time."""
@@ -65,12 +65,21 @@ _LEAST_OUTSIDE = 0.01
 
 
 def ledgers_of(
-    run: RunCommunication, waits: Sequence[LineWaits], idle: Mapping[str, Sequence[DeviceIdle]]
+    run: RunCommunication,
+    waits: Sequence[LineWaits],
+    idle: Mapping[str, Sequence[DeviceIdle]],
+    only: Optional[str] = None,
 ) -> list[RankLedger]:
-    """The ledger of each line that has steps. idle: token of the span -> its devices; none without a trace."""
+    """The ledger of each line that has steps.
+
+    Args:
+        idle: Token of the span -> its devices; none without a trace.
+        only: This step, in place of the mean of the averaged steps.
+    """
     out = []
     for at, line in enumerate(run.lines):
-        steps = [step for step in averaged_of_span(line.span, line.steps) if step.total_ns is not None]
+        chosen = averaged_of_span(line.span, line.steps) if only is None else line.steps
+        steps = [step for step in chosen if step.total_ns is not None and only in (None, step.step)]
         if steps:
             found = [waits[at][step.step] for step in steps]
             waiting = [None if one is None else one.by_rank(run, at) for one in found]
@@ -79,7 +88,7 @@ def ledgers_of(
             unmatched = run.fused.unmatched.get(at, {})
             times = sum(unmatched.get(step.step, 0) for step in steps)
             out.append(_mean(line, steps, waiting, device, fused, times))
-        elif (points := ledger_of_points(line.span)) is not None:
+        elif only is None and (points := ledger_of_points(line.span)) is not None:
             out.append(points)
     return _with_bounds(_with_outside(out))
 

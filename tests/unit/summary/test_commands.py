@@ -88,4 +88,4 @@ def test_steps_of_a_profile_are_known_once_it_is_read(tmp_path: Path) -> None:
         library.close()
     assert (found.run, found.steps) == (f"run/{NAME}", ((7, 15250),))
     place = next(place for place in library.scan().places() if place.span.path == found.run)
-    assert place.span.token in found.link and found.link.endswith(".overview.step=")
+    assert place.span.token in found.link and found.link.endswith(".step=")

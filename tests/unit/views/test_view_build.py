@@ -13,7 +13,7 @@ from tb_npu_plugin.errors import BadRequest, NotFound
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import Table, empty
-from tb_npu_plugin.views import data_pipeline, diff, distributed, kernel, memory, operator, step_trace
+from tb_npu_plugin.views import data_pipeline, diagnosis, diff, distributed, kernel, memory, operator, step_trace
 from tb_npu_plugin.views.availability import facts_of_span, is_available
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.capture import capture_json
@@ -291,3 +291,23 @@ def test_the_device_of_the_settings_stands_in_for_those_of_tables() -> None:
     devices = table_of("memory_record", [{"device": "NPU:3"}])
     assert capture_json(TestSpan(capture=Capture(device_id=5)))["device_ids"] == [5]
     assert capture_json(TestSpan({"memory_record": devices}, Capture(device_id=5)))["device_ids"] == [3]
+
+
+def test_the_ledgers_of_the_steps_sum_to_that_of_the_mean() -> None:
+    spans = found_spans(FIXTURES / "demo" / "transformer_slow_rank")
+    mean, *steps = (diagnosis.build(ViewInput(spans, {"step": step})).data for step in ("", "11", "12"))
+    assert [one["step"] for one in (mean, *steps)] == [None, "11", "12"]
+    assert steps[0]["findings"] == mean["findings"] and not any(
+        row["findings"] for one in steps for table in one["layout"]["tables"] for row in table["rows"]
+    )
+    for at, ledger in enumerate(mean["ledgers"]):
+        own = [one["ledgers"][at] for one in steps]
+        for one in own:
+            assert sum(entry["ns"] for entry in one["entries"]) == one["window_ns"]
+        sums = [dict.fromkeys(("computing", "waiting", "transfer"), 0) for _ in range(2)]
+        for total, ledgers in zip(sums, ([ledger, ledger], own)):
+            for entry in (entry for one in ledgers for entry in one["entries"]):
+                total[entry["entry"]] = total.get(entry["entry"], 0) + entry["ns"]
+        assert sums[0] == pytest.approx(sums[1], abs=10)
+    with pytest.raises(BadRequest, match="is not a step"):
+        diagnosis.build(ViewInput(spans, {"step": "99"}))

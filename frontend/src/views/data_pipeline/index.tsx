@@ -8,7 +8,7 @@ import { Graph, nameOf } from "./graph";
 import { BatchesCard, QueueCard } from "./queue";
 
 /** Shows whether the data pipeline keeps up with the device, and which operator is the bottleneck. */
-export const view = spanView("data_pipeline", DataPipeline, { css });
+export const view = spanView("data_pipeline", DataPipeline, { css, obeys: [] });
 
 function DataPipeline({ data, answer }: Answered<DataPipelineJson>) {
   const { batches, dataset, preprocess } = answer.tables;

@@ -1,11 +1,12 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { DistributedJson, TableJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { addStyle } from "../../base/style";
 import { type Period, t, tOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
+import { choosePeriod, chosenPeriod, chosenStep, NO_STEP, STEP, WITHIN } from "../../state/period";
 import { freshJobs } from "../../state/progress";
-import { useAccepted, useView } from "../../state/use_view";
+import { usePeriodView } from "../../state/use_view";
 import {
   type Answered,
   Button,
@@ -19,10 +20,8 @@ import {
   type Row,
   RunProgress,
   Segments,
-  Select,
   ViewFrame,
   type Where,
-  WITHIN,
 } from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
 import { Arrivals, arrivalsOf } from "./arrivals";
@@ -37,14 +36,13 @@ addStyle(css);
 
 /** All ranks of a run: steps, communication, links. */
 function DistributedView({ selection }: ViewProps) {
-  const [linked] = useState(() => param("d.step"));
-  const view = useView<DistributedJson>("distributed", {
-    step: linked || undefined,
-    run: selection.run,
-    span: selection.span,
-    within: param(WITHIN),
-  });
-  useAccepted(view, WITHIN);
+  // Of many steps the answer holds the first ones, and the one that is asked for.
+  const [isCut, setCut] = useState(false);
+  const query = { step: (isCut && chosenStep()) || undefined, run: selection.run, span: selection.span };
+  const found = usePeriodView<DistributedJson>("distributed", query, [WITHIN]);
+  const view = { ...found, obeys: [STEP, WITHIN] as const };
+  const { steps = [], step_count: count = 0 } = found.data ?? {};
+  useEffect(() => setCut((is) => is || steps.length < count), [steps.length, count]);
   return (
     <ViewFrame view={view} ofRange={t("range.distributed")}>
       {(data, answer) => <Distributed data={data} answer={answer} selection={selection} />}
@@ -53,8 +51,8 @@ function DistributedView({ selection }: ViewProps) {
 }
 
 function Distributed({ data, answer, selection: { run } }: Answered<DistributedJson>) {
-  const isRange = param(WITHIN) !== "";
-  const step = isRange ? ranks.ALL_STEPS : ranks.chosenStep(data, param("d.step"));
+  const isRange = chosenPeriod()?.key === WITHIN;
+  const step = isRange ? ranks.ALL_STEPS : ranks.shownStep(data, chosenStep());
   const lines = ranks.rankLines(data, step);
   const isLongestFirst = param("d.order") === "time";
   const chosen = lines.find((line) => line.id === param("d.rank")) ?? null;
@@ -82,7 +80,7 @@ function Distributed({ data, answer, selection: { run } }: Answered<DistributedJ
   return (
     <div class="grid">
       {!isRange && <DiagnosisCard run={run} hasExcess />}
-      <RunBar data={data} answer={answer} step={step} isLongestFirst={isLongestFirst} />
+      <RunBar data={data} answer={answer} isLongestFirst={isLongestFirst} />
       {data.cluster && answer.tables.trajectory && (
         <Trajectory cluster={data.cluster} table={answer.tables.trajectory} />
       )}
@@ -136,30 +134,18 @@ const ORDER_FROM = 4;
 interface BarProps {
   data: DistributedJson;
   answer: ViewJson;
-  step: string;
   isLongestFirst: boolean;
 }
 
-/** The ranks, their reading progress, and the choice of the step. */
-function RunBar({ data, answer, step, isLongestFirst }: BarProps) {
+/** The ranks and their reading progress. */
+function RunBar({ data, answer, isLongestFirst }: BarProps) {
   const counts = ranks.countStates(data.ranks);
   const jobs = freshJobs(answer.progress).filter((job) => job.stage === "tables");
   // The job list shows cancelled ranks and resumes them.
   const missing = counts.missing - jobs.filter((job) => job.state === "cancelled").length;
-  const named = (id: string) => ({ id, label: stepName(id, data.period) });
-  const options = data.steps.map((name) => named(ranks.stepId(name)));
-  const all = ranks.hasAllSteps(data) ? [named(ranks.ALL_STEPS)] : [];
   const size = data.world_size;
   return (
     <div class="row">
-      {options.length > 0 && (
-        <Select
-          label={tOf(data.period, "step.label")}
-          options={[...options, ...all]}
-          value={step}
-          onChange={(id) => setParams({ "d.step": id, "d.rank": null })}
-        />
-      )}
       {data.steps.length < data.step_count && (
         <span>
           {tOf(data.period, "distributed.steps.first", {
@@ -193,14 +179,15 @@ function RunBar({ data, answer, step, isLongestFirst }: BarProps) {
 
 function stepName(step: string, period: Period): string {
   if (step === ranks.ALL_STEPS) return tOf(period, "distributed.step.all");
-  return step === ranks.NO_STEP ? tOf(period, "step.none") : `${tOf(period, "step.label")} ${step}`;
+  return step === NO_STEP ? tOf(period, "step.none") : `${tOf(period, "step.label")} ${step}`;
 }
 
 /** Explains why the page has no communication to show. */
 function NoCommunication({ data }: { data: DistributedJson }) {
   const isRead = data.ranks.every((rank) => rank.state !== "reading");
   const text = data.ranks.length > 1 ? "distributed.none.communication" : "distributed.none.single";
-  if (param(WITHIN)) return <Card title={t("distributed.none.title")}>{t("distributed.none.range")}</Card>;
+  if (chosenPeriod()?.key === WITHIN)
+    return <Card title={t("distributed.none.title")}>{t("distributed.none.range")}</Card>;
   return <Card title={t("distributed.none.title")}>{isRead ? t(text) : t("distributed.none.yet")}</Card>;
 }
 
@@ -231,7 +218,7 @@ function RankTable({ name, answer, stepText, where, chosen, isSilent, columns, b
   const clear = () => setParams({ "d.rank": null });
   const filters = chosen ? [{ label: ranks.rankName(chosen), clear }] : [];
   if (where.some((condition) => condition.column === "step")) {
-    filters.push({ label: stepText, clear: () => setParams({ "d.step": ranks.ALL_STEPS }) });
+    filters.push({ label: stepText, clear: () => choosePeriod(STEP, null) });
   }
   // Give the reason only once.
   if (table.total === 0 && (isSilent || name === "transports")) return null;
@@ -272,7 +259,7 @@ function isKnown(table: TableJson, key: string): boolean {
 
 function stepWhere(data: DistributedJson, step: string): Where[] {
   if (step === ranks.ALL_STEPS || data.steps.length < 2) return [];
-  return [{ column: "step", value: step === ranks.NO_STEP ? null : step }];
+  return [{ column: "step", value: step === NO_STEP ? null : step }];
 }
 
 function rankWhere(chosen: ranks.RankLine | null): Where[] {

@@ -1,9 +1,10 @@
 import type { DistributedJson, LateRank, Link, RankBudget, RankStateJson } from "../../api/types.gen";
 import { t } from "../../i18n";
+import { NO_STEP } from "../../state/period";
 import { type BarPart, wholeOf } from "../../widgets";
 import { partIds } from "../../widgets/parts";
 
-/** The chosen step: one of the steps, or the sum over all steps. */
+/** The shown step: one of the steps, or the sum over all steps. */
 export const ALL_STEPS = "*";
 
 /** Figures of a rank, ns; null is unknown. */
@@ -24,20 +25,17 @@ export interface RankLine {
 
 const NAMES = ["elapse", "waiting", "before_transfer", "transfer", "small_packets", "rest"] as const;
 
-/** Key of rows without a step. */
-export const NO_STEP = "-";
-
 /** A step as an option and in the URL. */
-export const stepId = (step: string | null) => step ?? NO_STEP;
+const stepId = (step: string | null) => step ?? NO_STEP;
 
 /** Whether there is a sum over several steps: not if only the first ones are here. */
-export const hasAllSteps = ({ steps, step_count }: DistributedJson) => steps.length > 1 && steps.length === step_count;
+const hasAllSteps = ({ steps, step_count }: DistributedJson) => steps.length > 1 && steps.length === step_count;
 
-/** The chosen step if it exists, else the first. */
-export function chosenStep(data: DistributedJson, wanted: string): string {
+/** The chosen step if it exists, else the sum of all steps, or the first of many. */
+export function shownStep(data: DistributedJson, wanted: string): string {
   const ids = data.steps.map(stepId);
-  if (wanted === ALL_STEPS && hasAllSteps(data)) return ALL_STEPS;
-  return ids.includes(wanted) ? wanted : (ids[0] ?? NO_STEP);
+  if (ids.includes(wanted)) return wanted;
+  return hasAllSteps(data) ? ALL_STEPS : (ids[0] ?? NO_STEP);
 }
 
 export function isInStep(step: string | null, chosen: string): boolean {

@@ -2,6 +2,7 @@ import { type CauseTime, type IdleJson, PARTS, type StreamQueue } from "../../ap
 import * as format from "../../base/format";
 import { t, tOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
+import { STEP } from "../../state/period";
 import { openView } from "../../state/selection";
 import {
   type Answered,
@@ -23,7 +24,7 @@ import {
 import { partColor, partTitle } from "../../widgets/parts";
 
 /** Why the device was idle: by cause, by place in the program, every interval. */
-export const view = spanView("idle", Idle, { params: { step: "idle.step", device: "idle.device" } });
+export const view = spanView("idle", Idle, { obeys: [STEP], params: { device: "idle.device" } });
 
 function Idle({ data, answer }: Answered<IdleJson>) {
   if (data.devices.length === 0) return <Empty text={t("idle.none")} />;
@@ -89,18 +90,6 @@ function Choices({ data }: { data: IdleJson }) {
           options={data.devices.map((id) => ({ id: String(id), label: String(id) }))}
           value={String(data.device)}
           onChange={(id) => setParams({ "idle.device": id })}
-        />
-      )}
-      {data.steps.length > 1 && (
-        <Select
-          label={tOf(data.period, "step.label")}
-          prefix
-          options={[
-            { id: "", label: t("idle.all_steps") },
-            ...data.steps.flatMap((step) => (step === null ? [] : [{ id: step, label: step }])),
-          ]}
-          value={param("idle.step")}
-          onChange={(id) => setParams({ "idle.step": id || null })}
         />
       )}
     </>

@@ -1,5 +1,6 @@
 import type { KernelJson } from "../../api/types.gen";
-import { type Answered, spanView, WITHIN } from "../../widgets";
+import { STEP, WITHIN } from "../../state/period";
+import { type Answered, spanView } from "../../widgets";
 import { KernelCharts } from "./charts";
 import css from "./kernel.css?inline";
 import { RooflineCard } from "./roofline";
@@ -8,7 +9,8 @@ import { KernelTables } from "./tables";
 /** The tasks of the device: by kernel, by type, by core, one by one. */
 export const view = spanView("kernel", Kernels, {
   css,
-  params: { step: "kernel.step", within: WITHIN, peak: "kernel.peak", bandwidth: "kernel.bandwidth" },
+  obeys: [STEP, WITHIN],
+  params: { peak: "kernel.peak", bandwidth: "kernel.bandwidth" },
   ofRange: "range.kernels",
 });
 

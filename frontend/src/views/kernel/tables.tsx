@@ -2,7 +2,7 @@ import { useContext } from "preact/hooks";
 import type { KernelJson, TableJson } from "../../api/types.gen";
 import { coreColor } from "../../base/color";
 import { integer } from "../../base/format";
-import { t, tOf } from "../../i18n";
+import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { openSlice } from "../../state/selection";
 import {
@@ -16,7 +16,6 @@ import {
   type Row,
   RowFacts,
   Segments,
-  Select,
   TextButton,
   ViewSource,
 } from "../../widgets";
@@ -85,31 +84,9 @@ export function KernelTables({ data, tables }: { data: KernelJson; tables: Reado
             onChange={(id) => setParams({ "kernel.tab": id === tabs[0] ? null : id })}
           />
         }
-        moreTools={
-          <>
-            <StepSelect {...data} />
-            <PickChips filters={filters} />
-          </>
-        }
+        moreTools={<PickChips filters={filters} />}
       />
     </Card>
-  );
-}
-
-/** Value of the parameter `step` for kernels without a step. */
-const NO_STEP = "null";
-
-function StepSelect({ steps, period }: Pick<KernelJson, "steps" | "period">) {
-  if (steps.length < 2) return null;
-  const options = steps.map((step) => ({ id: step ?? NO_STEP, label: step ?? tOf(period, "step.none") }));
-  return (
-    <Select
-      label={tOf(period, "step.label")}
-      prefix
-      options={[{ id: "", label: t("step.all") }, ...options]}
-      value={param("kernel.step")}
-      onChange={(id) => setParams({ "kernel.step": id })}
-    />
   );
 }
 

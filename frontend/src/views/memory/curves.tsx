@@ -137,13 +137,9 @@ export function parseRange(text: string): Range | null {
   return range[1] > range[0] ? range : null;
 }
 
-/** A range "start,end" in ns since 1970, as ns after `baseNs`; null if absent or malformed. */
-export function rangeWithin(text: string, baseNs: string): Range | null {
-  const found = /^(\d+),(\d+)$/.exec(text);
-  if (!found) return null;
-  const base = BigInt(baseNs);
-  return [Number(BigInt(found[1] as string) - base), Number(BigInt(found[2] as string) - base)];
-}
+/** The range of an answer. */
+export const asRange = (found: readonly number[] | null): Range | null =>
+  found ? [found[0] ?? 0, found[1] ?? 0] : null;
 
 export function formatRange(range: Range | null): string | null {
   return range ? `${range[0]}_${range[1]}` : null;

@@ -2,6 +2,7 @@ import type { MemoryJson, MemoryPeakJson, TableJson, ViewJson } from "../../api/
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
+import { choosePeriod, STEP, WITHIN } from "../../state/period";
 import {
   type Answered,
   Card,
@@ -14,11 +15,10 @@ import {
   Segments,
   Select,
   spanView,
-  WITHIN,
 } from "../../widgets";
 import { Allocations, momentOf, momentParam, setMoment } from "./allocations";
 import type { Marker } from "./chart";
-import { Curves, formatRange, parseRange, type Range, rangeWithin, useDetail } from "./curves";
+import { asRange, Curves, formatRange, parseRange, type Range, useDetail } from "./curves";
 import css from "./memory.css?inline";
 import { componentSeries, METRICS, type Metric, moduleSeries, operatorSeries, peakOf, timeRange } from "./series";
 
@@ -30,7 +30,8 @@ const MODULE_LINES = 10;
 /** Memory of the allocators, the components and the CANN modules over time. */
 export const view = spanView("memory", Memory, {
   css,
-  params: { device: "m.device", within: WITHIN },
+  obeys: [STEP, WITHIN],
+  params: { device: "m.device" },
   ofRange: "range.memory",
 });
 
@@ -38,7 +39,7 @@ function Memory({ data, answer, selection: { span } }: Answered<MemoryJson>) {
   const usual = firstTab(data, answer);
   const tab = TABS.find((id) => id === param("m.tab")) ?? usual;
   const metric = METRICS.find((id) => id === param("m.metric")) ?? "reserved";
-  const range = parseRange(momentParam("m.range", span)) ?? rangeWithin(param(WITHIN), answer.base_ns);
+  const range = parseRange(momentParam("m.range", span)) ?? asRange(data.chosen_ns);
   const detail = useDetail(data, span, param("m.device"), range);
   const peak = peakOf(data.peaks);
   const liveAt = momentOf(momentParam("m.live", span), peak?.at ?? null);
@@ -62,7 +63,7 @@ function Memory({ data, answer, selection: { span } }: Answered<MemoryJson>) {
         range={range}
         markers={markersOf(tab, metric, peak, liveAt)}
         onRange={(next) => {
-          if (!next) setParams({ [WITHIN]: null });
+          if (!next) choosePeriod(STEP, null);
           setMoment(span, { "m.range": formatRange(next) });
         }}
         {...(tab === "operators" ? { onPick: onMoment } : {})}

@@ -4,6 +4,7 @@ import * as format from "../../base/format";
 import { useMedia } from "../../base/use_media";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
+import { STEP, WITHIN } from "../../state/period";
 import {
   type Answered,
   Card,
@@ -20,7 +21,6 @@ import {
   Select,
   spanView,
   TableCard,
-  WITHIN,
 } from "../../widgets";
 import css from "./operator.css?inline";
 import { METRICS, type Metric, operatorParts } from "./parts";
@@ -33,7 +33,7 @@ const HOST = ["host_self_ns", "host_total_ns"];
 const TIMES = [...DEVICE, ...HOST, "aicore_self_share", "aicore_total_share", "stacks"];
 
 /** Host and device time by operator, with the call stacks of each. */
-export const view = spanView("operator", Operators, { css, params: { within: WITHIN }, ofRange: "range.operators" });
+export const view = spanView("operator", Operators, { css, obeys: [STEP, WITHIN], ofRange: "range.operators" });
 
 function Operators({ data, answer: { tables } }: Answered<OperatorJson>) {
   const groups = GROUPS.filter((id) => tables[id] !== undefined);

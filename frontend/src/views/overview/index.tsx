@@ -1,13 +1,12 @@
-import { useState } from "preact/hooks";
 import type { OverviewJson, ViewJson } from "../../api/types.gen";
 import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
 import { workerName } from "../../state/catalog";
-import { param } from "../../state/params";
+import { STEP } from "../../state/period";
 import { freshJobs } from "../../state/progress";
 import { isActive } from "../../state/reading";
 import { place } from "../../state/selection";
-import { useView } from "../../state/use_view";
+import { usePeriodView } from "../../state/use_view";
 import { Card, Empty, ExcessCard, JobList, LedgerCard, MissingList, ViewFrame } from "../../widgets";
 import { useDiagnosis } from "../../widgets/diagnosis/ledger";
 import type { ViewModule, ViewProps } from "../view";
@@ -22,8 +21,7 @@ addStyle(css);
 
 /** Overview: ledger of the step, capture settings, top kernels and operators, missing data. */
 function OverviewView({ selection }: ViewProps) {
-  const [linked] = useState(() => param("overview.step"));
-  const view = useView<OverviewJson>("overview", { span: selection.span, step: linked || undefined });
+  const view = usePeriodView<OverviewJson>("overview", { span: selection.span }, [STEP]);
   const diagnosis = useDiagnosis(selection.run);
   const ledgers = diagnosis.data?.ledgers ?? [];
   return (

@@ -4,6 +4,7 @@ import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { type Period, t, tOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
+import { chosenStep, STEP, WITHIN } from "../../state/period";
 import { openView } from "../../state/selection";
 import {
   type BarPart,
@@ -33,7 +34,7 @@ const FIRST = 12;
 /** The steps of the capture, each with its duration on the device. */
 export function StepCard({ data, rank, hasLedger }: Props) {
   const { steps, steps_computed: isComputed, period } = data;
-  const chosen = chosenStep(steps);
+  const chosen = shownStep(steps);
   if (!chosen) {
     return (
       <Card title={t("overview.steps")}>
@@ -156,16 +157,16 @@ export function findStep<T extends Which>(steps: readonly T[], step: string | nu
 }
 
 /** The chosen step: the step in the URL, else the first. */
-export function chosenStep(steps: readonly StepJson[]): StepJson | undefined {
+export function shownStep(steps: readonly StepJson[]): StepJson | undefined {
   const device = param("overview.device");
-  const found = findStep(steps, param("overview.step") || null, device === "" ? null : Number(device));
+  const found = findStep(steps, chosenStep() || null, device === "" ? null : Number(device));
   return found ?? steps[0];
 }
 
 /** Chooses a step. The URL names its device only if there are several. */
 export function chooseStep(steps: readonly StepJson[], { step, device_id }: Which): void {
   const isOne = !hasDevices(steps) || device_id === null;
-  setParams({ "overview.step": step, "overview.device": isOne ? null : String(device_id) });
+  setParams({ [STEP]: step, [WITHIN]: null, "overview.device": isOne ? null : String(device_id) }, true);
 }
 
 /** "Step 11", or "Step 11 · NPU 1" with several devices; `kind`: the kind of device. */

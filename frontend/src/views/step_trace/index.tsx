@@ -3,6 +3,7 @@ import type { StepTimes, StepTraceJson, TimeBetween } from "../../api/types.gen"
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { setParams } from "../../state/params";
+import { choosePeriod, STEP } from "../../state/period";
 import {
   type Answered,
   type BarPart,
@@ -22,9 +23,9 @@ import css from "./step_trace.css?inline";
 import { stepName, Trend } from "./trend";
 
 /** The phases of the steps: gap, forward and backward, tail; with the concurrent communication. */
-export const view = spanView("step_trace", Steps, { css, params: { step: "steps.step", device: "steps.device" } });
+export const view = spanView("step_trace", Steps, { css, obeys: [STEP], params: { device: "steps.device" } });
 
-const choose = (step: string | null) => setParams({ "steps.step": step });
+const choose = (step: string | null) => choosePeriod(STEP, step);
 
 type Props = Pick<Answered<StepTraceJson>, "data" | "answer">;
 
@@ -140,33 +141,15 @@ function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimes
       subtitle={isMean ? mean : undefined}
       help={t("steps.help")}
       actions={
-        <>
-          {data.device !== null && (
-            <Select
-              label={t("steps.device")}
-              prefix
-              options={data.devices.map((id) => ({ id: String(id), label: String(id) }))}
-              value={String(data.device)}
-              onChange={(id) => setParams({ "steps.device": id })}
-            />
-          )}
-          {data.steps.length > 1 && (
-            <Select
-              label={t("step.label")}
-              prefix
-              options={[
-                { id: "", label: t("steps.mean"), note: mean },
-                ...data.steps.flatMap((one) =>
-                  one.step === null
-                    ? []
-                    : [{ id: one.step, label: stepName(one), note: format.duration(one.total_ns) }],
-                ),
-              ]}
-              value={data.chosen ?? ""}
-              onChange={(id) => choose(id || null)}
-            />
-          )}
-        </>
+        data.device !== null && (
+          <Select
+            label={t("steps.device")}
+            prefix
+            options={data.devices.map((id) => ({ id: String(id), label: String(id) }))}
+            value={String(data.device)}
+            onChange={(id) => setParams({ "steps.device": id })}
+          />
+        )
       }
     >
       <Lanes data={data} total={step.total_ns ?? 0}>

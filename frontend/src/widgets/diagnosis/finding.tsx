@@ -11,6 +11,7 @@ import * as format from "../../base/format";
 import { type Key, type Period, t, textAt, textOf, tOf, viewTitle } from "../../i18n";
 import { places } from "../../state/catalog";
 import { addressOf } from "../../state/params";
+import { STEP, WITHIN } from "../../state/period";
 import { openView, selection } from "../../state/selection";
 import { formatState } from "../table/state";
 
@@ -104,9 +105,6 @@ function ViewLink({ view, state = {}, children }: LinkProps) {
 /** Parameter that chooses the table of a view, if it shows one at a time. */
 const TABS: Readonly<Record<string, string>> = { kernel: "kernel.tab", operator: "operator.tab", memory: "m.tab" };
 
-/** Parameter that chooses the step of a view. */
-const STEPS: Readonly<Record<string, string>> = { distributed: "d.step", idle: "idle.step" };
-
 /** A place that shows a finding: a view and its parameters. */
 interface EvidenceLink {
   view: ViewId;
@@ -152,7 +150,7 @@ function spanOfRank(rank: unknown): string | null {
 
 /** Parameters of a place: a time range of the trace, a row of a table, or the whole view. */
 function stateOf({ view, span, table, row, step, start_ns: start, end_ns: end }: Evidence): Record<string, string> {
-  return { ...placeOf(span), ...tableOf(view, table, row), ...stepOf(view, step), ...rangeOf(start, end) };
+  return { ...placeOf(span), ...tableOf(view, table, row), [STEP]: step ?? "", [WITHIN]: "", ...rangeOf(start, end) };
 }
 
 function placeOf(span: string | null): Record<string, string> {
@@ -165,11 +163,6 @@ function tableOf(view: string, table: string | null, row: string | null): Record
   const state = formatState({ filter: row ?? "", order: null, columns: null, widths: {} });
   const tab = TABS[view];
   return { [`t.${view}.${table}`]: state, ...(tab ? { [tab]: table } : {}) };
-}
-
-function stepOf(view: string, step: string | null): Record<string, string> {
-  const parameter = STEPS[view];
-  return parameter && step !== null ? { [parameter]: step } : {};
 }
 
 function rangeOf(start: number | null, end: number | null): Record<string, string> {

@@ -2,8 +2,9 @@ import type { DiagnosisJson, LedgerJson, LedgerRowJson, LedgerTableJson } from "
 import * as format from "../../base/format";
 import type { Place } from "../../state/catalog";
 import { param } from "../../state/params";
+import { STEP } from "../../state/period";
 import { place } from "../../state/selection";
-import { useView, type ViewState } from "../../state/use_view";
+import { type PeriodView, usePeriodView } from "../../state/use_view";
 import { message, partColor, say } from "../parts";
 import type { BarPart } from "../stacked_bar";
 
@@ -69,9 +70,9 @@ function rangeText({ ns, low_ns, high_ns }: LedgerRowJson, unit: format.Unit): s
 }
 
 /** The diagnosis of a run. The server reads what it needs; findings are preliminary until then. */
-export function useDiagnosis(run: string): ViewState<DiagnosisJson> {
+export function useDiagnosis(run: string): PeriodView<DiagnosisJson> {
   const span = laterSpan(place.value);
-  return useView<DiagnosisJson>("diagnosis", { run, span });
+  return usePeriodView<DiagnosisJson>("diagnosis", { run, span }, [STEP]);
 }
 
 /** The span if it is not the first of its worker: the diagnosis is about the n-th span of each worker. */

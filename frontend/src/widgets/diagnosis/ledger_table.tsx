@@ -33,7 +33,7 @@ export function LedgerTable(props: Props) {
         {ledger && others.length > 0 && (
           <tr class="group">
             <th colSpan={7} scope="colgroup">
-              {t("diagnosis.others")}
+              {t(data.step === null ? "diagnosis.others" : "diagnosis.of_mean")}
             </th>
           </tr>
         )}
@@ -146,7 +146,7 @@ function FindingLine(props: Props & { finding: FindingJson }) {
 
 /** The step, and what could be saved of it. */
 function SumLine({ data, ledger, unit }: { data: DiagnosisJson; ledger: NamedLedger; unit: format.Unit }) {
-  const stake = data.at_stake_ms_per_step * 1e6;
+  const stake = data.step === null ? data.at_stake_ms_per_step * 1e6 : 0; // findings are about the mean step
   return (
     <tr class="sum">
       <th scope="row">{say(data.layout.step)}</th>

@@ -208,8 +208,10 @@ test.each([
   answer({ total: 3, first: 0, names: ["MatMul", "MatMulV2"], hits: HITS });
   const panel = signal("slice");
   const port = { panel, save: vi.fn(), announcement: signal("") };
-  const selection = { select: async () => void (panel.value = "slice") };
-  const finder = new Finder(port as never, new SearchState(() => API), selection as never);
+  const select = async () => {
+    panel.value = "slice";
+  };
+  const finder = new Finder(port as never, new SearchState(() => API), { select } as never);
   const found = finder.find("matmul", true);
   if (shown === "hits") panel.value = "hits";
   await found;

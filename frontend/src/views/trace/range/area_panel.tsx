@@ -4,10 +4,11 @@ import { useMemo } from "preact/hooks";
 import type { TableJson, ViewId } from "../../../api/types.gen";
 import { absoluteNs, duration, exactDuration, integer } from "../../../base/format";
 import { lang, t, textOf, viewTitle } from "../../../i18n";
+import { STEP, WITHIN } from "../../../state/period";
 import { openView } from "../../../state/selection";
 import { useRequest } from "../../../state/use_request";
 import type { Area } from "../../../timeline/scene";
-import { Cut, DataTable, Empty, Help, Segments, TextButton, WITHIN } from "../../../widgets";
+import { Cut, DataTable, Empty, Help, Segments, TextButton } from "../../../widgets";
 import type { Grouping } from "../api";
 import { zoomToArea } from "../help/keyboard";
 import type { MembersOf } from "../ranks/placement";
@@ -71,7 +72,7 @@ export function AreaPanel({ session }: { session: TraceSession }) {
             <TextButton
               key={view}
               tip={t("trace.area.use.tip")}
-              onClick={() => openView(view, { [WITHIN]: epochRange(session, area) })}
+              onClick={() => openView(view, { [STEP]: null, [WITHIN]: epochRange(session, area) })}
             >
               {t("trace.area.use", { view: viewTitle(view) })}
             </TextButton>

@@ -216,8 +216,7 @@ export class Finder {
       const selected = selection.select(hit[0], "sight");
       if (chosen !== panel) port.panel.value = chosen;
       await selected;
-    }
-    else if (search.error.peek()) this.fail(search.error.peek());
+    } else if (search.error.peek()) this.fail(search.error.peek());
   }
 
   private show(): void {
