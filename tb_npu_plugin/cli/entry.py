@@ -27,6 +27,7 @@ COMMANDS = {
     "diagnose": ("tb_npu_plugin.cli.diagnose", "diagnose"),
     "diff": ("tb_npu_plugin.cli.diff", "diff"),
     "doctor": ("tb_npu_plugin.cli.show", "doctor"),
+    "explain": ("tb_npu_plugin.cli.explain", "explain"),
     "export-trace": ("tb_npu_plugin.cli.export", "export_trace"),
     "ingest": ("tb_npu_plugin.cli.show", "ingest"),
     "mock": ("tb_npu_plugin.capture.command", "mock"),

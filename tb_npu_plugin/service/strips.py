@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tb_npu_plugin.analysis.findings.explain import Explanation, explain_range
 from tb_npu_plugin.analysis.intervals import Coverage
 from tb_npu_plugin.analysis.run.communication import RunCommunication
+from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.run.strips import (
     DeviceTimes,
     KernelFigures,
@@ -54,10 +56,7 @@ class RunStrips:
         at = line_of(self._run, span)
         if at is None:
             return None
-        line = self._run.lines[at]
-        times: DeviceTimes | None = self._times.get(
-            (span, *self._spans[span].entries.items()), lambda: device_times(line)
-        )
+        times = self._times_of(span, self._run.lines[at])
         if times is None:
             return None
         own = times
@@ -72,6 +71,17 @@ class RunStrips:
         """The kernels of a span with a strip in [start, end), ns since the epoch; None if it has none."""
         at = line_of(self._run, span)
         return None if at is None else kernel_figures(self._run.lines[at], start, end)
+
+    def explain(self, windows: Mapping[str, tuple[int, int]]) -> Explanation:
+        """What stands out in a range. windows: token of a span that is read -> its range, ns since the epoch."""
+        lines = {at: window for span, window in windows.items() if (at := line_of(self._run, span)) is not None}
+        return explain_range(self._run, lines, lambda line: self._times_of(line.span.token, line))
+
+    def _times_of(self, span: str, line: RankDevice) -> DeviceTimes | None:
+        times: DeviceTimes | None = self._times.get(
+            (span, *self._spans[span].entries.items()), lambda: device_times(line)
+        )
+        return times
 
     def starts_of(self, span: str, name: str, start: int) -> dict[str, int]:
         """Start of a collective on each rank that runs it: see starts_of_collective."""

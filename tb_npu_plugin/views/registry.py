@@ -12,6 +12,7 @@ from tb_npu_plugin.views import (
     diff,
     distributed,
     doctor,
+    explain,
     idle,
     kernel,
     memory,
@@ -37,6 +38,7 @@ VIEWS: tuple[View, ...] = (
     doctor.VIEW,
     diagnosis.VIEW,
     trace_ranks.VIEW,
+    explain.VIEW,
 )
 
 

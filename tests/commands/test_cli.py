@@ -386,3 +386,18 @@ def test_each_recording_of_a_run_is_diagnosed_with_the_ranks_of_its_time(tmp_pat
     assert found["left_out"] == []
     assert [one["run"] for one in found["runs"]] == ["run", "run ▸ 2025-01-09 16:48:04"]
     assert [[ledger["rank"] for ledger in one["ledgers"]] for one in found["runs"]] == [[0], [0, 1]]
+
+
+def test_explain_names_part_rank_and_kernel(tmp_path: Path) -> None:
+    whole = ("explain", FIXTURES / "demo", "--run", "transformer_slow_rank")
+    found = run(*whole, "--step", "12")
+    assert found.returncode == 0 and found.stdout.startswith("Rank 5 computes for 67.13 ms, 22.25 ms (50 %) above")
+    assert "MatMulV3" in found.stdout
+    part = json.loads(run(*whole, "--range", "0:70.5", "--json").stdout)
+    assert part["run"] == "transformer_slow_rank" and part["ranks"][part["rank"]]["name"] == "rank 5"
+    assert all(sum(rank[kind] for kind in PARTS) <= 70_500_000 for rank in part["ranks"])
+    for wrong in ((), ("--step", "12", "--range", "0:1"), ("--range", "2:1"), ("--range", "1:x"), ("--step", "99")):
+        assert run(*whole, *wrong).returncode == 2
+
+
+PARTS = ("computing", "waiting", "transfer", "copies", "idle")

@@ -428,3 +428,14 @@ def test_derived_rows_of_another_rank(open_plugin: Open, demo_server: str) -> No
 def question(url: str) -> Any:
     """The question of a request."""
     return json.loads(parse_qs(urlparse(url).query)["query"][0])
+
+
+def test_a_range_is_explained_against_the_other_ranks(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("trace", **plugin.span_of("transformer_slow_rank"), **{"trace.area": "0,68000000"})
+    line = plugin.frame.locator(".trace-explain summary")
+    expect(line).to_contain_text(
+        re.compile(r"^Rank 5 computes for .* above the median of the other ranks\. 7 ranks wait")
+    )
+    line.click()
+    expect(plugin.rows("trace.explain").first).to_contain_text("MatMulV3")

@@ -217,6 +217,47 @@ def test_what_the_ranks_did_in_a_range(slow_rank: Browser) -> None:
     assert wrong.status_code == 400
 
 
+def test_what_stands_out_in_a_step_and_in_a_range(slow_rank: Browser) -> None:
+    spans = slow_rank.spans()
+    run = slow_rank.json("/api/catalog")["runs"][0]["id"]
+    for span in spans:
+        slow_rank.view("trace", span=span)
+    found = slow_rank.view("explain", run=run, step="12")["data"]
+    five = found["ranks"][found["rank"]]
+    assert (five["name"], found["kind"], found["against"], found["ns"]) == (
+        "rank 5",
+        "computing",
+        "ranks",
+        five["computing"],
+    )
+    assert "Rank 5 computes for" in found["text"] and "7 ranks wait for it" in found["text"]
+    ledgers = slow_rank.view("diagnosis", run=run, step="12")["data"]["ledgers"]
+    for rank, ledger in zip(found["ranks"], ledgers):
+        sums = dict.fromkeys(("computing", "waiting", "transfer", "idle"), 0)
+        for entry in ledger["entries"]:
+            sums[{"unexplained": "idle"}.get(entry["entry"], entry["entry"])] += entry["ns"]
+        assert {kind: rank[kind] for kind in sums} == sums and sum(sums.values()) == ledger["window_ns"]
+    first = found["kernels"][0]
+    assert first["type"] == "MatMulV3" and 1.4 < first["ns"] / first["other_ns"] < 1.6
+    trace = slow_rank.view("trace", span=spans[0])
+    base, (step, *_) = int(trace["base_ns"]), trace["data"]["steps"]
+    window = {"t0": step["start"], "t1": step["end"]}
+    asked = slow_rank.timeline("explain", [{"span": span, "zero": str(base)} for span in spans], **window).get_json()
+    assert asked["ranks"][asked["rank"]]["name"] == "rank 5" and asked["kind"] == "computing"
+    for rank in asked["ranks"]:
+        assert (
+            0
+            < sum(rank[kind] for kind in ("computing", "waiting", "transfer", "copies", "idle"))
+            <= step["end"] - step["start"]
+        )
+    alone = slow_rank.timeline("explain", [{"span": spans[0], "zero": str(base)}], **window).get_json()
+    assert alone["rank"] is None and alone["against"] == "capture" and "of the whole capture" in alone["text"]
+    nothing = slow_rank.timeline("explain", [{"span": spans[0], "zero": "0"}], t0=0, t1=1).get_json()
+    assert (nothing["kind"], nothing["text"]) == (None, "No device task has a time here.")
+    for wrong in ({}, {"step": "99"}):
+        assert slow_rank.ask("/api/view/explain", run=run, **wrong).status_code == 400
+
+
 def test_operators_and_memory_of_a_step_are_those_of_its_time(slow_rank: Browser) -> None:
     span = slow_rank.spans()[0]
     whole, first, second = (slow_rank.view("operator", span=span, step=step)["data"]["calls"] for step in ("", 11, 12))

@@ -815,6 +815,28 @@ export interface ExcessJson {
   other_ns: number;
 }
 
+/** What stands out in a step or a range. Parameters: `step`, or `within` by the clock of each rank. */
+export interface ExplainJson {
+  /** What an expert would say. */
+  sentences: MessageJson[];
+  /** The same in English. */
+  text: string;
+  /** The part that stands out, else the largest one; null without device times. */
+  kind: "computing" | "waiting" | "transfer" | "copies" | "idle" | null;
+  /** What the rank is compared with: the median of the other ranks, or of its other steps, or its whole capture. */
+  against: "ranks" | "steps" | "capture";
+  /** Index in `ranks` of the rank that stands out; null: none does. */
+  rank: number | null;
+  /** Time of the part on that rank. */
+  ns: number;
+  /** What it is compared with. */
+  other_ns: number;
+  /** The ranks with device times. */
+  ranks: RankPartsJson[];
+  /** Kernel types of the rank by difference, at most 20. */
+  kernels: KernelDifferenceJson[];
+}
+
 /** A logical table and the rows that one file added to it. */
 export interface FilledJson {
   /** Name of the table. */
@@ -962,6 +984,16 @@ export interface KernelCoverageJson {
   known_share: number;
   /** The largest of the others. */
   unknown: UnknownKernelJson[];
+}
+
+/** Computing kernels of a type in the range, ns. */
+export interface KernelDifferenceJson {
+  /** Type of the kernels; their name where no file has types. */
+  type: string;
+  /** On the rank that stands out. */
+  ns: number;
+  /** What it is compared with. */
+  other_ns: number;
 }
 
 /** Kernels of one type and shapes in the mean step, or collectives of one operation and group. */
@@ -1562,6 +1594,26 @@ export interface RankClock {
   high: number;
   /** Number of collectives that both ranks run. */
   collectives: number;
+}
+
+/** What the device of a rank did in the range, ns. The parts sum to the range, as far as it was recorded. */
+export interface RankPartsJson {
+  /** Token of the span. */
+  span: string;
+  /** "rank 3"; the worker if its rank is unknown. */
+  name: string;
+  /** Kernels compute. */
+  computing: number;
+  /** Exposed waiting for other ranks. */
+  waiting: number;
+  /** Other exposed communication. */
+  transfer: number;
+  /** Copies alone. */
+  copies: number;
+  /** Nothing runs. */
+  idle: number;
+  /** Rank that it waits for longest: "5", or "local 5" for a number inside the group; null: it does not wait, or unknown. */
+  waits_for: string | null;
 }
 
 /** What a rank did in a range. */

@@ -65,7 +65,7 @@ class Wait:
 
 def device_times(line: RankDevice) -> Optional[DeviceTimes]:
     """When the device of a rank works. Communication is that of the kernels, else of the communication operators. None if no
-    task has a time."""
+    task has a time, or only those that do not compute: the rest of the time is unknown then, not free."""
     kernels = line.kernels()
     computes, communicates, copies = _nothing(), _nothing(), _nothing()
     if kernels is not None:
@@ -77,7 +77,8 @@ def device_times(line: RankDevice) -> Optional[DeviceTimes]:
     if not len(communicates.start) and line.comm_ops is not None:
         ops = line.comm_ops
         communicates = _times(ops.take(known(ops.ints("start_ns")) & known(ops.ints("elapse_ns"))), "elapse_ns")
-    if not any(len(one.start) for one in (computes, communicates, copies)):
+    is_unknown = not len(computes.start) and any(step.computing for step in line.steps)
+    if is_unknown or not any(len(one.start) for one in (computes, communicates, copies)):
         return None
     return DeviceTimes(
         computing=intervals.subtract(computes, communicates),

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Optional, TypedDict
 import msgspec
 import numpy as np
 
+from tb_npu_plugin.analysis.findings.explain import NOTHING
 from tb_npu_plugin.analysis.run.strips import PARTS, part_times
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
@@ -17,6 +18,7 @@ from tb_npu_plugin.server.timeline.binary import Scale, encode
 from tb_npu_plugin.server.timeline.sources import Sources
 from tb_npu_plugin.service.strips import RunStrips, Strip
 from tb_npu_plugin.tables import IntArray
+from tb_npu_plugin.views.explain import explain_json
 
 #: Maximum number of strips and of bins of a request.
 MAX_STRIPS, MAX_BINS = 64, 4096
@@ -105,6 +107,20 @@ class Ranks(Window, frozen=True, kw_only=True):
                 one["kernels"], one["longest"] = figures.count, figures.longest
                 one["p50"], one["p95"] = figures.p50, figures.p95
         return one
+
+
+class Explain(Window, frozen=True, kw_only=True):
+    """What stands out in [t0, t1) of the sources that are read."""
+
+    def answer(self, found: Sources, is_gone: IsGone) -> Answer:
+        lanes = [lane for lane in _lanes(found) if lane.strip is not None]
+        if not lanes:
+            return explain_json(NOTHING)
+        # Several runs may be shown: the first one is explained.
+        run = lanes[0].run
+        return explain_json(
+            run.explain({one.token: (self.t0 + one.zero, self.t1 + one.zero) for one in lanes if one.run is run})
+        )
 
 
 @dataclass(frozen=True)

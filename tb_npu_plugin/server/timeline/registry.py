@@ -9,7 +9,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.server.timeline.ask import Answer, Ask, IsGone
 from tb_npu_plugin.server.timeline.layers import Layer, Steps
 from tb_npu_plugin.server.timeline.ranges import Counters, Export, Hits, Members, Search, Stats
-from tb_npu_plugin.server.timeline.ranks import Ranks, Strips
+from tb_npu_plugin.server.timeline.ranks import Explain, Ranks, Strips
 from tb_npu_plugin.server.timeline.rows import Arrows, Rows
 from tb_npu_plugin.server.timeline.slices import Chain, Collective, Descent, Find, Flows, Slice
 from tb_npu_plugin.server.timeline.sources import Sources
@@ -19,7 +19,7 @@ _ASKS: tuple[type[Ask], ...] = (
     *(Rows, Arrows),
     *(Slice, Flows, Chain, Descent, Collective, Find),
     *(Search, Hits, Stats, Members, Counters, Export),
-    *(Strips, Ranks),
+    *(Strips, Ranks, Explain),
     *(Layer, Steps),
 )
 _DECODERS = {ask.__name__.lower(): msgspec.json.Decoder(ask) for ask in _ASKS}

@@ -14,6 +14,7 @@ import { zoomToArea } from "../help/keyboard";
 import type { MembersOf } from "../ranks/placement";
 import type { TraceSession } from "../session";
 import { CsvDownload, rowColumns, rowNames, SliceList } from "../slice_list";
+import { Explanation } from "./explanation";
 import { CountersList, RanksList } from "./ranks_list";
 
 const FIGURES = ["clipped_self", "share", "count", "total", "avg", "min", "p50", "p95", "max"];
@@ -88,6 +89,7 @@ export function AreaPanel({ session }: { session: TraceSession }) {
           {list === "slices" && <CsvDownload url={session.api.csvUrl(area, by)} tip="trace.area.csv" />}
         </div>
       </div>
+      <Explanation session={session} area={area} />
       {error && <Empty text={t("trace.area.failed", { message: error })} />}
       {!stats && !error && <Empty text={t("state.loading")} />}
       {members && <MembersList session={session} area={area} of={members} />}
