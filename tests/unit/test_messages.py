@@ -10,6 +10,8 @@ from typing import get_args
 
 import pytest
 
+from tb_npu_plugin.analysis.findings.explain import COMPARED
+from tb_npu_plugin.analysis.findings.explain import KINDS as KINDS_OF_PARTS
 from tb_npu_plugin.analysis.findings.registry import RULES
 from tb_npu_plugin.analysis.idle.model import CAUSES
 from tb_npu_plugin.discovery.report import KINDS as SKIPPED
@@ -51,6 +53,8 @@ def test_every_code_is_used_and_every_used_code_exists() -> None:
     made = {f"rule.{rule.id}" for rule in RULES} | {f"verdict.idle.{cause}" for cause in CAUSES}
     made |= {f"{word}.{period}" for word in WORDS for period in get_args(Period)}
     made |= {f"run.phase.{phase}" for phase in (*get_args(Phase), "unknown")}
+    made |= {f"explain.{against}.{kind}" for against, kinds in COMPARED.items() for kind in kinds}
+    made |= {f"explain.part.{kind}" for kind in KINDS_OF_PARTS}
     made |= {text.code for text in (*CORES.values(), *UNITS.values())}
     files = declared_files().values()
     made |= {f"written.{row['written']}" for row in files}

@@ -29,8 +29,11 @@ PartKind = Literal["computing", "waiting", "transfer", "copies", "idle"]
 #: What a rank is compared with: the other ranks, its other steps, its whole capture.
 Against = Literal["ranks", "steps", "capture"]
 Window = tuple[int, int]
-#: Parts that hold a rank up; those who wait for it wait meanwhile.
-_OWN: tuple[PartKind, ...] = ("computing", "idle", "copies", "transfer")
+#: Parts that hold a rank up, by what they are compared with: of other steps, waiting is not told from transfer.
+COMPARED: Mapping[Against, tuple[PartKind, ...]] = {
+    "ranks": ("computing", "idle", "copies", "transfer"),
+    "steps": ("computing", "idle", "copies"),
+}
 #: Smaller differences do not stand out, as a share of the range.
 _LEAST = 0.05
 #: Kernels that are listed.
@@ -235,18 +238,17 @@ def _over_ranks(ranks: Sequence[RankParts]) -> Iterator[_Excess]:
     """The excess of each part of each rank over the median of the others."""
     for at, rank in enumerate(ranks):
         others = [one.parts for number, one in enumerate(ranks) if number != at]
-        for kind in _OWN if others and not _waits_longer(ranks, at) else ():
+        for kind in COMPARED["ranks"] if others and not _waits_longer(ranks, at) else ():
             usual = median(one.of(kind) for one in others)
             yield _Excess(rank.parts.of(kind) - usual, at, kind, rank.parts.of(kind), usual, "ranks")
 
 
 def _over_steps(ranks: Sequence[RankParts], steps: Sequence[Sequence[Parts]]) -> Iterator[_Excess]:
-    """The excess of each part of each rank over its median in the other steps, whose waiting is not told from transfer."""
+    """The excess of each part of each rank over its median in the other steps."""
     for at, (rank, others) in enumerate(zip(ranks, steps)):
-        for kind in _OWN if others and not _waits_longer(ranks, at) else ():
-            if kind != "transfer":
-                usual = median(one.of(kind) for one in others)
-                yield _Excess(rank.parts.of(kind) - usual, at, kind, rank.parts.of(kind), usual, "steps")
+        for kind in COMPARED["steps"] if others and not _waits_longer(ranks, at) else ():
+            usual = median(one.of(kind) for one in others)
+            yield _Excess(rank.parts.of(kind) - usual, at, kind, rank.parts.of(kind), usual, "steps")
 
 
 def _waits_longer(ranks: Sequence[RankParts], at: int) -> bool:
