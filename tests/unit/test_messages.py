@@ -28,7 +28,7 @@ from tb_npu_plugin.views.registry import VIEWS
 from tests.conftest import ROOT
 
 CODE = re.compile(
-    r"""["']((?:expected|found|lost|action|reason|cost|written|format|missing|skipped|other|error|hint|client|finding|fix|check|verdict|unchecked|rule|report|part|derived|ledger|run|metric|option|place|column)\.[a-z_][a-z0-9_.]*)["']"""
+    r"""["']((?:expected|found|lost|action|reason|cost|written|format|missing|skipped|other|error|hint|client|finding|fix|check|verdict|unchecked|rule|report|part|derived|ledger|run|metric|option|place|column|explain)\.[a-z_][a-z0-9_.]*)["']"""
 )
 #: Of the lines, rows, bytes … that problems give as their place.
 UNITS_OF_PLACES = ("byte", "character", "event", "line", "row", "step")
