@@ -18,7 +18,7 @@ from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_in, budgets_o
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.experts import expert_times
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
-from tb_npu_plugin.analysis.run.step_waits import step_waits_of
+from tb_npu_plugin.analysis.run.step_waits import LineWaits, step_waits_of, table_of_waits
 from tb_npu_plugin.messages import Message, MessageJson, Period, messages_of
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.columns import columns_of
@@ -68,7 +68,8 @@ class DistributedJson(TypedDict):
     Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns,
     avg_transit_ns, wait_ns (without sync_ns), waiting_ns, latest_rank, sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport,
     size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets,
-    average, peak, speed, use, errors, dropped); "experts" where ranks ran the same matrix products of experts (rank, call, kernel, time_ns, ratio); "trajectory" where `cluster` is known (views.cluster.COLUMNS).
+    average, peak, speed, use, errors, dropped); "experts" where ranks ran the same matrix products of experts (rank, call, kernel, time_ns, ratio); "waits" (rank, step, name, group, start_ns, exposed_ns, late, in_mean: the operators
+    that wait while nothing computes, but for a range); "trajectory" where `cluster` is known (views.cluster.COLUMNS).
     Parameter `within`: only the communication operators that overlap a time range by the clock of their rank, each as a whole.
     Then `budgets` has one entry per rank and device, with the parts of the range; links, "link_use" and `late_peers`, which are
     of whole steps or captures, are left out.
@@ -113,7 +114,8 @@ def build(source: ViewInput) -> ViewResult:
     run = RunCommunication(source.spans)
     spans = run.spans
     range_ns = time_range(source.params)
-    budgets = budgets_of_ranks(run, step_waits_of(run)) if range_ns is None else budgets_in(run, *range_ns)
+    waits = step_waits_of(run) if range_ns is None else []
+    budgets = budgets_of_ranks(run, waits) if range_ns is None else budgets_in(run, *range_ns)
     links = [link for span in spans if range_ns is None for link in analysis.links(span, run.ranks)]
     all_steps = {one.step for one in budgets if range_ns is None} | {link.step for link in links}
     steps = names = sorted(all_steps, key=lambda step: (step is None, natural_key(step or "")))
@@ -141,7 +143,7 @@ def build(source: ViewInput) -> ViewResult:
         "clocks": clocks_of(run),
         "cluster": found,
     }
-    return ViewResult(data, {**_tables(run, range_ns), **more}, min((span.base_ns for span in spans), default=0))
+    return ViewResult(data, {**_tables(run, range_ns, waits), **more}, min((span.base_ns for span in spans), default=0))
 
 
 def _state(span: SpanData) -> RankStateJson:
@@ -169,16 +171,18 @@ def _groups(run: RunCommunication) -> list[GroupJson]:
     return [{"group": name, "role": run.ranks.role(name), "ranks": run.ranks.members(name)} for name in names]
 
 
-def _tables(run: RunCommunication, range_ns: Optional[tuple[int, int]]) -> dict[str, ViewTable]:
+def _tables(
+    run: RunCommunication, range_ns: Optional[tuple[int, int]], waits: Sequence[LineWaits]
+) -> dict[str, ViewTable]:
     ops, transports = [], []
     for at, line in enumerate(run.lines):
         bandwidth, rank = line.span.table("comm_bandwidth"), line.span.capture.rank
         if line.comm_ops is None:
             continue
         rows = np.arange(len(line.comm_ops)) if range_ns is None else run.rows_in(at, *range_ns)
-        waits, latest = run.waits[at].time[rows], run.names_of_last(at)
+        times, latest = run.waits[at].time[rows], run.names_of_last(at)
         own = line.comm_ops.take(rows)
-        ops.append(analysis.operators(own, bandwidth, rank, waits, [latest[row] for row in rows.tolist()]))
+        ops.append(analysis.operators(own, bandwidth, rank, times, [latest[row] for row in rows.tolist()]))
         if range_ns is not None and bandwidth is not None:
             transports.append(analysis.transports(of_operators(bandwidth, own), rank))
     if range_ns is None:
@@ -189,6 +193,7 @@ def _tables(run: RunCommunication, range_ns: Optional[tuple[int, int]]) -> dict[
         "transports": ViewTable(concat(analysis.TRANSPORT_COLUMNS, transports), "size_bytes"),
         **(_link_use(run.spans) if range_ns is None else {}),
         **(_experts(run) if range_ns is None else {}),
+        **({} if range_ns is not None else {"waits": ViewTable(table_of_waits(run, waits), "exposed_ns")}),
     }
 
 

@@ -6,8 +6,7 @@ from typing import Optional, TypedDict
 
 from tb_npu_plugin.analysis.findings.explain import Against, Explanation, PartKind, explain_range, explain_step
 from tb_npu_plugin.analysis.findings.run_data import RunData
-from tb_npu_plugin.errors import BadRequest
-from tb_npu_plugin.messages import Message, MessageJson
+from tb_npu_plugin.messages import MessageJson
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.distributed import NEEDS
 from tb_npu_plugin.views.time_range import STEP, WITHIN, time_range, unknown_step
@@ -46,7 +45,7 @@ class KernelDifferenceJson(TypedDict):
 
 
 class ExplainJson(TypedDict):
-    """What stands out in a step or a range. Parameters: `step`, or `within` by the clock of each rank."""
+    """What stands out in a step or a range; without the parameters `step` and `within` (by the clock of each rank), in the mean step."""
 
     sentences: list[MessageJson]
     """What an expert would say."""
@@ -75,11 +74,9 @@ def build(source: ViewInput) -> ViewResult:
         return ViewResult(
             explain_json(explain_range(run.communication, dict.fromkeys(range(len(run.communication.lines)), range_ns)))
         )
-    if not step:
-        raise BadRequest(Message("error.no_parameter", name="step"), Message("hint.within"))
-    if step not in run.steps:
+    if step and step not in run.steps:
         raise unknown_step(step)
-    return ViewResult(explain_json(explain_step(run, step)))
+    return ViewResult(explain_json(explain_step(run, step or None)))
 
 
 def explain_json(found: Explanation) -> ExplainJson:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any, Literal, Optional, TypedDict
 
 from tb_npu_plugin.analysis.findings.diagnose import Diagnosis
 from tb_npu_plugin.analysis.findings.ledger_needs import needs_of
@@ -11,6 +11,17 @@ from tb_npu_plugin.analysis.findings.ledger_rows import LedgerKind, Row, name_of
 from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.messages import Message, MessageJson, Period, in_period
+
+
+class CountedJson(TypedDict):
+    """What a row counts: the sum of it, per step, is its time."""
+
+    view: Literal["distributed", "idle"]
+    """View that lists it: waits, or idle time."""
+    late: Optional[list[Optional[int]]]
+    """Only waits for these ranks, null: of unknown ranks. Null: all waits of the rank."""
+    launch: Optional[str]
+    """Only idle time with this launch."""
 
 
 class LedgerRowJson(TypedDict):
@@ -30,6 +41,8 @@ class LedgerRowJson(TypedDict):
     """Largest possible."""
     what: list[MessageJson]
     """What it consists of, and whom it waits for."""
+    counted: Optional[CountedJson]
+    """What it counts; null: no slices, or not only."""
     findings: list[int]
     """Indices of the findings that would shorten it."""
     parts: list[LedgerRowJson]
@@ -100,9 +113,20 @@ def row_json(row: Row, period: Period = "step") -> LedgerRowJson:
         "low_ns": row.low_ns,
         "high_ns": row.high_ns,
         "what": [in_period(text, period).as_json() for text in row.what],
+        "counted": _counted(row),
         "findings": row.findings,
         "parts": [row_json(part, period) for part in row.parts],
     }
+
+
+def _counted(row: Row) -> Optional[CountedJson]:
+    """Waits of operators whose times are known, and idle time by launch."""
+    details = {one.detail for one in row.entries}
+    if row.kind == "waiting" and details and details <= {"collective", "p2p"} and row.ns == row.high_ns:
+        return {"view": "distributed", "late": sorted({one.culprit for one in row.entries}, key=str), "launch": None}
+    if row.kind == "idle":
+        return {"view": "idle", "late": None, "launch": row.entries[0].detail}
+    return None
 
 
 def needs_json(ledger: RankLedger) -> list[NeedJson]:

@@ -254,8 +254,9 @@ def test_what_stands_out_in_a_step_and_in_a_range(slow_rank: Browser) -> None:
     assert alone["rank"] is None and alone["against"] == "capture" and "of the whole capture" in alone["text"]
     nothing = slow_rank.timeline("explain", [{"span": spans[0], "zero": "0"}], t0=0, t1=1).get_json()
     assert (nothing["kind"], nothing["text"]) == (None, "No device task has a time here.")
-    for wrong in ({}, {"step": "99"}):
-        assert slow_rank.ask("/api/view/explain", run=run, **wrong).status_code == 400
+    assert slow_rank.ask("/api/view/explain", run=run, step="99").status_code == 400
+    mean = slow_rank.view("explain", run=run)["data"]
+    assert mean["ranks"][mean["rank"]]["name"] == "rank 5" and mean["kernels"] == []
 
 
 def test_operators_and_memory_of_a_step_are_those_of_its_time(slow_rank: Browser) -> None:

@@ -401,6 +401,16 @@ export interface Cost {
   descriptors: number;
 }
 
+/** What a row counts: the sum of it, per step, is its time. */
+export interface CountedJson {
+  /** View that lists it: waits, or idle time. */
+  view: "distributed" | "idle";
+  /** Only waits for these ranks, null: of unknown ranks. Null: all waits of the rank. */
+  late: (number | null)[] | null;
+  /** Only idle time with this launch. */
+  launch: string | null;
+}
+
 /** One counter series in a range. Null: no value in the range. */
 export interface CounterRangeJson {
   /** Number of the track. */
@@ -663,7 +673,7 @@ export interface DiffStepJson {
   unknown: string[];
 }
 
-/** Steps and communication of all ranks of a run. Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), waiting_ns, latest_rank, sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets, average, peak, speed, use, errors, dropped); "experts" where ranks ran the same matrix products of experts (rank, call, kernel, time_ns, ratio); "trajectory" where `cluster` is known (views.cluster.COLUMNS). Parameter `within`: only the communication operators that overlap a time range by the clock of their rank, each as a whole. Then `budgets` has one entry per rank and device, with the parts of the range; links, "link_use" and `late_peers`, which are of whole steps or captures, are left out. */
+/** Steps and communication of all ranks of a run. Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), waiting_ns, latest_rank, sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets, average, peak, speed, use, errors, dropped); "experts" where ranks ran the same matrix products of experts (rank, call, kernel, time_ns, ratio); "waits" (rank, step, name, group, start_ns, exposed_ns, late, in_mean: the operators that wait while nothing computes, but for a range); "trajectory" where `cluster` is known (views.cluster.COLUMNS). Parameter `within`: only the communication operators that overlap a time range by the clock of their rank, each as a whole. Then `budgets` has one entry per rank and device, with the parts of the range; links, "link_use" and `late_peers`, which are of whole steps or captures, are left out. */
 export interface DistributedJson {
   /** Ranks that are read, then the others with a reason. */
   ranks: RankStateJson[];
@@ -815,7 +825,7 @@ export interface ExcessJson {
   other_ns: number;
 }
 
-/** What stands out in a step or a range. Parameters: `step`, or `within` by the clock of each rank. */
+/** What stands out in a step or a range; without the parameters `step` and `within` (by the clock of each rank), in the mean step. */
 export interface ExplainJson {
   /** What an expert would say. */
   sentences: MessageJson[];
@@ -1184,6 +1194,8 @@ export interface LedgerRowJson {
   high_ns: number;
   /** What it consists of, and whom it waits for. */
   what: MessageJson[];
+  /** What it counts; null: no slices, or not only. */
+  counted: CountedJson | null;
   /** Indices of the findings that would shorten it. */
   findings: number[];
   /** Rows that it consists of: waiting by cause or by rank. Of computing: the communication inside it. */

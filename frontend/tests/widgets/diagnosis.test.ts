@@ -37,7 +37,8 @@ const LEDGER: LedgerJson = {
 
 function row(kind: LedgerRowJson["kind"], ns: number, over: Partial<LedgerRowJson> = {}): LedgerRowJson {
   const title = { code: `part.ledger.${kind}`, params: {} };
-  return { kind, part: kind, title, ns, low_ns: ns, high_ns: ns, what: [], findings: [], parts: [], ...over };
+  const times = { ns, low_ns: ns, high_ns: ns };
+  return { kind, part: kind, title, ...times, what: [], counted: null, findings: [], parts: [], ...over };
 }
 
 beforeEach(() => {

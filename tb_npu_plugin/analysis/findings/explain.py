@@ -118,16 +118,18 @@ class _Excess(NamedTuple):
     against: Against
 
 
-def explain_step(run: RunData, step: str) -> Explanation:
-    """About a step of all ranks: the parts are those of its ledgers."""
+def explain_step(run: RunData, step: Optional[str]) -> Explanation:
+    """About a step of all ranks, or with None about the mean step, without kernels: the parts are those of its ledgers."""
     lines = {(line.span.token, line.device_id): line for line in run.communication.lines}
     ranks = []
-    for ledger in run.ledgers_in(step):
+    for ledger in run.ledgers if step is None else run.ledgers_in(step):
         line = lines[ledger.span.token, ledger.device_id]
+        window = (0, 0) if step is None else _window_of(line, step)
         awaited = Counter({str(one.culprit): one.ns for one in ledger.entries if one.culprit is not None})
-        ranks.append(RankParts(line, _window_of(line, step), _parts_of(ledger), awaited))
-    others = [[_usual(one) for one in rank.line.steps if one.step != step] for rank in ranks]
-    windows = [[_window_of(rank.line, one.step) for one in rank.line.steps if one.step != step] for rank in ranks]
+        ranks.append(RankParts(line, window, _parts_of(ledger), awaited))
+    rest = [[one for one in rank.line.steps if step is not None and one.step != step] for rank in ranks]
+    others = [[_usual(one) for one in steps] for steps in rest]
+    windows = [[_window_of(rank.line, one.step) for one in steps] for rank, steps in zip(ranks, rest)]
     return _explain(ranks, others, windows)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
@@ -14,10 +14,13 @@ from tb_npu_plugin.analysis.intervals import Coverage
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.bounds import bounds_of, exposed_bounds, not_covered, whole_times
 from tb_npu_plugin.analysis.run.communication import RunCommunication
+from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.model import SpanData
-from tb_npu_plugin.tables import IntArray, known
+from tb_npu_plugin.schema.columns import columns_of
+from tb_npu_plugin.tables import IntArray, Table, from_lists, known
 
+WAIT_COLUMNS = columns_of("waits")
 #: Detail of a waiting entry, "p2p", "collective" or a kernel, and the rank at the root of the wait; None if unknown.
 Awaited = tuple[str, Optional[int]]
 #: Waiting of the steps of a line by their name; None if all of it may be transfer.
@@ -112,6 +115,32 @@ NO_WAITING = StepWaiting()
 def step_waits_of(run: RunCommunication) -> list[LineWaits]:
     """The waiting of the steps of each line."""
     return [_of_line(run, at) for at in range(len(run.lines))]
+
+
+def table_of_waits(run: RunCommunication, waits: Sequence[LineWaits]) -> Table:
+    """The operators that wait, one for each row: the sum over a rank and a step is its exposed waiting with known slices."""
+    lists: dict[str, list[Any]] = {column.key: [] for column in WAIT_COLUMNS}
+    for at, line in enumerate(run.lines):
+        table, averaged = run.collectives[at], {step.step for step in averaged_of_span(line.span, line.steps)}
+        for step, found in waits[at].items():
+            if table is None or found is None:
+                continue
+            for row, ns in zip(found.rows.tolist(), found.ns.tolist()):
+                if ns > 0:
+                    late = run.root_of(at, row)
+                    own = (
+                        line.span.capture.rank,
+                        step,
+                        table.text("name")[row],
+                        table.text("group")[row],
+                        int(table.ints("start_ns")[row]),
+                        ns,
+                        late,
+                        int(step in averaged),
+                    )
+                    for key, value in zip(lists, own):
+                        lists[key].append(value)
+    return from_lists(WAIT_COLUMNS, lists)
 
 
 def _of_line(run: RunCommunication, at: int) -> LineWaits:

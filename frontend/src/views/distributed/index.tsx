@@ -3,9 +3,11 @@ import type { DistributedJson, TableJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { addStyle } from "../../base/style";
 import { type Period, t, tOf } from "../../i18n";
+import { places } from "../../state/catalog";
 import { param, setParams } from "../../state/params";
 import { choosePeriod, chosenPeriod, chosenStep, NO_STEP, STEP, WITHIN } from "../../state/period";
 import { freshJobs } from "../../state/progress";
+import { openView } from "../../state/selection";
 import { usePeriodView } from "../../state/use_view";
 import {
   type Answered,
@@ -23,6 +25,7 @@ import {
   ViewFrame,
   type Where,
 } from "../../widgets";
+import { useDiagnosis } from "../../widgets/diagnosis/ledger";
 import type { ViewModule, ViewProps } from "../view";
 import { Arrivals, arrivalsOf } from "./arrivals";
 import css from "./distributed.css?inline";
@@ -107,6 +110,7 @@ function Distributed({ data, answer, selection: { run } }: Answered<DistributedJ
       )}
       <Arrivals data={data} collectives={collectives} isWide={isMatrixWide && halves % 2 === 1} />
       {data.links.length > 0 && <LinkMatrix data={data} links={links} />}
+      <Waits {...shared} data={data} run={run} isMean={step === ranks.ALL_STEPS} />
       <RankTable name="transports" {...shared} columns={[...keys, ...TRANSPORTS]} isWide={isWide} />
       {isRange && (
         <Card title={t("distributed.links")}>
@@ -248,6 +252,56 @@ function RankTable({ name, answer, stepText, where, chosen, isSilent, columns, b
           }
         />
       )}
+    </Card>
+  );
+}
+
+const WAITS = ["name", "group", "start_ns", "exposed_ns", "late"];
+
+interface WaitsProps extends Pick<TableProps, "answer" | "where" | "chosen" | "cell"> {
+  data: DistributedJson;
+  run: string;
+  /** The mean step is shown. */
+  isMean: boolean;
+}
+
+/** The operators in which a rank waits while nothing computes; those that wait for some ranks alone, if a link chose them. */
+function Waits({ data, run, answer, where, chosen, isMean, cell }: WaitsProps) {
+  const mean = useDiagnosis(run).data?.mean_steps ?? 1;
+  const table = answer.tables.waits;
+  const late = param("d.late");
+  const [first = "", ...others] = late.split(".");
+  if (!table || table.total === 0) return null;
+  const ofLate: Where[] =
+    late !== "" && others.length === 0 ? [{ column: "late", value: first === "" ? null : Number(first) }] : [];
+  const ofMean: Where[] = isMean ? [{ column: "in_mean", value: 1 }] : [];
+  const clear = () => setParams({ "d.late": null });
+  const label = t("distributed.waits.late", { rank: first });
+  return (
+    <Card title={t("distributed.waits")} help={t("distributed.waits.help")}>
+      <DataTable
+        table={table}
+        where={[...where, ...ofMean, ...ofLate]}
+        filters={ofLate.length > 0 ? [{ label, clear }] : []}
+        columns={["rank", ...(isMean ? ["step"] : []), ...WAITS]}
+        cell={cell}
+        bar={{ column: "exposed_ns", color: () => "var(--c-wait)" }}
+        onOpen={(row) => {
+          const found = data.ranks.find(({ rank, span }) => rank === row.get("rank") && places.peek().has(span));
+          const at = found && places.peek().get(found.span);
+          const start = BigInt(answer.base_ns) + BigInt(Number(row.get("start_ns")));
+          const ids = at && { run: at.run.id, worker: at.worker.id, span: at.span.id };
+          openView("trace", { ...ids, find: String(row.get("name")), at: `${start},${row.get("exposed_ns")}` });
+        }}
+        {...(chosen ? { sum: { column: "exposed_ns", steps: isMean ? mean : 1 } } : {})}
+        tools={
+          ofLate.length > 0 && (
+            <Button look="chip" onClick={clear}>
+              {label} ✕
+            </Button>
+          )
+        }
+      />
     </Card>
   );
 }

@@ -2,11 +2,12 @@ import { type CauseTime, type IdleJson, PARTS, type StreamQueue } from "../../ap
 import * as format from "../../base/format";
 import { t, tOf } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { STEP } from "../../state/period";
+import { chosenStep, STEP } from "../../state/period";
 import { openView } from "../../state/selection";
 import {
   type Answered,
   type BarPart,
+  Button,
   Card,
   Empty,
   Facts,
@@ -31,7 +32,7 @@ function Idle({ data, answer }: Answered<IdleJson>) {
   return (
     <div class="grid">
       <CauseCard data={data} />
-      <Tables answer={answer} />
+      <Tables answer={answer} steps={chosenStep() === "" ? data.steps.length : 1} />
       {data.queues.length > 0 && <QueueTable queues={data.queues} />}
     </div>
   );
@@ -102,11 +103,14 @@ const cell = {
 };
 const color = (row: Row) => causeColor(row.get("cause"));
 
+const LAUNCHES = ["late", "before", "unknown"] as const;
+
 /** Tables by cause, by place, and of all intervals; a chosen cause filters the last two. */
-function Tables({ answer }: Pick<Answered<IdleJson>, "answer">) {
+function Tables({ answer, steps }: Pick<Answered<IdleJson>, "answer"> & { steps: number }) {
   const { causes, places, intervals } = answer.tables;
   const pick = parsePick(param("idle.pick"));
   const filters = pick ? [{ label: causeName(pick.value), clear: () => pickCause(null) }] : [];
+  const launch = LAUNCHES.find((id) => id === param("idle.launch")) ?? "";
   const common = { cell, filters, moreTools: <PickChips filters={filters} /> };
   const openInterval = (row: Row) => {
     const start = BigInt(answer.base_ns) + BigInt(row.get("start_ns") as number);
@@ -119,7 +123,16 @@ function Tables({ answer }: Pick<Answered<IdleJson>, "answer">) {
         table={causes}
         cell={cell}
         bar={{ column: "share", color }}
-        hasTools={false}
+        hasTools={launch !== ""}
+        where={launch === "" ? [] : [{ column: "launch", value: launch }]}
+        sum={{ column: "time_ns", steps }}
+        tools={
+          launch !== "" && (
+            <Button look="chip" onClick={() => setParams({ "idle.launch": null })}>
+              {t(`idle.launch.${launch}`)} ✕
+            </Button>
+          )
+        }
         onOpen={(row) => pickCause(row.get("cause") as string)}
       />
       <TableCard

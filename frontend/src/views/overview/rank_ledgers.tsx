@@ -2,7 +2,6 @@ import type { DiagnosisJson, LedgerJson, RankStateJson } from "../../api/types.g
 import * as format from "../../base/format";
 import { type Key, t, tOf } from "../../i18n";
 import { setParams } from "../../state/params";
-import { place } from "../../state/selection";
 import { Button, Card, Cut, Legend, Pages, StackedBar } from "../../widgets";
 import {
   barParts,
@@ -11,6 +10,7 @@ import {
   ledgerKey,
   ledgersOf,
   type NamedLedger,
+  spanOfLedger,
   splitRows,
 } from "../../widgets/diagnosis/ledger";
 import { message, partColor } from "../../widgets/parts";
@@ -88,10 +88,5 @@ function legendOf(ledgers: readonly LedgerJson[]) {
 
 /** Shows the ledger of a rank, and its span in the other views. */
 function choose(ledger: NamedLedger): void {
-  const { run, worker: here, span } = place.peek() ?? {};
-  const worker = run?.workers.find(({ label, id }) => label === ledger.worker || id === ledger.worker);
-  const at = here?.spans.findIndex(({ id }) => id === span?.id) ?? 0;
-  const found = worker?.spans[at] ?? worker?.spans[0];
-  const selected = run && worker && found ? { run: run.id, worker: worker.id, span: found.id } : {};
-  setParams({ ...selected, "overview.ledger": ledgerKey(ledger) }, true);
+  setParams({ ...spanOfLedger(ledger), "overview.ledger": ledgerKey(ledger) }, true);
 }

@@ -10,10 +10,10 @@ import {
 import * as format from "../../base/format";
 import { type Key, type Period, t, textAt, textOf, tOf, viewTitle } from "../../i18n";
 import { places } from "../../state/catalog";
-import { addressOf } from "../../state/params";
 import { STEP, WITHIN } from "../../state/period";
-import { openView, selection } from "../../state/selection";
+import { selection } from "../../state/selection";
 import { formatState } from "../table/state";
+import { ViewLink } from "../view_link";
 
 interface Props {
   finding: FindingJson;
@@ -79,27 +79,6 @@ export function EvidenceLinks({ finding, ledgers }: { finding: FindingJson; ledg
 /** Text with the parts between backticks as code. */
 export function withCode(text: string): ComponentChildren[] {
   return text.split("`").map((part, at) => (at % 2 === 1 ? <code key={part}>{part}</code> : part));
-}
-
-interface LinkProps {
-  view: ViewId;
-  /** Parameters of the view. */
-  state?: Readonly<Record<string, string | null>>;
-  children: ComponentChildren;
-}
-
-/** A link to a view. The address carries the whole state, for another tab. */
-function ViewLink({ view, state = {}, children }: LinkProps) {
-  const open = (event: MouseEvent) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-    event.preventDefault();
-    openView(view, state);
-  };
-  return (
-    <a class="link" href={addressOf({ view, ...state })} onClick={open}>
-      {children}
-    </a>
-  );
 }
 
 /** Parameter that chooses the table of a view, if it shows one at a time. */

@@ -2,7 +2,7 @@ import type { DiagnosisJson, LedgerJson, LedgerRowJson, LedgerTableJson } from "
 import * as format from "../../base/format";
 import type { Place } from "../../state/catalog";
 import { param } from "../../state/params";
-import { STEP } from "../../state/period";
+import { STEP, WITHIN } from "../../state/period";
 import { place } from "../../state/selection";
 import { type PeriodView, usePeriodView } from "../../state/use_view";
 import { message, partColor, say } from "../parts";
@@ -78,4 +78,28 @@ export function useDiagnosis(run: string): PeriodView<DiagnosisJson> {
 /** The span if it is not the first of its worker: the diagnosis is about the n-th span of each worker. */
 function laterSpan(at: Place | undefined): string {
   return at && at.worker.spans.indexOf(at.span) > 0 ? at.span.id : "";
+}
+
+/** Parameters of the view that lists what a row counts; null: none does. */
+export function countedState(row: LedgerRowJson, ledger: NamedLedger, data: DiagnosisJson) {
+  const { counted } = row;
+  const found = spanOfLedger(ledger);
+  if (!counted || !found) return null;
+  const period = { [STEP]: data.step, [WITHIN]: null };
+  if (counted.view === "distributed") {
+    const line = ledger.device_id === null ? found.span : `${found.span} ${ledger.device_id}`;
+    return { ...period, "d.rank": line, "d.late": (counted.late ?? []).map((rank) => rank ?? "").join(".") || null };
+  }
+  // Idle shows all steps, also one that the mean leaves out.
+  if (data.step === null && data.mean_steps < data.steps.length) return null;
+  return { ...period, ...found, "idle.launch": counted.launch, "idle.device": ledger.device_id?.toString() ?? null };
+}
+
+/** Run, worker and span of a ledger: the capture of that worker at the place of the shown one; null if it is not in the catalog. */
+export function spanOfLedger(ledger: LedgerJson): { run: string; worker: string; span: string } | null {
+  const { run, worker: here, span } = place.peek() ?? {};
+  const worker = run?.workers.find(({ label, id }) => label === ledger.worker || id === ledger.worker);
+  const at = here?.spans.findIndex(({ id }) => id === span?.id) ?? 0;
+  const found = worker?.spans[at] ?? worker?.spans[0];
+  return run && worker && found ? { run: run.id, worker: worker.id, span: found.id } : null;
 }

@@ -3,8 +3,9 @@ import * as format from "../../base/format";
 import { t, textOf, tOf } from "../../i18n";
 import { message, say } from "../parts";
 import { type HeadCell, TableHead } from "../table_head";
+import { ViewLink } from "../view_link";
 import { EvidenceLinks, FindingFix, FindingText, Saving } from "./finding";
-import { colorOf, isHatched, isOutside, type NamedLedger, splitRows } from "./ledger";
+import { colorOf, countedState, isHatched, isOutside, type NamedLedger, splitRows } from "./ledger";
 
 interface Props {
   data: DiagnosisJson;
@@ -77,7 +78,7 @@ function RowLines(props: RowProps) {
       <tr class={`entry ${isChild ? "child" : ""} ${isOutside(row) ? "outside" : ""}`}>
         <th scope="row">
           <i class={`swatch ${isHatched(row) ? "hatched" : ""}`} style={{ backgroundColor: colorOf(row) }} />
-          {say(row.title)}
+          <Title {...props} />
         </th>
         <Times {...props} />
         <td class="what">
@@ -95,6 +96,19 @@ function RowLines(props: RowProps) {
         <RowLines key={say(part.title)} {...props} row={part} isChild />
       ))}
     </>
+  );
+}
+
+/** The name of a row; a link to what it counts. */
+function Title({ row, ledger, data }: RowProps) {
+  const state = ledger && countedState(row, ledger, data);
+  const name = say(row.title);
+  return row.counted && state ? (
+    <ViewLink view={row.counted.view} state={state} ns={row.ns}>
+      {name}
+    </ViewLink>
+  ) : (
+    name
   );
 }
 

@@ -30,6 +30,8 @@ export interface DataTableProps {
   compared?: readonly (readonly string[])[];
   /** A strip of bars after this column, a bar's colour, and rows without one, which do not affect the scale. */
   bar?: { column: string; color?: (row: Row) => string; isApart?: (row: Row) => boolean };
+  /** Shows the sum of a column of the filtered rows; `steps`: and its mean per step. */
+  sum?: { column: string; steps: number };
   /** Custom content of cells by column; gets the formatted text. */
   cell?: Readonly<Record<string, (row: Row, text: string) => ComponentChildren>>;
   /** Details below a clicked row. */

@@ -43,6 +43,7 @@ export function Tools({ table, query, rows, state, asked, shown, change, ...othe
       {moreTools}
       <ColumnMenu all={table.columns} shown={shown} onChange={(columns) => change({ columns })} />
       <span class="at-end">
+        {others.sum && <Sum rows={rows} {...others.sum} />}
         <span class="muted" role="status">
           {countText(rows)}
         </span>
@@ -68,6 +69,21 @@ export function Tools({ table, query, rows, state, asked, shown, change, ...othe
         )}
       </span>
     </div>
+  );
+}
+
+/** The sum of a duration over all rows, once they are here. */
+function Sum({ rows, column, steps }: { rows: Rows; column: string; steps: number }) {
+  const found = Array.from({ length: rows.count ?? 0 }, (_, at) => rows.at(at));
+  if (rows.count === null || found.some((row) => row === null)) return null;
+  const sum = found.reduce((total, row) => total + Number(row?.get(column) ?? 0), 0);
+  const each = Math.floor(sum / steps);
+  return (
+    <span class="mono" data-ns={each} data-tip={text.exactDuration(sum)}>
+      {steps > 1
+        ? t("table.sum.steps", { sum: text.duration(sum), each: text.duration(each), steps })
+        : t("table.sum", { sum: text.duration(sum) })}
+    </span>
   );
 }
 

@@ -42,8 +42,6 @@ function Kernels({ name, found }: { name: string; found: ExplainJson }) {
 
 function questionOf(session: TraceSession, { start, end }: Area) {
   const own = session.ranks.all.peek().filter(({ span }) => !session.ranks.isOther(span));
-  const sources = own
-    .slice(0, MOST)
-    .map(({ span }) => ({ span, zero: session.ranks.pageZeroOf(span, session.base) }));
+  const sources = own.slice(0, MOST).map(({ span }) => ({ span, zero: session.ranks.pageZeroOf(span, session.base) }));
   return askOf("explain", sources, { t0: Math.floor(start), t1: Math.ceil(end) });
 }
