@@ -28,7 +28,7 @@ from tb_npu_plugin.capture.api.options import ExportType, ProfilerActivity, _Exp
 from tb_npu_plugin.capture.api.parser_process import ParseFailed, progress_bars, run_parser
 from tb_npu_plugin.capture.api.paths import PLACE
 from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches
-from tb_npu_plugin.capture.simulation.csv_tables import read_table
+from tb_npu_plugin.csv_tables import read_table
 from tb_npu_plugin.schema.torch_npu_csv import OPERATORS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER, TRACE_VIEW
 

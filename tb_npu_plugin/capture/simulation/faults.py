@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional, Union, cast
 
-from tb_npu_plugin.capture.simulation.csv_tables import read_table
+from tb_npu_plugin.csv_tables import read_table
 from tb_npu_plugin.errors import BadRequest
 
 Json = Union[str, int, float, list["Json"], dict[str, "Json"]]

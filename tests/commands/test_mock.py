@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tb_npu_plugin.capture import command
-from tb_npu_plugin.capture.command import mock
 from tb_npu_plugin.capture.models import run
 from tb_npu_plugin.capture.models.run import Recipe, Report, write_rank, write_run
 from tb_npu_plugin.capture.simulation.cluster import Cluster
 from tb_npu_plugin.capture.simulation.faults import FAULTS
+from tb_npu_plugin.cli import mock as command
+from tb_npu_plugin.cli.mock import mock
 from tests.support import cli
 from tests.support.invariants import query
 from tests.support.mock import rank_folder

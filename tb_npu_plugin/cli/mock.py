@@ -23,16 +23,14 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from tb_npu_plugin.capture.models.catalog import MODELS, Sizes
 from tb_npu_plugin.capture.models.run import TRUTH, Recipe, Report, complete_ranks, events_of_a_step, write_run
 from tb_npu_plugin.capture.simulation.chips import CHIPS, GIB
-from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.faults import usages
 from tb_npu_plugin.capture.writers.dialect import LEVELS, Options
 from tb_npu_plugin.capture.writers.framework import KINDS
 from tb_npu_plugin.capture.writers.result import COMMUNICATION, DATALOADER, FRAMEWORKS
+from tb_npu_plugin.csv_tables import read_table
 from tb_npu_plugin.errors import NpuPluginError
-from tb_npu_plugin.schema.settings import AIC_METRICS
+from tb_npu_plugin.schema.settings import STORED_METRICS
 
-#: aic_metrics as users write them -> as stored.
-METRICS = {name: stored for stored, name in AIC_METRICS.items()}
 #: What ends the command; what it has not finished is removed first. SIGTERM: of timeout, Slurm, Kubernetes; SIGHUP: of a
 #: terminal that is closed.
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -62,7 +60,7 @@ class _Folder(click.Path):
 
 @dataclass(frozen=True)
 class _Row:
-    """An option: a row of command.csv. title: the heading of --help above it; kind: what it takes; least: of a number; field: the
+    """An option: a row of mock.csv. title: the heading of --help above it; kind: what it takes; least: of a number; field: the
     argument of the callback, where it is not called as the option; {} in the help: what the option chooses from."""
 
     title: str
@@ -100,12 +98,12 @@ _CHOICES: dict[str, Iterable[str]] = {
     "--framework": FRAMEWORKS,
     "--level": LEVELS,
     "--bubble": ("written", "zero"),  # of step_trace_time.csv
-    "--aic-metrics": METRICS,
+    "--aic-metrics": STORED_METRICS,
     "--without": KINDS,
 }
 #: Headings of --help -> the options below them.
 _OPTIONS = defaultdict[str, list[click.Option]](list)
-for _name, _row in read_table(__file__, "command.csv", _Row).items():
+for _name, _row in read_table(__file__, "mock.csv", _Row).items():
     _OPTIONS[_row.title].append(_row.option(_name))
 
 
@@ -136,7 +134,7 @@ def _recipe(given: Mapping[str, Any]) -> Recipe:
     settings = ("l2_cache", "data_process", "sys_io", "sys_interconnection")
     options = Options(
         level,
-        METRICS[metrics or ("PipeUtilization" if level >= 1 else "AiCoreNone")],
+        STORED_METRICS[metrics or ("PipeUtilization" if level >= 1 else "AiCoreNone")],
         not given["no_shapes"],
         not given["no_memory"],
         not given["no_stack"],
