@@ -260,7 +260,7 @@ def test_help_names_every_fault_and_every_option_and_its_examples_work(monkeypat
         return {"ranks": {"0": {"reserved": [0]}}}
 
     monkeypatch.setattr(command, "write_run", ask)
-    monkeypatch.setattr(command, "events_of_a_step", lambda recipe: 1000)
+    monkeypatch.setattr(command, "_events_of_a_step", lambda recipe: 1000)
     text = CliRunner().invoke(mock, ["--help"]).output
     assert [word for word in FAULTS if word not in text] == []
     assert [option for param in mock.params for option in param.opts if f"  {option} " not in text] == []

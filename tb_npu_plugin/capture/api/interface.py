@@ -18,6 +18,7 @@ from tb_npu_plugin.capture.api.messages import describe_error, error, info, reas
 from tb_npu_plugin.capture.api.options import ProfilerAction, ProfilerActivity, _ExperimentalConfig
 from tb_npu_plugin.capture.api.termination import Termination
 from tb_npu_plugin.capture.backend import HostSwitches, Json, Recorder, Settings
+from tb_npu_plugin.capture.writers.dialect import NEW
 from tb_npu_plugin.csv_tables import read_table
 from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
 
@@ -310,5 +311,5 @@ class _ProfInterface:
         activities = [str(item) for item in ProfilerActivity if item in self.activities]
         common = {"activities": activities, "schedule": side_files.attributes(self.schedule), **asdict(self.host)}
         experimental = side_files.attributes(self.experimental_config)
-        content = side_files.info(common, experimental, self._start_info, end, backend.VERSIONS, settings.rank_id())
+        content = side_files.info(common, experimental, self._start_info, end, NEW.versions, settings.rank_id())
         side_files.write_info(Path(self.prof_path), content)
