@@ -24,7 +24,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from tb_npu_plugin.capture.models.catalog import MODELS, Sizes
 from tb_npu_plugin.capture.models.run import TRUTH, Recipe, Report, Run, write_rank, write_run
 from tb_npu_plugin.capture.simulation.chips import CHIPS, GIB
-from tb_npu_plugin.capture.simulation.faults import usages
+from tb_npu_plugin.capture.simulation.faults import FAULTS
 from tb_npu_plugin.capture.writers.dialect import LEVELS, Options
 from tb_npu_plugin.capture.writers.framework import KINDS
 from tb_npu_plugin.capture.writers.result import COMMUNICATION, DATALOADER, FRAMEWORKS
@@ -37,7 +37,7 @@ from tb_npu_plugin.schema.settings import STORED_METRICS
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 _EPILOG = (
     "\b\nFaults (figures in brackets may be left out):\n"
-    + "".join(f"  {text}\n" for text in usages())
+    + "".join(f"  {word + fault.usage:<29} {fault.help}\n" for word, fault in FAULTS.items())
     + """
 \b
 Examples:

@@ -17,7 +17,7 @@ from tb_npu_plugin.capture.api import mstx, parsing, paths, settings
 from tb_npu_plugin.capture.api.messages import describe_error, error, info, reason, warn
 from tb_npu_plugin.capture.api.options import ProfilerAction, ProfilerActivity, _ExperimentalConfig
 from tb_npu_plugin.capture.api.termination import Termination
-from tb_npu_plugin.capture.backend import HostSwitches, Json, Recorder, Settings
+from tb_npu_plugin.capture.backend import HostSwitches, Recorder, Settings
 from tb_npu_plugin.capture.writers.dialect import NEW
 from tb_npu_plugin.csv_tables import read_table
 from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
@@ -83,7 +83,7 @@ class _ProfInterface:
         self.trace_id = ""
         self._temporary: list[Path] = []
         self._recorder: Recorder | None = None
-        self._recorded: Recorder | None = None  # of the last capture that was finalized
+        self.recorded: Recorder | None = None  # of the last capture that was finalized; kept for its memory timeline
         self._settings = Settings()
         self._gc: Callable[..., None] | None = None
         self._marks = mstx.AutomaticMarks()
@@ -166,7 +166,7 @@ class _ProfInterface:
             gc.collect()  # a profile without references stops when it is collected, which a reference cycle can delay
         if any(other.recording for other in _busy):
             raise RuntimeError("another profile of this process is recording; stop it first")
-        self._recorded, self._start_info, self._marks_failed, self._began = None, {}, False, False
+        self.recorded, self._start_info, self._marks_failed, self._began = None, {}, False, False
         self.trace_id = settings.new_trace_id(self.trace_id_callback)
         folder, temporary = paths.PLACE.create()
         if temporary:
@@ -220,7 +220,7 @@ class _ProfInterface:
         self.metadata.clear()
         self._recorder = None
         # It is large, and only the memory timeline needs it.
-        self._recorded = recorder if not self.missing_for_memory_timeline() else None
+        self.recorded = recorder if not self.missing_for_memory_timeline() else None
         if self._termination.pending and folder not in self._temporary:
             info(_KEPT.format(self.prof_path))
         self._termination.stop()
@@ -296,10 +296,6 @@ class _ProfInterface:
         else:
             return Path(self.prof_path)
         return None
-
-    def memory_timeline(self, device: str, raw: bool) -> Json:
-        """The memory of a device in the last capture (backend.Recorder.memory_timeline)."""
-        return self._recorded.memory_timeline(device, raw) if self._recorded else []
 
     def missing_for_memory_timeline(self) -> list[str]:
         """The settings that export_memory_timeline needs and that are off."""

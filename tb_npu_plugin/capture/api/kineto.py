@@ -188,7 +188,8 @@ class _KinetoProfile:
             return
         device = device or ("npu:0" if ProfilerActivity.NPU in self.prof_if.activities else "cpu")
         target = Path(output_path).absolute()
-        content = self.prof_if.memory_timeline(device, target.name.endswith("raw.json.gz"))
+        recorder, is_raw = self.prof_if.recorded, target.name.endswith("raw.json.gz")
+        content = recorder.memory_timeline(device, is_raw) if recorder is not None else []
         if not any(content):
             error(f"No memory timeline data of {device}.")
             return

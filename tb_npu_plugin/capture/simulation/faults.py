@@ -120,11 +120,6 @@ class Fault:
 FAULTS = read_table(__file__, "faults.csv", Fault)
 
 
-def usages() -> list[str]:
-    """A line for people of each fault: how it is written and what it does."""
-    return [f"{word + fault.usage:<29} {fault.help}" for word, fault in FAULTS.items()]
-
-
 def parse_faults(texts: Sequence[str], ranks: int) -> Faults:
     """Faults from the command line. Raises BadRequest for an unknown fault or rank."""
     faults = Faults()

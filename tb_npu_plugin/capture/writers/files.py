@@ -18,11 +18,11 @@ from typing import IO, Any, BinaryIO, Callable, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.capture.side_files import ENVIRONMENT_VARIABLES
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers.dialect import LINE_FEED, Dialect, Options
 from tb_npu_plugin.capture.writers.overlap import Overlap, Windows
 from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT_VARIABLES
 
 
 def decimals(ns: int) -> str:
