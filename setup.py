@@ -157,7 +157,7 @@ setup(
         "tb_npu_plugin.analysis": ["*.pyi"],
         "tb_npu_plugin.schema": ["*.csv"],
         "tb_npu_plugin.summary": ["messages.csv"],
-        "tb_npu_plugin.capture": ["command.csv"],
+        "tb_npu_plugin.cli": ["mock.csv"],
         "tb_npu_plugin.capture.models": ["*.csv"],
         "tb_npu_plugin.capture.simulation": ["*.csv"],
         "tb_npu_plugin.capture.writers": ["metrics.csv", "profiler_info.json", "mindspore/profiler_info.json"],

@@ -125,8 +125,6 @@ class Progress(NamedTuple):
 #: interrupted run are parsed as far as they go.
 Parse = Callable[[Path, Path, Sequence[str], Callable[[Progress], None]], None]
 
-#: Version keys of profiler_info.json: the release whose files the mock device writes (writers.dialect.NEW).
-VERSIONS = {"torch_npu_version": "2.7.1.post4", "cann_version": "9.0.0"}
 #: The Parse of the raw data, as "module:function": a child process imports it.
 PARSER = "tb_npu_plugin.capture.recording.parse:parse"
 

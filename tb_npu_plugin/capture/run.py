@@ -10,25 +10,10 @@ from __future__ import annotations
 import os
 import sys
 
-import click
-
 from tb_npu_plugin.capture import ascend
 from tb_npu_plugin.capture.device.load import SITE
 
 _USAGE = "tb-npu run [-m] SCRIPT [ARGUMENTS]...: a Python script or module to run with the simulated NPU"
-
-
-@click.command(
-    add_help_option=False, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
-)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def run(arguments: tuple[str, ...]) -> None:
-    """Run a training script with the simulated NPU: tb-npu run [-m] SCRIPT [ARGUMENTS]...
-
-    The script stays as it is. TB_NPU_DEVICES is the number of devices (8), TB_NPU_CHIP the chip (910B2). The first run on
-    a machine builds the device, in half a minute.
-    """
-    start(list(arguments))
 
 
 def start(arguments: list[str]) -> None:

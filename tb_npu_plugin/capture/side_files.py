@@ -10,12 +10,6 @@ from typing import Any
 
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS
 
-#: The variables that ENV_VARIABLES lists; "" where one is not set.
-ENVIRONMENT_VARIABLES = (
-    *("ASCEND_GLOBAL_LOG_LEVEL", "HCCL_RDMA_TC", "HCCL_RDMA_SL", "ACLNN_CACHE_LIMIT", "HOST_CACHE_CAPACITY"),
-    *("ASCEND_ENHANCE_ENABLE", "PYTORCH_NPU_ALLOC_CONF", "ASCEND_LAUNCH_BLOCKING", "HCCL_ALGO"),
-)
-
 
 def attributes(thing: object) -> dict[str, Any]:
     """The attributes of a settings object as profiler_info lists them."""

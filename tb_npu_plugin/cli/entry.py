@@ -22,7 +22,7 @@ from tb_npu_plugin.terminal import echo
 #: Module and function of each command.
 COMMANDS = {
     "board": ("tb_npu_plugin.cli.summary", "board"),
-    "build-device": ("tb_npu_plugin.capture.device.build", "build_device"),
+    "build-device": ("tb_npu_plugin.cli.device", "build_device"),
     "check-config": ("tb_npu_plugin.cli.config", "check_config"),
     "diagnose": ("tb_npu_plugin.cli.diagnose", "diagnose"),
     "diff": ("tb_npu_plugin.cli.diff", "diff"),
@@ -30,8 +30,8 @@ COMMANDS = {
     "explain": ("tb_npu_plugin.cli.explain", "explain"),
     "export-trace": ("tb_npu_plugin.cli.export", "export_trace"),
     "ingest": ("tb_npu_plugin.cli.show", "ingest"),
-    "mock": ("tb_npu_plugin.capture.command", "mock"),
-    "run": ("tb_npu_plugin.capture.run", "run"),
+    "mock": ("tb_npu_plugin.cli.mock", "mock"),
+    "run": ("tb_npu_plugin.cli.device", "run"),
     "show": ("tb_npu_plugin.cli.show", "show"),
     "summary": ("tb_npu_plugin.cli.summary", "summary"),
 }

@@ -18,6 +18,8 @@ AIC_METRICS = {
     "ACL_AICORE_MEMORY_ACCESS": "MemoryAccess",
     "ACL_AICORE_NONE": "AiCoreNone",
 }
+#: The reverse.
+STORED_METRICS = {name: stored for stored, name in AIC_METRICS.items()}
 
 #: Keys of profiler_info*.json that a profiler writes together: torch_npu, MindSpore.
 ROOT_KEYS = (("config", "start_info", "end_info"), ("profiler_parameters", "ms_profiler_info", "ms_version"))

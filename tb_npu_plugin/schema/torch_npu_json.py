@@ -66,6 +66,11 @@ JSON_FILES = (COMMUNICATION, COMMUNICATION_MATRIX, TRACE_VIEW, PROFILER_INFO, PR
 CONFIG = "config"
 #: Keys of profiler_metadata.json.
 ENVIRONMENT = "ENV_VARIABLES"
+#: The variables that ENV_VARIABLES lists; "" where one is not set.
+ENVIRONMENT_VARIABLES = (
+    *("ASCEND_GLOBAL_LOG_LEVEL", "HCCL_RDMA_TC", "HCCL_RDMA_SL", "ACLNN_CACHE_LIMIT", "HOST_CACHE_CAPACITY"),
+    *("ASCEND_ENHANCE_ENABLE", "PYTORCH_NPU_ALLOC_CONF", "ASCEND_LAUNCH_BLOCKING", "HCCL_ALGO"),
+)
 GROUPS = scan_keys.GROUPS
 DISTRIBUTED = scan_keys.MEGATRON
 #: Names of the pipeline in Megatron's groups and arguments.

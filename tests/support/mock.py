@@ -10,12 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.capture.command import METRICS
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe, write_run
 from tb_npu_plugin.capture.simulation.chips import CHIPS
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.capture.writers.result import COMMUNICATION, DATALOADER
+from tb_npu_plugin.schema.settings import STORED_METRICS
 from tests.unit.store.results import settle
 
 ONE = Recipe("tiny", steps=2, options=Options(l2_cache=True))
@@ -54,7 +54,7 @@ def switched(level: str, switch: str) -> str:
 def _matrix() -> dict[str, Recipe]:
     out = {}
     for level, number in LEVELS.items():
-        metrics = METRICS["PipeUtilization" if number >= 1 else "AiCoreNone"]
+        metrics = STORED_METRICS["PipeUtilization" if number >= 1 else "AiCoreNone"]
         for switch, options in SWITCHES.items():
             both = _with(SMALL, level=number, metrics=metrics, export=("text", "db"))
             out[switched(level, switch)] = _with(both, **options)
@@ -63,7 +63,7 @@ def _matrix() -> dict[str, Recipe]:
 
 #: Name -> what is simulated: beside the pairs of tests/unit/capture/models/test_pairs.py every aic_metrics and every chip.
 RUNS: dict[str, Recipe] = {
-    **{f"metrics_{name}": _with(replace(ONE, steps=1), metrics=stored) for name, stored in METRICS.items()},
+    **{f"metrics_{name}": _with(replace(ONE, steps=1), metrics=stored) for name, stored in STORED_METRICS.items()},
     **{f"chip_{name}": replace(ONE, chip=name) for name in CHIPS},
     "cluster": CLUSTER,
     "cluster_level0": _with(replace(CLUSTER, only=(1,)), level=0),
@@ -74,7 +74,7 @@ RUNS: dict[str, Recipe] = {
     **{
         f"both_{name}": _with(recipe, export=("text", "db"))
         for name, recipe in (
-            ("level0", _with(ONE, level=0, metrics=METRICS["AiCoreNone"])),
+            ("level0", _with(ONE, level=0, metrics=STORED_METRICS["AiCoreNone"])),
             ("level2", _with(ONE, level=2)),
             ("cluster", CLUSTER),
             ("resnet", replace(RESNET, only=(1,))),
@@ -86,14 +86,14 @@ RUNS: dict[str, Recipe] = {
     **_matrix(),
     **{f"both_task_queue_{level}": replace(_with(ONE, export=("text", "db")), task_queue=level) for level in (0, 2)},
     "both_task_queue_0_level0": replace(
-        _with(SMALL, level=0, metrics=METRICS["AiCoreNone"], export=("text", "db")), task_queue=0
+        _with(SMALL, level=0, metrics=STORED_METRICS["AiCoreNone"], export=("text", "db")), task_queue=0
     ),
     "both_mstx": _with(replace(CLUSTER, only=(3,)), export=("text", "db"), built_in_marks=_MARKS),
     "both_mstx_level0": _with(
-        SMALL, level=0, metrics=METRICS["AiCoreNone"], export=("text", "db"), built_in_marks=_MARKS
+        SMALL, level=0, metrics=STORED_METRICS["AiCoreNone"], export=("text", "db"), built_in_marks=_MARKS
     ),
     "both_mstx_level_none": _with(
-        SMALL, level=-1, metrics=METRICS["AiCoreNone"], export=("text", "db"), built_in_marks=_MARKS
+        SMALL, level=-1, metrics=STORED_METRICS["AiCoreNone"], export=("text", "db"), built_in_marks=_MARKS
     ),
     "both_not_synced": replace(_with(CLUSTER, export=("text", "db")), step_sync=False, steps=3, only=(3,)),
 }

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, Optional
 
-from tb_npu_plugin.capture.command import METRICS
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.schema.settings import STORED_METRICS
 from tests.support.pairs import covering
 from tests.truth.cases import LAYOUTS, STAGED, TRIGGERS, Drawn, Trigger, of_rank
 from tests.truth.evidence import EVIDENCE, FORMATS, LEVELS, RECORDED, Expected, expected
@@ -101,7 +101,7 @@ def recipe_of(ranks: int, draw: Random, row: dict[str, Any], with_stages: bool =
     tp, pp = draw.choice((STAGED if with_stages else LAYOUTS)[ranks])
     options = Options(
         level=row["level"],
-        metrics=METRICS["PipeUtilization" if row["level"] else "AiCoreNone"],
+        metrics=STORED_METRICS["PipeUtilization" if row["level"] else "AiCoreNone"],
         memory=False,
         stack=False,
         export=(row["export"],),

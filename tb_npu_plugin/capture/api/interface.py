@@ -17,8 +17,9 @@ from tb_npu_plugin.capture.api import mstx, parsing, paths, settings
 from tb_npu_plugin.capture.api.messages import describe_error, error, info, reason, warn
 from tb_npu_plugin.capture.api.options import ProfilerAction, ProfilerActivity, _ExperimentalConfig
 from tb_npu_plugin.capture.api.termination import Termination
-from tb_npu_plugin.capture.backend import HostSwitches, Json, Recorder, Settings
-from tb_npu_plugin.capture.simulation.csv_tables import read_table
+from tb_npu_plugin.capture.backend import HostSwitches, Recorder, Settings
+from tb_npu_plugin.capture.writers.dialect import NEW
+from tb_npu_plugin.csv_tables import read_table
 from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
 
 #: Part of a transition -> what error messages call it. "ready" calls on_trace_ready, others <name>_trace of _ProfInterface.
@@ -82,7 +83,7 @@ class _ProfInterface:
         self.trace_id = ""
         self._temporary: list[Path] = []
         self._recorder: Recorder | None = None
-        self._recorded: Recorder | None = None  # of the last capture that was finalized
+        self.recorded: Recorder | None = None  # of the last capture that was finalized; kept for its memory timeline
         self._settings = Settings()
         self._gc: Callable[..., None] | None = None
         self._marks = mstx.AutomaticMarks()
@@ -165,7 +166,7 @@ class _ProfInterface:
             gc.collect()  # a profile without references stops when it is collected, which a reference cycle can delay
         if any(other.recording for other in _busy):
             raise RuntimeError("another profile of this process is recording; stop it first")
-        self._recorded, self._start_info, self._marks_failed, self._began = None, {}, False, False
+        self.recorded, self._start_info, self._marks_failed, self._began = None, {}, False, False
         self.trace_id = settings.new_trace_id(self.trace_id_callback)
         folder, temporary = paths.PLACE.create()
         if temporary:
@@ -219,7 +220,7 @@ class _ProfInterface:
         self.metadata.clear()
         self._recorder = None
         # It is large, and only the memory timeline needs it.
-        self._recorded = recorder if not self.missing_for_memory_timeline() else None
+        self.recorded = recorder if not self.missing_for_memory_timeline() else None
         if self._termination.pending and folder not in self._temporary:
             info(_KEPT.format(self.prof_path))
         self._termination.stop()
@@ -296,10 +297,6 @@ class _ProfInterface:
             return Path(self.prof_path)
         return None
 
-    def memory_timeline(self, device: str, raw: bool) -> Json:
-        """The memory of a device in the last capture (backend.Recorder.memory_timeline)."""
-        return self._recorded.memory_timeline(device, raw) if self._recorded else []
-
     def missing_for_memory_timeline(self) -> list[str]:
         """The settings that export_memory_timeline needs and that are off."""
         there = {"record_shapes=True": self.host.record_shapes, "profile_memory=True": self.host.profile_memory}
@@ -310,5 +307,5 @@ class _ProfInterface:
         activities = [str(item) for item in ProfilerActivity if item in self.activities]
         common = {"activities": activities, "schedule": side_files.attributes(self.schedule), **asdict(self.host)}
         experimental = side_files.attributes(self.experimental_config)
-        content = side_files.info(common, experimental, self._start_info, end, backend.VERSIONS, settings.rank_id())
+        content = side_files.info(common, experimental, self._start_info, end, NEW.versions, settings.rank_id())
         side_files.write_info(Path(self.prof_path), content)

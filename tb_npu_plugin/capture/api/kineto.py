@@ -28,7 +28,7 @@ from tb_npu_plugin.capture.api.options import ExportType, ProfilerActivity, _Exp
 from tb_npu_plugin.capture.api.parser_process import ParseFailed, progress_bars, run_parser
 from tb_npu_plugin.capture.api.paths import PLACE
 from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches
-from tb_npu_plugin.capture.simulation.csv_tables import read_table
+from tb_npu_plugin.csv_tables import read_table
 from tb_npu_plugin.schema.torch_npu_csv import OPERATORS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER, TRACE_VIEW
 
@@ -188,7 +188,8 @@ class _KinetoProfile:
             return
         device = device or ("npu:0" if ProfilerActivity.NPU in self.prof_if.activities else "cpu")
         target = Path(output_path).absolute()
-        content = self.prof_if.memory_timeline(device, target.name.endswith("raw.json.gz"))
+        recorder, is_raw = self.prof_if.recorded, target.name.endswith("raw.json.gz")
+        content = recorder.memory_timeline(device, is_raw) if recorder is not None else []
         if not any(content):
             error(f"No memory timeline data of {device}.")
             return

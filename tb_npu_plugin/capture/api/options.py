@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 from tb_npu_plugin.capture.api.messages import info, truth_of, warn
-from tb_npu_plugin.schema.settings import AIC_METRICS
+from tb_npu_plugin.schema.settings import STORED_METRICS
 
 #: What is recorded: the framework's side, the device's side.
 ProfilerActivity = Enum("ProfilerActivity", "CPU NPU", start=0)
@@ -26,7 +26,7 @@ def _strings(name: str, **values: str) -> Any:
 #: How much of the device's side is recorded.
 ProfilerLevel = _strings("ProfilerLevel", Level0="Level0", Level1="Level1", Level2="Level2", Level_none="Level_none")
 #: The set of counters that AI cores record.
-AiCMetrics = _strings("AiCMetrics", **{name: stored for stored, name in AIC_METRICS.items()})
+AiCMetrics = _strings("AiCMetrics", **STORED_METRICS)
 #: Form of the result.
 ExportType = _strings("ExportType", Db="db", Text="text")
 #: Counters of the host.

@@ -30,14 +30,14 @@ class Place:
 
     _dir_name: str | None = None
     _worker_name: str | None = None
-    _export_only: bool = False
+    export_only: bool = False
 
     def configure(self, dir_name: Any = None, worker_name: Any = None, export_only: bool = False) -> None:
         """Set all three; an invalid value is replaced by the default, with a warning.
 
         export_only: without a dir_name and ASCEND_WORK_PATH, folders are temporary.
         """
-        self._export_only = export_only
+        self.export_only = export_only
         self._worker_name = self._dir_name = None
         usable = isinstance(worker_name, str) and not _UNFIT.search(worker_name)
         if usable and 0 < len(worker_name) <= _LONGEST_WORKER_NAME:
@@ -49,15 +49,11 @@ class Place:
         elif dir_name is not None:
             warn("Invalid parameter dir_name, reset it to default.")
 
-    def keep(self) -> None:
-        """Folders are not temporary from now on."""
-        self._export_only = False
-
     def create(self) -> tuple[Path, bool]:
         """Make a result folder; True: it is temporary. OSError on failure."""
         work = os.environ.get("ASCEND_WORK_PATH")
         named = self._dir_name or (work and f"{work}/profiling_data")
-        temporary = self._export_only and not named
+        temporary = self.export_only and not named
         base = Path(named or (EXPORT_ONLY_FOLDER if temporary else "."))
         worker = self._worker_name or socket.gethostname()
         moment, tries = datetime.now(), _TRIES  # local time, as torch_npu

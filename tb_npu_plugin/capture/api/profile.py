@@ -157,7 +157,7 @@ class profile(_KinetoProfile):
         if self.on_trace_ready is None:
             PLACE.configure()
         else:
-            PLACE.keep()
+            PLACE.export_only = False
         self.prof_if.transit(ProfilerAction.NONE, self.current_action, self._call_handler)
         self._begin_step()
 

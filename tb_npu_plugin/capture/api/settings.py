@@ -14,7 +14,7 @@ from typing import Any, Callable
 from tb_npu_plugin.capture.api.messages import reason, truth_of, warn
 from tb_npu_plugin.capture.api.options import ProfilerActivity, _ExperimentalConfig, supported_activities
 from tb_npu_plugin.capture.backend import HostSwitches, Settings
-from tb_npu_plugin.capture.side_files import ENVIRONMENT_VARIABLES
+from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT_VARIABLES
 
 #: Settings of the experimental config that the simulated device does not record.
 _NOT_SIMULATED = ("record_op_args", "_op_attr", "_host_sys")

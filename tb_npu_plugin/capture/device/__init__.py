@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from tb_npu_plugin.capture.simulation.csv_tables import read_table
+from tb_npu_plugin.csv_tables import read_table
 
 #: Beginning of a name -> "meaning": what such names stand for; the first that fits is taken.
 _MEANINGS = read_table(__file__, "unsupported.csv", dict[str, str])

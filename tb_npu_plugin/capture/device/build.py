@@ -18,8 +18,6 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-import click
-
 from tb_npu_plugin.errors import NpuPluginError
 from tb_npu_plugin.user_cache import cache_root, open_to_others
 
@@ -191,17 +189,3 @@ def _standard(compiler: list[str]) -> str:
         return subprocess.run(command, capture_output=True).returncode == 0
 
     return next(filter(knows, _STANDARDS), _STANDARDS[-1])
-
-
-@click.command()
-def build_device() -> None:
-    """Build the simulated NPU for the PyTorch of this Python, ahead of the first `tb-npu run`.
-
-    It takes half a minute, 2 GB of memory, a C++ compiler and Python's headers. It is kept in your cache directory.
-    """
-    try:
-        path = library(lambda line: click.echo(line, err=True))
-    except KeyboardInterrupt:
-        click.echo("tb-npu: stopped. Nothing of it is left.", err=True)
-        sys.exit(130)
-    click.echo(f"The simulated NPU is {path}")

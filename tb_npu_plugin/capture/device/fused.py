@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
-from tb_npu_plugin.capture.simulation.csv_tables import read_table
+from tb_npu_plugin.csv_tables import read_table
 
 Function = Callable[..., Any]
 _library = torch.library.Library("npu", "FRAGMENT")

@@ -93,11 +93,6 @@ def start(ceiling: int = 1 << 30) -> None:
 def stop() -> Recording:
     """Stop recording and return what was recorded."""
     extension().stop_recording()
-    return take()
-
-
-def take() -> Recording:
-    """What was recorded since the last call; recording goes on."""
     return _recording(*extension().take_records())
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from tb_npu_plugin.capture.backend import VERSIONS
 from tb_npu_plugin.capture.device import fused, npu, raise_for
+from tb_npu_plugin.capture.writers.dialect import NEW
 
 #: What npu_format_cast and get_npu_format call the plain format.
 ND = 2
@@ -27,7 +27,7 @@ def fill(module: ModuleType, profiler: ModuleType) -> None:
     optimizers = map(_fused, (torch.optim.AdamW, torch.optim.Adam, torch.optim.SGD))
     vars(module).update(
         SIMULATED=True,
-        __version__=VERSIONS["torch_npu_version"],
+        __version__=NEW.versions["torch_npu_version"],
         npu=npu,
         optim=_module("torch_npu.optim", **{one.__name__: one for one in optimizers}),
         profiler=profiler,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER
 from tb_npu_plugin.capture.mindspore.raw_data import CAPTURE, Launch, RawData, host_clock, read
-from tb_npu_plugin.capture.recording.exchanges import DATA_TYPES, Exchanges
+from tb_npu_plugin.capture.recording.operations import DATA_TYPES, Exchanges
 from tb_npu_plugin.capture.recording.recorded_host import END, RecordedHost
 from tb_npu_plugin.capture.side_files import read_object
 from tb_npu_plugin.capture.simulation import work

@@ -19,7 +19,6 @@ from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, R
 from tb_npu_plugin.capture.recording.recorded_host import END, ROOM, RecordedHost
 from tb_npu_plugin.capture.simulation.chips import Chip, chosen_chip
 from tb_npu_plugin.capture.simulation.collectives import COLLECTIVES
-from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, plain_format
 from tb_npu_plugin.capture.simulation.launch import Launch as KernelLaunch
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Process, PyCall, Segment, Totals, UserMark
@@ -29,11 +28,12 @@ from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.framework import Files
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH
 from tb_npu_plugin.capture.writers.mindspore.result import MINDSPORE
+from tb_npu_plugin.csv_tables import read_table
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema.mindspore import SHAPE_SEPARATOR
-from tb_npu_plugin.schema.settings import AIC_METRICS
+from tb_npu_plugin.schema.settings import STORED_METRICS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
 #: Operators -> the ATen operator that launches the same kernels on an NPU (simulation/launch.py). Each other operator launches one kernel of its name.
@@ -65,8 +65,7 @@ def _options(folder: Path) -> Options:
         level = {"LevelNone": -1, "Level0": 0, "Level1": 1, "Level2": 2}[found["profiler_level"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadFile(f"{folder} has no settings: {error}", "Record it again.") from error
-    stored = {shown: name for name, shown in AIC_METRICS.items()}
-    metrics = stored.get(found.get("aic_metrics"), "ACL_AICORE_NONE")
+    metrics = STORED_METRICS.get(found.get("aic_metrics"), "ACL_AICORE_NONE")
     activities = found.get("activities", ())
     switches = ("record_shapes", "profile_memory", "with_stack", "l2_cache")
     shapes, memory, stack, l2_cache = (bool(found.get(name)) for name in switches)

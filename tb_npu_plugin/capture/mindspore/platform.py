@@ -104,11 +104,11 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         # written when the capture is finalized
         ProfilerMetaData.metadata[SIMULATED] = {"by": f"tb-npu-plugin {__version__}", LEFT_OUT: left_out}
         if groups:
-            own = {name: ranks for name, ranks in groups.items() if self._rank in ranks}
-            places = {
-                name: {"group_rank": ranks.index(self._rank), "global_ranks": ranks} for name, ranks in own.items()
+            ProfilerMetaData.metadata[GROUPS] = {
+                name: {"group_name": name, "group_rank": ranks.index(self._rank), "global_ranks": ranks}
+                for name, ranks in groups.items()
+                if self._rank in ranks
             }
-            ProfilerMetaData.metadata[GROUPS] = {name: {"group_name": name, **place} for name, place in places.items()}
 
     def record_shapes(self) -> None:
         """Record shapes, if that could not begin with the capture."""

@@ -8,11 +8,11 @@ from tb_npu_plugin.capture.models.linear import Linear
 from tb_npu_plugin.capture.models.resnet import ResNet
 from tb_npu_plugin.capture.models.transformer import Sizes as DecoderSizes
 from tb_npu_plugin.capture.models.transformer import Transformer
-from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.faults import FAULTS, Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.program import Workload
 from tb_npu_plugin.capture.simulation.topology import Layout
+from tb_npu_plugin.csv_tables import read_table
 from tb_npu_plugin.errors import BadRequest
 
 #: Sizes from the models' published configurations.

@@ -8,7 +8,6 @@ import multiprocessing
 import os
 import shutil
 import signal
-import tempfile
 import threading
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
@@ -127,12 +126,6 @@ def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambd
     truth = _truth_json(run, written if is_alone else truths)
     _write_truth(out, truth)
     return truth
-
-
-def complete_ranks(recipe: Recipe, out: Path) -> list[int]:
-    """Ranks of an unfinished run whose results are complete."""
-    run = Run(recipe, recipe.cluster(), out)
-    return [rank for rank in run.ranks if run.folder(rank).exists()]
 
 
 def _write_truth(out: Path, truth: dict[str, Any]) -> None:
@@ -315,17 +308,3 @@ def data_truth(cluster: Cluster) -> dict[str, Any]:
     waits = {str(rank): cluster.faults.loader.get(rank, 0) for rank in range(cluster.layout.world)}
     slow = {rank: BOTTLENECK.id if wait > LONG_WAIT else None for rank, wait in waits.items()}
     return {"operators": operators, "bottleneck": slow}
-
-
-def events_of_a_step(recipe: Recipe) -> int:
-    """Events that one step of the first rank to be written has in trace_view.json."""
-    counts, recipe = [], replace(recipe, options=replace(recipe.options, export=("text",)), without=())
-    for steps in (1, 2):
-        with tempfile.TemporaryDirectory() as name:
-            shorter = replace(recipe, steps=steps)
-            run = Run(shorter, shorter.cluster(), Path(name))
-            run.table, _ = run.cluster.times()
-            write_rank(run, run.ranks[0], lambda share: None)
-            (trace,) = Path(name).rglob("trace_view.json")
-            counts.append(trace.read_bytes().count(b'"ph": '))
-    return counts[1] - counts[0]

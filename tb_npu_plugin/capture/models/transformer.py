@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tb_npu_plugin.capture.simulation.collectives import Transfer
-from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.program import Kept, Program, TrainingHost, Workload
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND
 from tb_npu_plugin.capture.simulation.work import Shape, Types
+from tb_npu_plugin.csv_tables import read_table
 from tb_npu_plugin.errors import BadRequest
 
 BF16, F32 = "c10::BFloat16", "float"

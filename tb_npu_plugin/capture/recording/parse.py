@@ -19,9 +19,8 @@ import numpy as np
 from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.backend import RAW_FOLDER, Progress, Settings
 from tb_npu_plugin.capture.device.records import BACKWARD, NOTHING, Copy, Kind, Record, Recording, Signature, load
-from tb_npu_plugin.capture.recording.exchanges import TorchExchanges
 from tb_npu_plugin.capture.recording.host_lane import Call, HostLane, stacks_of
-from tb_npu_plugin.capture.recording.operations import describe, launches_of
+from tb_npu_plugin.capture.recording.operations import TorchExchanges, describe, launches_of
 from tb_npu_plugin.capture.recording.raw_data import DEVICE, TRACE, HostData, read
 from tb_npu_plugin.capture.recording.recorded_host import END, ROOM, HostClock, RecordedHost
 from tb_npu_plugin.capture.simulation import records

@@ -15,8 +15,7 @@ from typing import Any
 from tb_npu_plugin.capture.backend import RAW_FOLDER, Json, Settings
 from tb_npu_plugin.capture.device.records import NOTHING
 from tb_npu_plugin.capture.recording import torch_profiler
-from tb_npu_plugin.capture.recording.exchanges import TorchExchanges
-from tb_npu_plugin.capture.recording.operations import describe
+from tb_npu_plugin.capture.recording.operations import TorchExchanges, describe
 from tb_npu_plugin.capture.recording.raw_data import DEVICE, TRACE, HostData
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.schema.torch_npu_json import GROUPS, SIMULATED

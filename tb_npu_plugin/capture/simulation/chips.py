@@ -6,11 +6,10 @@ A cell of the table is a number, its unit if it has one, and the key of its sour
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 
-from tb_npu_plugin.capture.simulation.csv_tables import read_table
+from tb_npu_plugin.csv_tables import read_table
 from tb_npu_plugin.errors import BadFile
 
 GB, GIB = 10**9, 1 << 30
@@ -40,7 +39,6 @@ class Chip:
     rdma: int  # bytes per second of the network card, in one direction
     pcie: int  # bytes per second of PCIe, in one direction
     node: int  # devices in one server
-    sources: Mapping[str, str] = field(compare=False, repr=False)  # figure -> key of its source
 
     @property
     def cube_flops(self) -> float:
@@ -69,8 +67,7 @@ def _read_chips() -> dict[str, Chip]:
     out = {}
     for name in list(soc)[1:]:
         figures = {figure: number(*row[name].split()) for figure, row in table.items()}
-        sources = {figure: row[name].split()[-1] for figure, row in table.items()}
-        out[name] = Chip(name, soc[name], split[name] == "yes", **figures, sources=sources)
+        out[name] = Chip(name, soc[name], split[name] == "yes", **figures)
     return out
 
 

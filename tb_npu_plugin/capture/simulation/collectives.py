@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Pattern, Planes, PlaneTask
 from tb_npu_plugin.capture.simulation.records import Ints
 from tb_npu_plugin.capture.simulation.topology import Topology
+from tb_npu_plugin.csv_tables import read_table
 
 _Places = tuple[int, ...]
 

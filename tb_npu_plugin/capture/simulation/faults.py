@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional, Union, cast
 
-from tb_npu_plugin.capture.simulation.csv_tables import read_table
+from tb_npu_plugin.csv_tables import read_table
 from tb_npu_plugin.errors import BadRequest
 
 Json = Union[str, int, float, list["Json"], dict[str, "Json"]]
@@ -118,11 +118,6 @@ class Fault:
 
 #: By the word of the command line.
 FAULTS = read_table(__file__, "faults.csv", Fault)
-
-
-def usages() -> list[str]:
-    """A line for people of each fault: how it is written and what it does."""
-    return [f"{word + fault.usage:<29} {fault.help}" for word, fault in FAULTS.items()]
 
 
 def parse_faults(texts: Sequence[str], ranks: int) -> Faults:

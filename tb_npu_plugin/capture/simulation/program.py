@@ -21,7 +21,6 @@ from typing import Any
 
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import CALLS, Transfer
-from tb_npu_plugin.capture.simulation.csv_tables import read_table
 from tb_npu_plugin.capture.simulation.device import LAST, LEAST, RISE
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.host import Clock, Host
@@ -31,6 +30,7 @@ from tb_npu_plugin.capture.simulation.memory import Held
 from tb_npu_plugin.capture.simulation.records import GcPause, HostOp, OpInfo, Process, PyCall
 from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.capture.simulation.work import Shape, Shapes, Tensor, Types
+from tb_npu_plugin.csv_tables import read_table
 
 #: ns that the host takes: before an operator, at its begin and end; around a frame.
 _BEFORE_OP, _BEGIN_OP, _END_OP, _FRAME = 1_800, 4_000, 2_500, 1_500

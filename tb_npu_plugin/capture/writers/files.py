@@ -11,18 +11,18 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import chain, compress
+from itertools import compress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Callable, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.capture.side_files import ENVIRONMENT_VARIABLES
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers.dialect import LINE_FEED, Dialect, Options
 from tb_npu_plugin.capture.writers.overlap import Overlap, Windows
 from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT_VARIABLES
 
 
 def decimals(ns: int) -> str:
@@ -143,8 +143,6 @@ NULL = float("nan")
 sqlite3.register_adapter(np.int64, int)  # it would be stored as a blob
 #: KiB of pages in memory: for appending rows, the last pages of each table; for an index, SQLite's default.
 _CACHE, _INDEX_CACHE = 512, 2000
-#: Rows of a statement that inserts many: older versions of SQLite take 999 values.
-_TOGETHER = 16
 
 
 class Database:
@@ -172,23 +170,10 @@ class Database:
             self._made.add(table)
 
     def add(self, table: str, rows: Sequence[Row]) -> None:
-        """Append rows, if there are any. A statement of several rows takes little longer than one of a single row."""
-        if not rows:
-            return
-        self.make(table)
-        width, whole = len(rows[0]), len(rows) // _TOGETHER * _TOGETHER
-        row = f"({','.join('?' * width)})"
-        values = zip(*[chain.from_iterable(rows[:whole])] * (width * _TOGETHER))  # of as many rows at once
-        self._connection.executemany(f"INSERT INTO {table} VALUES {','.join([row] * _TOGETHER)}", values)
-        self._connection.executemany(f"INSERT INTO {table} VALUES {row}", rows[whole:])
-
-    def add_figures(self, table: str, keys: Sequence[int], figures: Mapping[int, Floats]) -> None:
-        """Append rows (key, name, figure): of each key one for each name. figures: of all keys, by name. One statement for a
-        key takes a third of the time of one for a row."""
-        self.make(table)
-        rows = ",".join(f"(?1,{name},?{number})" for number, name in enumerate(figures, 2))
-        values = np.column_stack([keys, *figures.values()])  # floats; the type of the column makes keys integers again
-        self._connection.executemany(f"INSERT INTO {table} VALUES {rows}", values.tolist())
+        """Append rows, if there are any."""
+        if rows:
+            self.make(table)
+            self._connection.executemany(f"INSERT INTO {table} VALUES ({','.join('?' * len(rows[0]))})", rows)
 
     def index(self, table: str, definition: str) -> None:
         if table in self._made:

@@ -188,9 +188,9 @@ class DeviceTables(MarkTables):
         self._database.add("COMPUTE_TASK_INFO", infos)
         if self._pmu:  # figures of the kernels whose core has counters; times are ns here
             places, figures = self._figures.of(kernels, [task.dur for task in tasks])
-            if places:
-                counted = [ids[place] for place in places]
-                self._database.add_figures("TASK_PMU_INFO", counted, dict(zip(self._pmu, figures)))
+            by_kernel = zip(places, zip(*(column.tolist() for column in figures)))
+            counted = [(ids[place], name, one) for place, mine in by_kernel for name, one in zip(self._pmu, mine)]
+            self._database.add("TASK_PMU_INFO", counted)
 
     def _info(self, kernel: records.Kernel) -> Row:
         """Row of COMPUTE_TASK_INFO without its second column."""

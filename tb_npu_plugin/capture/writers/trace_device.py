@@ -4,7 +4,7 @@ halves consist of. Source: docs/facts/ascend_pt.md, trace_view.json."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import repeat
 from typing import Any, TypeVar, Union
@@ -17,19 +17,6 @@ from tb_npu_plugin.capture.writers.links import counters, port_speed
 from tb_npu_plugin.capture.writers.overlap import OverlapRows
 from tb_npu_plugin.schema import trace_events
 from tb_npu_plugin.schema.trace_events import CALL_KEYS, CALL_PREFIX, OPERATION_KEYS, STEP_KEYS, TASK_KEYS, args_of
-
-Clock = Callable[[int], str]
-
-
-def text_ts(ns: int) -> str:
-    """A time since the epoch as JSON text of us with three decimals."""
-    digits = str(ns)
-    return f'"{digits[:-3]}.{digits[-3:]}"'
-
-
-def numeric_ts(ns: int) -> str:
-    """A time as releases of 2023 wrote it: a float, with steps of 0.25 us."""
-    return repr(ns / 1000)
 
 
 def quote(text: str) -> str:
@@ -93,10 +80,11 @@ _Texts = list[list[str]]
 
 
 class DeviceEvents:
-    """(start, text) of the events of one device; `ts` writes their times."""
+    """(start, text) of the events of one device."""
 
-    def __init__(self, output: Output, ts: Clock) -> None:
-        self._output, self._options, self._dialect, self._ts = output, output.options, output.dialect, ts
+    def __init__(self, output: Output) -> None:
+        self._output, self._options, self._dialect = output, output.options, output.dialect
+        self._ts = output.dialect.ts
         self._pids = {name: process_id(output, name) for name in output.dialect.sorts}
         self._call_texts, self._quoted = cache(self._make_call_texts), cache(quote)
         self._speed = port_speed(output)

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from tb_npu_plugin.capture.device.load import AUTOLOAD
-from tb_npu_plugin.capture.mindspore.activation import CHANGES
+from tb_npu_plugin.capture.mindspore import CHANGES
 
 #: Module -> what is done with it once a script has imported it.
 _CHANGES = {**CHANGES, **AUTOLOAD}

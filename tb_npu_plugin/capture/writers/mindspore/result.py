@@ -23,7 +23,7 @@ from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, Recorder, sco
 from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, Windows
 from tb_npu_plugin.capture.writers.result_db import ProfilerDatabase
 from tb_npu_plugin.capture.writers.trace import CALLS, LINKS, OPS, HostEvents, Trace
-from tb_npu_plugin.capture.writers.trace_device import Clock, DeviceEvents, Timed, process_rows, quote
+from tb_npu_plugin.capture.writers.trace_device import DeviceEvents, Timed, process_rows, quote
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema.mindspore import SUFFIX
@@ -58,8 +58,8 @@ class LaunchedEvents(DeviceEvents):
 class FrameworkEvents(HostEvents):
     """Events of the framework's processes: times and durations are texts."""
 
-    def __init__(self, output: Output, ts: Clock) -> None:
-        super().__init__(output, ts)
+    def __init__(self, output: Output) -> None:
+        super().__init__(output)
         self._threads: set[int] = set()
         self._depth = -1
 
@@ -256,8 +256,7 @@ DIALECT = Dialect(
     task_time=False,
     ids_at_level_0=True,
     spelling={"kernels.step": 1},
-    torch_npu=None,
-    cann="8.2.RC1",
+    versions={names.MS_VERSION: "2.7.0", names.CANN_VERSION: "8.2.RC1"},
 )
 
 
@@ -282,8 +281,7 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
     schedule = parameters[names.SCHEDULE]
     schedule |= {key: value for key, value in (options.schedule or {}).items() if key in schedule}
     content[names.MS_INFO] = {names.RANK_ID: str(process.rank), names.DEVICE_ID: str(process.device)}
-    content |= {names.MS_VERSION: "2.7.0", names.CANN_VERSION: dialect.cann}
-    return json.dumps(content, indent=4)
+    return json.dumps({**content, **dialect.versions}, indent=4)
 
 
 def metadata(process: Process, options: Options) -> str:

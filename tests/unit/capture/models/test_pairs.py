@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.capture.command import METRICS
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe, write_run
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.capture.writers.result import COMMUNICATION, DATALOADER
+from tb_npu_plugin.schema.settings import STORED_METRICS
 from tests.support.invariants import check_all
 from tests.support.pairs import Axes, covering
 from tests.support.views import open_all
@@ -56,7 +56,7 @@ def recipe(row: dict[str, Any]) -> Recipe:
     is_refused = (row["fault"] == _LINK and ranks == 1) or (row["fault"] == _SHAPES and model == "linear")
     faults = () if row["fault"] is None or is_refused else (row["fault"],)
     options = Options(
-        metrics=METRICS[row["metrics"] if row["level"] > 0 else "AiCoreNone"],
+        metrics=STORED_METRICS[row["metrics"] if row["level"] > 0 else "AiCoreNone"],
         export=("text", "db"),
         gc_threshold=0.0 if any("gc-pause" in fault for fault in faults) else None,
         built_in_marks=(COMMUNICATION, DATALOADER) if row["mstx"] else (),

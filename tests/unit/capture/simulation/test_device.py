@@ -10,32 +10,40 @@ from functools import cache
 import pytest
 
 from tb_npu_plugin.capture.api.settings import task_queue_level
+from tb_npu_plugin.capture.simulation import chips
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, GB, Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, schedule
 from tb_npu_plugin.capture.simulation.device import TASK_QUEUES
 from tb_npu_plugin.capture.simulation.topology import Topology
+from tb_npu_plugin.csv_tables import read_table
 from tests.conftest import ROOT
 from tests.oracle.raw import Raw
 from tests.support.mock import ONE, rank_folder, written
 
+TABLE = read_table(chips.__file__, "chips.csv", dict[str, str])
 UNITS = {"memory": 1 << 30, "cache": 1 << 20, **dict.fromkeys(("bandwidth", "hccs", "sio", "rdma", "pcie"), GB)}
+#: Chip -> figure -> key of its source.
+SOURCES = {
+    name: {figure: row[name].split()[-1] for figure, row in TABLE.items() if figure not in ("soc", "split")}
+    for name in CHIPS
+}
 
 
 def cell(chip: Chip, figure: str) -> str:
     value = getattr(chip, figure) / UNITS.get(figure, 1)
-    return f"{value:.4g} `{chip.sources[figure]}`" if value else f"none `{chip.sources[figure]}`"
+    return f"{value:.4g} `{SOURCES[chip.name][figure]}`" if value else f"none `{SOURCES[chip.name][figure]}`"
 
 
 def test_each_figure_of_a_chip_has_a_source_and_docs_capture_md_shows_both() -> None:
     for chip in CHIPS.values():
         numbers = {key for key, value in vars(chip).items() if isinstance(value, int) and not isinstance(value, bool)}
-        assert numbers == set(chip.sources)
+        assert numbers == SOURCES[chip.name].keys()
     page = (ROOT / "docs" / "capture.md").read_text()
     table = page.partition(f"| | {' | '.join(CHIPS)} |\n")[2].partition("\n\n")[0]
     shown = [row.split(" | ")[1:] for row in table.replace(" |\n", "\n").removesuffix(" |").splitlines()[1:]]
-    assert shown == [[cell(chip, figure) for chip in CHIPS.values()] for figure in CHIPS[DEFAULT_CHIP].sources]
+    assert shown == [[cell(chip, figure) for chip in CHIPS.values()] for figure in SOURCES[DEFAULT_CHIP]]
     explained = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", page.partition("| source | |")[2], re.M))
-    assert {key for chip in CHIPS.values() for key in chip.sources.values()} == set(explained)
+    assert {key for sources in SOURCES.values() for key in sources.values()} == set(explained)
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from tb_npu_plugin.capture.command import METRICS
 from tb_npu_plugin.capture.simulation.chips import CHIPS, Chip
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.records import Process
 from tb_npu_plugin.capture.writers.metrics import Figures
 from tb_npu_plugin.schema.metric_sets import SETS, columns
+from tb_npu_plugin.schema.settings import STORED_METRICS
 from tests.support.kernel_columns import check_metrics
 
 BANDWIDTH, ACCESS, CACHE = "ACL_AICORE_MEMORY_BANDWIDTH", "ACL_AICORE_MEMORY_ACCESS", "ACL_AICORE_L2_CACHE"
@@ -69,7 +69,7 @@ def test_cells_of_a_chip(chip: Chip) -> None:
         assert whole(lines, "write_cache_hit") * 512 == pytest.approx(work.kept, abs=1024)
 
 
-@pytest.mark.parametrize("metrics", METRICS)
+@pytest.mark.parametrize("metrics", STORED_METRICS)
 def test_columns_are_those_of_the_specification(metrics: str) -> None:
     for unified in (False, True):
-        check_metrics(list(columns(METRICS[metrics], not unified)), metrics, unified)
+        check_metrics(list(columns(STORED_METRICS[metrics], not unified)), metrics, unified)

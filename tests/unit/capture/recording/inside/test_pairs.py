@@ -18,9 +18,9 @@ from unittest import mock
 import pytest
 
 from tb_npu_plugin.capture import pytorch as profiler
-from tb_npu_plugin.capture.command import METRICS
 from tb_npu_plugin.capture.recording.parse import parse
 from tb_npu_plugin.capture.simulation.chips import CHIP_VARIABLE
+from tb_npu_plugin.schema.settings import STORED_METRICS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 from tests.oracle.raw import FULL, Raw
 from tests.support.invariants import check_all
@@ -41,7 +41,7 @@ KEPT, DROPPED = "of mine", "of others"
 #: rank "group": one of eight that communicate. marks: the domains that are kept.
 AXES: Axes = {
     "level": LEVELS,
-    "metrics": tuple(METRICS),
+    "metrics": tuple(STORED_METRICS),
     "export": (("text",), ("db",), FORMS),
     "activities": ("CPU", "NPU", "both"),
     **dict.fromkeys((*_HOST, *_SWITCHES, "host_sys"), _OFF_ON),

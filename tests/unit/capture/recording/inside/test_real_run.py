@@ -238,7 +238,7 @@ def test_a_memory_timeline_is_that_of_torch_profiler(tmp_path: Path) -> None:
             optimizer.zero_grad()
             model(torch.randn(16, 64, device="npu")).sum().backward()
             optimizer.step()
-    recorder: Any = profile.prof_if._recorded
+    recorder: Any = profile.prof_if.recorded
 
     for name in ("raw.json.gz", "plain.json"):
         contents = []

@@ -6,6 +6,7 @@ import shlex
 import signal
 import sqlite3
 import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures.process import BrokenProcessPool
@@ -21,24 +22,22 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from tb_npu_plugin.capture.models.catalog import MODELS, Sizes
-from tb_npu_plugin.capture.models.run import TRUTH, Recipe, Report, complete_ranks, events_of_a_step, write_run
+from tb_npu_plugin.capture.models.run import TRUTH, Recipe, Report, Run, write_rank, write_run
 from tb_npu_plugin.capture.simulation.chips import CHIPS, GIB
-from tb_npu_plugin.capture.simulation.csv_tables import read_table
-from tb_npu_plugin.capture.simulation.faults import usages
+from tb_npu_plugin.capture.simulation.faults import FAULTS
 from tb_npu_plugin.capture.writers.dialect import LEVELS, Options
 from tb_npu_plugin.capture.writers.framework import KINDS
 from tb_npu_plugin.capture.writers.result import COMMUNICATION, DATALOADER, FRAMEWORKS
+from tb_npu_plugin.csv_tables import read_table
 from tb_npu_plugin.errors import NpuPluginError
-from tb_npu_plugin.schema.settings import AIC_METRICS
+from tb_npu_plugin.schema.settings import STORED_METRICS
 
-#: aic_metrics as users write them -> as stored.
-METRICS = {name: stored for stored, name in AIC_METRICS.items()}
 #: What ends the command; what it has not finished is removed first. SIGTERM: of timeout, Slurm, Kubernetes; SIGHUP: of a
 #: terminal that is closed.
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 _EPILOG = (
     "\b\nFaults (figures in brackets may be left out):\n"
-    + "".join(f"  {text}\n" for text in usages())
+    + "".join(f"  {word + fault.usage:<29} {fault.help}\n" for word, fault in FAULTS.items())
     + """
 \b
 Examples:
@@ -62,7 +61,7 @@ class _Folder(click.Path):
 
 @dataclass(frozen=True)
 class _Row:
-    """An option: a row of command.csv. title: the heading of --help above it; kind: what it takes; least: of a number; field: the
+    """An option: a row of mock.csv. title: the heading of --help above it; kind: what it takes; least: of a number; field: the
     argument of the callback, where it is not called as the option; {} in the help: what the option chooses from."""
 
     title: str
@@ -100,12 +99,12 @@ _CHOICES: dict[str, Iterable[str]] = {
     "--framework": FRAMEWORKS,
     "--level": LEVELS,
     "--bubble": ("written", "zero"),  # of step_trace_time.csv
-    "--aic-metrics": METRICS,
+    "--aic-metrics": STORED_METRICS,
     "--without": KINDS,
 }
 #: Headings of --help -> the options below them.
 _OPTIONS = defaultdict[str, list[click.Option]](list)
-for _name, _row in read_table(__file__, "command.csv", _Row).items():
+for _name, _row in read_table(__file__, "mock.csv", _Row).items():
     _OPTIONS[_row.title].append(_row.option(_name))
 
 
@@ -136,7 +135,7 @@ def _recipe(given: Mapping[str, Any]) -> Recipe:
     settings = ("l2_cache", "data_process", "sys_io", "sys_interconnection")
     options = Options(
         level,
-        METRICS[metrics or ("PipeUtilization" if level >= 1 else "AiCoreNone")],
+        STORED_METRICS[metrics or ("PipeUtilization" if level >= 1 else "AiCoreNone")],
         not given["no_shapes"],
         not given["no_memory"],
         not given["no_stack"],
@@ -165,7 +164,7 @@ def _mock(out: Path, events: int | None, jobs: int, **given: Any) -> None:
     try:
         with _stopped_by_signals(), _bars() as report:
             if events:
-                recipe = replace(recipe, steps=-(-events // events_of_a_step(recipe)))
+                recipe = replace(recipe, steps=-(-events // _events_of_a_step(recipe)))
             truth = write_run(recipe, out, jobs, report)
     except BrokenProcessPool as error:
         killed = "a writing process was killed: is there enough memory?"
@@ -182,6 +181,20 @@ def _mock(out: Path, events: int | None, jobs: int, **given: Any) -> None:
         click.echo(f"tb-npu: {takes}: {advice}", err=True)
     click.echo(f"{len(recipe.only) or recipe.ranks} of {recipe.ranks} ranks, {recipe.steps} steps, {TRUTH}: {out}")
     click.echo(f"Look at it: tensorboard --logdir {shlex.quote(str(out))}")
+
+
+def _events_of_a_step(recipe: Recipe) -> int:
+    """Events that one step of the first rank to be written has in trace_view.json."""
+    counts, recipe = [], replace(recipe, options=replace(recipe.options, export=("text",)), without=())
+    for steps in (1, 2):
+        with tempfile.TemporaryDirectory() as name:
+            shorter = replace(recipe, steps=steps)
+            run = Run(shorter, shorter.cluster(), Path(name))
+            run.table, _ = run.cluster.times()
+            write_rank(run, run.ranks[0], lambda share: None)
+            (trace,) = Path(name).rglob("trace_view.json")
+            counts.append(trace.read_bytes().count(b'"ph": '))
+    return counts[1] - counts[0]
 
 
 _ALL_OPTIONS: list[click.Parameter] = [option for options in _OPTIONS.values() for option in options]
@@ -214,11 +227,13 @@ def _stopped_by_signals() -> Iterator[None]:
 
 def _describe_rest(recipe: Recipe, out: Path) -> str:
     """What a run that was not finished leaves."""
-    count = len(complete_ranks(recipe, out))
+    run = Run(recipe, recipe.cluster(), out)
+    count = sum(run.folder(rank).exists() for rank in run.ranks)
     if not count:
         return "Nothing of it is left."
-    whole = len(recipe.only) or recipe.ranks
-    return f"{count} of {whole} ranks are complete and stay; the others have been removed. There is no {TRUTH}."
+    return (
+        f"{count} of {len(run.ranks)} ranks are complete and stay; the others have been removed. There is no {TRUTH}."
+    )
 
 
 def _parts(text: str) -> tuple[str, ...]:

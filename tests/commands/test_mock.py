@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tb_npu_plugin.capture import command
-from tb_npu_plugin.capture.command import mock
 from tb_npu_plugin.capture.models import run
 from tb_npu_plugin.capture.models.run import Recipe, Report, write_rank, write_run
 from tb_npu_plugin.capture.simulation.cluster import Cluster
 from tb_npu_plugin.capture.simulation.faults import FAULTS
+from tb_npu_plugin.cli import mock as command
+from tb_npu_plugin.cli.mock import mock
 from tests.support import cli
 from tests.support.invariants import query
 from tests.support.mock import rank_folder
@@ -260,7 +260,7 @@ def test_help_names_every_fault_and_every_option_and_its_examples_work(monkeypat
         return {"ranks": {"0": {"reserved": [0]}}}
 
     monkeypatch.setattr(command, "write_run", ask)
-    monkeypatch.setattr(command, "events_of_a_step", lambda recipe: 1000)
+    monkeypatch.setattr(command, "_events_of_a_step", lambda recipe: 1000)
     text = CliRunner().invoke(mock, ["--help"]).output
     assert [word for word in FAULTS if word not in text] == []
     assert [option for param in mock.params for option in param.opts if f"  {option} " not in text] == []

@@ -1,4 +1,4 @@
-"""Tables of capture that are CSV files beside the modules that use them."""
+"""Tables that are CSV files beside the modules that use them."""
 
 from __future__ import annotations
 
