@@ -6,7 +6,7 @@ import { t } from "../i18n";
 import { Button } from "./button";
 import { HBar } from "./stacked_bar";
 import { Empty } from "./states";
-import { Cut, MiddleCut, Time } from "./text";
+import { Cut, Time } from "./text";
 
 interface Props {
   parts: readonly Part[];
@@ -62,19 +62,11 @@ export function Donut({ parts, most = MOST, unlisted, under, none, selected = nu
             >
               <span class="swatch" style={{ background: part.color }} />
               {canChoose ? (
-                <button
-                  type="button"
-                  class="ellipsis"
-                  data-tip-cut
-                  aria-pressed={part.id === selected}
-                  onClick={() => choose(part)}
-                >
-                  <MiddleCut text={part.label} />
+                <button type="button" aria-pressed={part.id === selected} onClick={() => choose(part)}>
+                  {part.label}
                 </button>
               ) : (
-                <Cut>
-                  <MiddleCut text={part.label} />
-                </Cut>
+                <span>{part.label}</span>
               )}
               <Time ns={part.value} text={valueText(part.value)} />
               <span class="mono">{format.percentOfRatio(part.share)}</span>

@@ -33,6 +33,7 @@ export { type PageColumn, pageColumn, pageTable } from "./table/columns";
 export { DataTable, type DataTableProps, TableCard } from "./table/data_table";
 export type { Filter } from "./table/filters";
 export { formatPick, type Pick, PickChips, parsePick, pickFilters, pickWhere } from "./table/filters";
+export type { Unfold } from "./table/props";
 export { ViewSource } from "./table/props";
 export { TableHead } from "./table_head";
 export { Cut, Time } from "./text";
