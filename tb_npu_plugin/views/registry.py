@@ -14,6 +14,7 @@ from tb_npu_plugin.views import (
     doctor,
     idle,
     kernel,
+    kernel_ranks,
     memory,
     operator,
     overview,
@@ -37,6 +38,7 @@ VIEWS: tuple[View, ...] = (
     doctor.VIEW,
     diagnosis.VIEW,
     trace_ranks.VIEW,
+    kernel_ranks.VIEW,
 )
 
 

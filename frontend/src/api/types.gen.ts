@@ -809,7 +809,7 @@ export interface ExcessJson {
   left_out: number;
   /** All computing kernels in a step, mean of the awaited ranks, ns. */
   ns: number;
-  /** The same, median of the others for each kernel. */
+  /** The same, median of the others. */
   other_ns: number;
 }
 
@@ -1036,6 +1036,26 @@ export interface KernelJson {
   device_kind: string;
   /** Work of the kernels by what the device could do; null if no kernel has known FLOPs. */
   roofline: Roofline | null;
+}
+
+/** The kernels of a rank by the median of its peers, the other ranks of its pipeline stage, in the mean step. Table "types" (type, calls, other_calls, other_ns, ns, excess_ns, factor); /api/table also has "shapes", the same by type and input_shapes. Parameter `of`: token of the rank's span; default: the one that computes longest by its peers. */
+export interface KernelRanksJson {
+  /** The ranks with kernels. */
+  ranks: RankWithKernelsJson[];
+  /** Token of the compared rank; null with fewer than two ranks. */
+  of: string | null;
+  /** Ranks that it is compared with. */
+  peers: number;
+  /** Its computing kernels, ns: the sum of the table. */
+  ns: number;
+  /** The same, median of the peers. Medians of types do not sum to it. */
+  other_ns: number;
+  /** ns by other_ns. */
+  factor: number | null;
+  /** What the ratios mean; "" if it does not compute longer. */
+  text: string;
+  /** Code and parameters of `text`. */
+  texts: Record<string, MessageJson>;
 }
 
 /** An unprofiled rank that a profiled rank waits for at collectives of a step. It may itself wait for ranks of other groups. */
@@ -1604,6 +1624,16 @@ export interface RankStateJson {
   reason: string;
   /** Code and parameters of `reason`. */
   texts: Record<string, MessageJson>;
+}
+
+/** A rank that can be compared. */
+export interface RankWithKernelsJson {
+  /** Token of the span. */
+  span: string;
+  /** Name of the worker. */
+  worker: string;
+  /** Rank in the job. */
+  rank: number | null;
 }
 
 /** Answer of /api/progress and /api/reading. */

@@ -10,6 +10,7 @@ export { Donut, type Part, PartBars, partsCsv } from "./donut";
 
 export { type Fact, Facts } from "./facts";
 export { HeatMap } from "./heat_map";
+export { KernelRanks } from "./kernel_ranks";
 export { PagedItems, Pages } from "./pages";
 export { meaningName } from "./parts";
 export { Popover } from "./popover";

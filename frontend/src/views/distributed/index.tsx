@@ -15,6 +15,7 @@ import {
   type DataTableProps,
   DiagnosisCard,
   Empty,
+  KernelRanks,
   MissingList,
   type Row,
   RunProgress,
@@ -52,7 +53,7 @@ function DistributedView({ selection }: ViewProps) {
   );
 }
 
-function Distributed({ data, answer, selection: { run } }: Answered<DistributedJson>) {
+function Distributed({ data, answer, selection: { run, span } }: Answered<DistributedJson>) {
   const isRange = param(WITHIN) !== "";
   const step = isRange ? ranks.ALL_STEPS : ranks.chosenStep(data, param("d.step"));
   const lines = ranks.rankLines(data, step);
@@ -107,6 +108,7 @@ function Distributed({ data, answer, selection: { run } }: Answered<DistributedJ
           partsOf={communicationParts}
         />
       )}
+      {!isRange && <KernelRanks run={run} span={span} />}
       <Arrivals data={data} collectives={collectives} isWide={isMatrixWide && halves % 2 === 1} />
       {data.links.length > 0 && <LinkMatrix data={data} links={links} />}
       <RankTable name="transports" {...shared} columns={[...keys, ...TRANSPORTS]} isWide={isWide} />

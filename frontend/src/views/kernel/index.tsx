@@ -1,5 +1,8 @@
 import type { KernelJson } from "../../api/types.gen";
-import { type Answered, spanView, WITHIN } from "../../widgets";
+import { t } from "../../i18n";
+import { param, setParams } from "../../state/params";
+import { place, type Selection } from "../../state/selection";
+import { type Answered, KernelRanks, spanView, TextButton, WITHIN } from "../../widgets";
 import { KernelCharts } from "./charts";
 import css from "./kernel.css?inline";
 import { RooflineCard } from "./roofline";
@@ -12,12 +15,24 @@ export const view = spanView("kernel", Kernels, {
   ofRange: "range.kernels",
 });
 
-function Kernels({ data, answer: { tables } }: Answered<KernelJson>) {
+function Kernels({ data, answer: { tables }, selection }: Answered<KernelJson>) {
   return (
     <div class="grid">
       {tables.types && <KernelCharts data={data} statistic={tables.statistic ?? null} types={tables.types} />}
       {data.roofline && <RooflineCard roofline={data.roofline} period={data.period} />}
       <KernelTables data={data} tables={tables} />
+      <OtherRanks selection={selection} />
     </div>
+  );
+}
+
+/** Kernel by rank, once the user asks for it: it reads all ranks of the run. */
+function OtherRanks({ selection: { run, span } }: { selection: Selection }) {
+  if (param(WITHIN) || (place.value?.run.workers.length ?? 0) < 2) return null;
+  if (param("kernel.ranks")) return <KernelRanks run={run} span={span} isAsked />;
+  return (
+    <p>
+      <TextButton onClick={() => setParams({ "kernel.ranks": "1" })}>{t("kernel_ranks.open")} →</TextButton>
+    </p>
   );
 }
