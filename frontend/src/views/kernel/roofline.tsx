@@ -15,14 +15,14 @@ const TERA = 12;
 const COLORS: Readonly<Record<string, string>> = {
   Cube: "var(--c-compute)",
   Vector: "var(--c-vec)",
-  MTE2: "var(--c-comm)",
-  MTE3: "var(--c-comm)",
+  MTE2: "var(--c-brown)",
+  MTE3: "var(--c-brown)",
   MTE1: "var(--c-mix)",
   FixPipe: "var(--c-pink)",
   Scalar: "var(--c-prep)",
-  "No bound": "var(--c-wait)",
+  "No bound": "var(--c-dim)",
 };
-const OTHER = "var(--c-over)";
+const OTHER = "var(--c-plum)";
 const UNKNOWN = "var(--c-free)";
 
 const colorOf = (bound: string | null) => (bound === null ? UNKNOWN : (COLORS[bound] ?? OTHER));
