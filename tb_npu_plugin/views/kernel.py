@@ -33,7 +33,7 @@ class KernelJson(TypedDict):
     "kinds_of_types" and "kinds_of_names": the rows of "types" by name and shapes, those of "statistic" by call and shapes. Parameters:
     `step` ("null": kernels outside steps), `within` (a time range: whole kernels that overlap it; no
     MFU of steps, no other recorded tables),
-    `peak` and `bandwidth` for the roofline.
+    `peak` and `bandwidth` for the roofline; `usual_peak`, `usual_bandwidth`: where they are unknown.
     """
 
     steps: list[Optional[str]]
@@ -66,6 +66,8 @@ _OF_TYPE = {"type": "type", "core": "core"}
 _SHAPES = {"input_shapes": "input_shapes"}
 #: Value of the parameter `step` for kernels outside steps.
 NO_STEP = "null"
+#: Parameters of the device, and their units.
+_FIGURES = (("peak", 1e12), ("bandwidth", 1e9), ("usual_peak", 1e12), ("usual_bandwidth", 1e9))
 #: Peaks and bandwidths from here on are refused, in the unit of the parameter.
 _MOST_FIGURE = 1e9
 
@@ -120,8 +122,8 @@ def _chosen(source: ViewInput) -> Optional[tuple[Table, list[Optional[str]]]]:
 
 def _device(source: ViewInput, kernels: Table) -> Device:
     """The device with the peaks that the user gave."""
-    name = source.spans[0].capture.device_name
-    return device(kernels, name, _figure(source, "peak", 1e12), _figure(source, "bandwidth", 1e9))
+    peaks = (_figure(source, name, unit) for name, unit in _FIGURES)
+    return device(kernels, source.spans[0].capture.device_name, *peaks)
 
 
 def _kinds(source: ViewInput, of: Callable[[Table], Table], keys: Mapping[str, str]) -> ViewTable:
@@ -210,6 +212,8 @@ VIEW = View(
         WITHIN,
         Param("peak", doc="Peak of the matrix units with FP16, TFLOP/s; empty: that of the device."),
         Param("bandwidth", doc="Bandwidth of the device memory, GB/s; empty: that of the chip."),
+        Param("usual_peak", doc="The peak where none is known."),
+        Param("usual_bandwidth", doc="The bandwidth where none is known."),
     ),
     count="kernels",
     extra_tables={

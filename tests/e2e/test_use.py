@@ -259,3 +259,23 @@ def test_a_type_unfolds_in_place_to_its_shapes_and_the_csv_holds_them(open_plugi
     plugin.frame.get_by_role("button", name=re.compile(r"The \d+ calls")).click()
     expect(plugin.row_count).to_have_text(re.compile(r"^\d of \d+ rows"))
     plugin.page.go_back()
+
+
+def test_a_roof_needs_a_bandwidth_that_is_typed_once(open_plugin: Open, results_server: str) -> None:
+    plugin = open_plugin(results_server)
+    plugin.open("kernel", **plugin.span_of("metrics_L2Cache"))
+    card = plugin.card("Roofline")
+    expect(card).to_contain_text("No roof: neither the peak")
+    expect(card.locator("svg")).to_have_count(0)
+    for name, figure in (("Peak", "300"), ("Bandwidth", "1600")):
+        card.get_by_role("textbox", name=name).fill(figure)
+        card.get_by_role("textbox", name=name).press("Enter")
+        plugin.quiet()
+    expect(card.locator(".roof-line")).to_be_visible()
+    plugin.open("kernel", **plugin.span_of("metrics_MemoryUB"))
+    expect(card.get_by_role("textbox", name="Bandwidth")).to_have_value("1600")
+    expect(card.locator(".roof-line")).to_be_visible()
+    plugin.open("kernel", **plugin.span_of("metrics_PipeUtilization"))
+    expect(card.get_by_role("textbox", name="Peak")).to_have_value("353.894")
+    plugin.open("kernel", **plugin.span_of("metrics_MemoryUB"), **{"kernel.bandwidth": "800"})
+    expect(card.get_by_role("textbox", name="Bandwidth")).to_have_value("800")

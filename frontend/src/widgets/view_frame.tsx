@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import type { Query } from "../api/client";
 import type { ViewId, ViewJson } from "../api/types.gen";
 import { duration, exactDuration } from "../base/format";
 import { addStyle } from "../base/style";
@@ -26,6 +27,8 @@ interface SpanViewOptions {
   css?: string;
   /** Parameters of the address, by their names in the request; those that the server refuses are removed. */
   params?: Readonly<Record<string, string>>;
+  /** More of the request, from elsewhere. */
+  query?: () => Query;
   /** See `ViewFrame`. */
   problems?: "plain";
   ofRange?: Key;
@@ -35,12 +38,12 @@ interface SpanViewOptions {
 export function spanView<T>(
   id: ViewId,
   Content: (props: Answered<T>) => ComponentChildren,
-  { css = "", params = {}, problems, ofRange }: SpanViewOptions = {},
+  { css = "", params = {}, query, problems, ofRange }: SpanViewOptions = {},
 ) {
   if (css) addStyle(css);
   function Component({ selection }: Pick<Answered<T>, "selection">) {
     const asked = Object.entries(params).map(([name, key]) => [name, param(key)]);
-    const view = useView<T>(id, { span: selection.span, ...Object.fromEntries(asked) });
+    const view = useView<T>(id, { span: selection.span, ...Object.fromEntries(asked), ...query?.() });
     useAccepted(view, ...Object.values(params));
     return (
       <ViewFrame view={view} {...(problems ? { problems } : {})} {...(ofRange ? { ofRange: t(ofRange) } : {})}>

@@ -4,6 +4,7 @@ import { param, setParams } from "../../state/params";
 import { place, type Selection } from "../../state/selection";
 import { type Answered, KernelRanks, spanView, TextButton, WITHIN } from "../../widgets";
 import { KernelCharts } from "./charts";
+import { usualQuery } from "./device";
 import css from "./kernel.css?inline";
 import { RooflineCard } from "./roofline";
 import { KernelTables } from "./tables";
@@ -12,6 +13,7 @@ import { KernelTables } from "./tables";
 export const view = spanView("kernel", Kernels, {
   css,
   params: { step: "kernel.step", within: WITHIN, peak: "kernel.peak", bandwidth: "kernel.bandwidth" },
+  query: usualQuery,
   ofRange: "range.kernels",
 });
 
