@@ -13,7 +13,8 @@ from tb_npu_plugin.messages import Message
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a time. color: a CSS variable of the page's tokens."""
+    """A part of a time. color: a CSS variable of the page's tokens. Computing, overlapped, waiting, transfer and free have theirs alone;
+    tests/base/color_blind.test.ts of the frontend checks that the parts of one table can be told apart."""
 
     id: str
     title: Message
@@ -27,15 +28,15 @@ def _by_id(parts: Iterable[Part]) -> Mapping[str, Part]:
 #: Causes of idle time, in the order of their priority.
 IDLE = _by_id(
     (
-        Part("garbage_collection", Message("part.idle.garbage_collection"), "--c-comm"),
+        Part("garbage_collection", Message("part.idle.garbage_collection"), "--c-brown"),
         Part("data_loading", Message("part.idle.data_loading"), "--c-prep"),
         Part("communication", Message("part.idle.communication"), "--c-wait"),
-        Part("allocator", Message("part.idle.allocator"), "--c-mix"),
-        Part("compile", Message("part.idle.compile"), "--c-vec"),
+        Part("allocator", Message("part.idle.allocator"), "--c-plum"),
+        Part("compile", Message("part.idle.compile"), "--c-mix"),
         Part("synchronization", Message("part.idle.synchronization"), "--c-pink"),
-        Part("launch_call", Message("part.idle.launch_call"), "--c-over"),
-        Part("host_late", Message("part.idle.host_late"), "--c-compute"),
-        Part("dependency", Message("part.idle.dependency"), "--c-over"),
+        Part("launch_call", Message("part.idle.launch_call"), "--c-dim"),
+        Part("host_late", Message("part.idle.host_late"), "--c-late"),
+        Part("dependency", Message("part.idle.dependency"), "--c-bubble"),
         Part("launch_overhead", Message("part.idle.launch_overhead"), "--c-free"),
         Part("unknown", Message("part.idle.unknown"), "--c-rest"),
     )
@@ -58,7 +59,7 @@ BUDGET = _by_id(
         Part("overlapped", Message("part.budget.overlapped"), "--c-over"),
         Part("waiting", Message("part.budget.waiting"), "--c-wait"),
         Part("communication", Message("part.budget.communication"), "--c-comm"),
-        Part("bubble", Message("part.budget.bubble"), "--c-vec"),
+        Part("bubble", Message("part.budget.bubble"), "--c-bubble"),
         Part("copying", Message("part.budget.copying"), "--c-mix"),
         Part("free", Message("part.budget.free"), "--c-free"),
     )

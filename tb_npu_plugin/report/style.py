@@ -5,13 +5,13 @@ from tb_npu_plugin.analysis.parts import BUDGET
 STYLE = """
 :root { color-scheme: light dark; --bg: #f5f6f8; --surface: #fff; --line: #e2e6ec; --text: #17202b; --muted: #5b6675;
   --accent: #0b62c4; --c-compute: #0072b2; --c-over: #56b4e9; --c-comm: #e69f00; --c-wait: #d55e00; --c-free: #b9c1cc;
-  --c-bubble: #e8ab80; --c-vec: #009e73; --c-mix: #7b6fd0; --c-prep: #b7a66b; --on-compute: #fff; }
+  --c-bubble: #f2c4a0; --c-vec: #009e73; --c-mix: #5a3fb5; --c-prep: #b7a66b; --on-compute: #fff; }
 @media (prefers-color-scheme: dark) { :root { --bg: #14181d; --surface: #1d2228; --line: #2e353e; --text: #e6e9ee;
   --muted: #98a3b1; --accent: #6db3ff; --c-compute: #3b9ae0; --c-over: #7cc7f2; --c-comm: #f0b429; --c-wait: #f08a4b;
-  --c-free: #5a6470; --c-bubble: #f7c7a6; --c-vec: #2cc295; --c-mix: #a79cf0; --c-prep: #c9bb86; --on-compute: #10151b; --on-free: #fff; } }
+  --c-free: #5a6470; --c-bubble: #fbdcc6; --c-vec: #2cc295; --c-mix: #7a55d0; --c-prep: #c9bb86; --on-compute: #10151b; --on-free: #fff; } }
 @media print { :root { color-scheme: light; --bg: #fff; --surface: #fff; --line: #c9d0d9; --text: #000; --muted: #444;
   --accent: #0b62c4; --c-compute: #0072b2; --c-over: #56b4e9; --c-comm: #e69f00; --c-wait: #d55e00; --c-free: #b9c1cc;
-  --c-bubble: #e8ab80; --c-vec: #009e73; --c-mix: #7b6fd0; --c-prep: #b7a66b; --on-compute: #fff; --on-free: #10151b; } }
+  --c-bubble: #f2c4a0; --c-vec: #009e73; --c-mix: #5a3fb5; --c-prep: #b7a66b; --on-compute: #fff; --on-free: #10151b; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 16px; max-width: 1120px; background: var(--bg); color: var(--text);
   font: 14px/1.5 Roboto, "Noto Sans", "Noto Sans SC", system-ui, sans-serif; overflow-wrap: anywhere; }

@@ -40,6 +40,12 @@ CHIPS = {
 MACS_PER_CYCLE = 16 * 16 * 16
 
 
+def bandwidth_of(cube_cores: Optional[int]) -> Optional[int]:
+    """Bandwidth of the chips with so many matrix units; None if they differ in it, or none has so many."""
+    found = {chip.bandwidth for chip in CHIPS.values() if chip.cube_cores == cube_cores}
+    return found.pop() if len(found) == 1 else None
+
+
 def chip_of(device_name: Optional[str]) -> Optional[ChipData]:
     """Data of a chip by the device name of a capture, such as "Ascend910B2"; None if unknown."""
     found = [name for name in CHIPS if (device_name or "").startswith(name)]

@@ -314,7 +314,7 @@ class ExcessJson(TypedDict):
     ns: int
     """All computing kernels in a step, mean of the awaited ranks, ns."""
     other_ns: int
-    """The same, median of the others for each kernel."""
+    """The same, median of the others."""
 
 
 def excess_json(excess: Optional[Excess], ledgers: Sequence[RankLedger]) -> Optional[ExcessJson]:
@@ -330,6 +330,6 @@ def excess_json(excess: Optional[Excess], ledgers: Sequence[RankLedger]) -> Opti
         stage=stages.pop() if len(stages) == 1 and {*whole} == {*excess.ranks} else None,
         kernels=rows,
         left_out=len(excess.rows) - len(rows),
-        ns=sum(row.ns for row in excess.computing),
-        other_ns=sum(row.other_ns for row in excess.computing),
+        ns=excess.whole.ns,
+        other_ns=excess.whole.other_ns,
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Optional, TypedDict
 
 from tb_npu_plugin.analysis.intervals import overlaps
 from tb_npu_plugin.analysis.kernels import statistics as analysis
 from tb_npu_plugin.analysis.kernels.kinds import is_computing
 from tb_npu_plugin.analysis.kernels.meaning import with_meaning
-from tb_npu_plugin.analysis.kernels.roofline import Roofline, device, roofline, with_group_figures, with_mfu
+from tb_npu_plugin.analysis.kernels.roofline import Device, Roofline, device, roofline, with_group_figures, with_mfu
 from tb_npu_plugin.analysis.kernels.statistics import CoreTime
 from tb_npu_plugin.analysis.operators import totals as op_totals
 from tb_npu_plugin.errors import BadRequest
@@ -28,10 +29,11 @@ class KernelJson(TypedDict):
     Tables: "statistic" (name, without what differs by call; group of collectives, core, meaning, calls, total_ns, min_ns, max_ns,
     avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no
     step and no range is chosen), "all" (all columns of kernel_details.csv; meaning, group, and "folded", the name of "statistic"). All three have bound, gflops and mfu where known, "all" also least_bytes. Where the recorder wrote
-    sums only (MindSpore up to 2.2): "types", and "statistic" (columns of op_totals) and "all" where known. Parameters:
+    sums only (MindSpore up to 2.2): "types", and "statistic" (columns of op_totals) and "all" where known. /api/table also has
+    "kinds_of_types" and "kinds_of_names": the rows of "types" by name and shapes, those of "statistic" by call and shapes. Parameters:
     `step` ("null": kernels outside steps), `within` (a time range: whole kernels that overlap it; no
     MFU of steps, no other recorded tables),
-    `peak` and `bandwidth` for the roofline.
+    `peak` and `bandwidth` for the roofline; `usual_peak`, `usual_bandwidth`: where they are unknown.
     """
 
     steps: list[Optional[str]]
@@ -61,8 +63,11 @@ class KernelJson(TypedDict):
 #: Columns of kernels by those of the tables about several.
 _OF_NAME = {"name": "folded", "group": "group", "core": "core", "meaning": "meaning"}
 _OF_TYPE = {"type": "type", "core": "core"}
+_SHAPES = {"input_shapes": "input_shapes"}
 #: Value of the parameter `step` for kernels outside steps.
 NO_STEP = "null"
+#: Parameters of the device, and their units.
+_FIGURES = (("peak", 1e12), ("bandwidth", 1e9), ("usual_peak", 1e12), ("usual_bandwidth", 1e9))
 #: Peaks and bandwidths from here on are refused, in the unit of the parameter.
 _MOST_FIGURE = 1e9
 
@@ -70,25 +75,18 @@ _MOST_FIGURE = 1e9
 def build(source: ViewInput) -> ViewResult:
     """See KernelJson."""
     span = source.spans[0]
-    everything, totals = span.table("kernels"), span.table("op_totals")
-    step = source.params.get("step", "")
-    range_ns = time_range(source.params)
-    if everything is None or totals is not None:
-        _check(step, [])
-        check_no_range(source.params)
-        return _summed_up(span, totals)
-    steps = analysis.steps_of(everything)
-    _check(step, steps)
-    kernels = analysis.of_step(everything, None if step == NO_STEP else step) if step else everything
-    if range_ns is not None:
-        kernels = kernels.take(overlaps(kernels.ints("start_ns"), kernels.ints("dur_ns"), *range_ns))
+    found = _chosen(source)
+    if found is None:
+        return _summed_up(span, span.table("op_totals"))
+    kernels, steps = found
+    step, range_ns = source.params.get("step", ""), time_range(source.params)
     kinds = analysis.kinds_of(kernels)
     by_name, cores = analysis.by_name(kinds), analysis.by_core(kinds)
     statistic = None if step or range_ns else span.table("op_statistic")
     if statistic is not None and not is_computing(with_meaning(statistic)).all():
         statistic = None  # it lists what CANN itself does not count as computing
     types = analysis.by_type(kinds) if statistic is None else statistic
-    found = device(kernels, span.capture.device_name, _figure(source, "peak", 1e12), _figure(source, "bandwidth", 1e9))
+    chip = _device(source, kernels)
     data: KernelJson = {
         "steps": steps,
         "period": period_of(span, steps),
@@ -100,10 +98,41 @@ def build(source: ViewInput) -> ViewResult:
         "source": span.source("kernels"),
         "types_source": span.source("kernels" if statistic is None else "op_statistic"),
         "device_kind": device_kind(span),
-        "roofline": roofline(kernels, found, {} if range_ns else _step_times(span)),
+        "roofline": roofline(kernels, chip, {} if range_ns else _step_times(span)),
     }
     recorded = {} if range_ns else recorded_tables("kernel", span)
-    return ViewResult(data, {**_tables(kernels, by_name, types, found.peak_flops), **recorded}, span.base_ns)
+    return ViewResult(data, {**_tables(kernels, by_name, types, chip.peak_flops), **recorded}, span.base_ns)
+
+
+def _chosen(source: ViewInput) -> Optional[tuple[Table, list[Optional[str]]]]:
+    """The kernels of the chosen step and range, and all steps; None if only sums are known."""
+    span, step, range_ns = source.spans[0], source.params.get("step", ""), time_range(source.params)
+    everything = span.table("kernels")
+    if everything is None or span.table("op_totals") is not None:
+        _check(step, [])
+        check_no_range(source.params)
+        return None
+    steps = analysis.steps_of(everything)
+    _check(step, steps)
+    kernels = analysis.of_step(everything, None if step == NO_STEP else step) if step else everything
+    if range_ns is not None:
+        kernels = kernels.take(overlaps(kernels.ints("start_ns"), kernels.ints("dur_ns"), *range_ns))
+    return kernels, steps
+
+
+def _device(source: ViewInput, kernels: Table) -> Device:
+    """The device with the peaks that the user gave."""
+    peaks = (_figure(source, name, unit) for name, unit in _FIGURES)
+    return device(kernels, source.spans[0].capture.device_name, *peaks)
+
+
+def _kinds(source: ViewInput, of: Callable[[Table], Table], keys: Mapping[str, str]) -> ViewTable:
+    """What the rows of a table are made of; empty if only sums are known."""
+    found = _chosen(source)
+    if found is None:
+        return ViewTable(Table((), {}))
+    kernels = found[0]
+    return ViewTable(with_group_figures(of(kernels), keys, kernels, _device(source, kernels).peak_flops), "total_ns")
 
 
 def _check(step: str, steps: Sequence[str | None]) -> None:
@@ -183,6 +212,12 @@ VIEW = View(
         WITHIN,
         Param("peak", doc="Peak of the matrix units with FP16, TFLOP/s; empty: that of the device."),
         Param("bandwidth", doc="Bandwidth of the device memory, GB/s; empty: that of the chip."),
+        Param("usual_peak", doc="The peak where none is known."),
+        Param("usual_bandwidth", doc="The bandwidth where none is known."),
     ),
     count="kernels",
+    extra_tables={
+        "kinds_of_types": partial(_kinds, of=analysis.kinds_of_types, keys={**_OF_TYPE, "name": "folded", **_SHAPES}),
+        "kinds_of_names": partial(_kinds, of=analysis.kinds_of_names, keys={**_OF_NAME, "call": "name", **_SHAPES}),
+    },
 )

@@ -18,7 +18,7 @@ class OperatorJson(TypedDict):
     """Host and device time by operator.
 
     Tables: "by_name", "by_shape" (name, [input_shapes,] calls, device_self_ns, device_total_ns, host_self_ns,
-    host_total_ns, aicore_self_share, aicore_total_share, communication, stacks, incomplete); "api_statistic" where it was
+    host_total_ns, aicore_self_share, aicore_total_share, communication, communication_total_ns, stacks, incomplete); "api_statistic" where it was
     recorded. /api/table/operator.stacks (`name`, `input_shapes`; "null": calls without shapes) has call_stack (innermost
     frame first, one a line), calls and the four times. Parameters `within` and `step`: only the calls that overlap a time
     range or the mark of a step on the host, as wholes, from the trace; without "api_statistic".

@@ -15,6 +15,7 @@ from tb_npu_plugin.views import (
     explain,
     idle,
     kernel,
+    kernel_ranks,
     memory,
     operator,
     overview,
@@ -39,6 +40,7 @@ VIEWS: tuple[View, ...] = (
     diagnosis.VIEW,
     trace_ranks.VIEW,
     explain.VIEW,
+    kernel_ranks.VIEW,
 )
 
 

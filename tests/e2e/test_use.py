@@ -257,3 +257,47 @@ def test_long_table_is_printed_in_full(open_plugin: Open, demo_server: str) -> N
     assert heights[0] == heights[1] > 200 * 20, "nothing is cut"
     plugin.page.emulate_media(media="screen")
     expect(rows).not_to_have_count(total)
+
+
+def test_a_type_unfolds_in_place_to_its_shapes_and_the_csv_holds_them(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.page.set_viewport_size({"width": 1440, "height": 900})
+    plugin.open("kernel", **{"kernel.tab": "types"})
+    rows = plugin.rows("kernel.types")
+    count = rows.count()
+    plugin.frame.get_by_role("button", name="Unfold MatMulV3").click()
+    expect(plugin.frame.get_by_role("button", name="Fold MatMulV3")).to_be_visible()
+    shape = rows.filter(has_text="4096,22016").first
+    expect(shape).to_be_visible()
+    whole = plugin.frame.locator("#shell").evaluate(
+        "() => [...document.querySelectorAll('.middle-cut .head')].every(one => one.scrollWidth <= one.clientWidth + 1)"
+    )
+    assert whole, "a name is cut"
+    lines = list(csv.DictReader(plugin.download(plugin.frame.get_by_text("CSV ↓").first).decode().splitlines()))
+    calls = [int(line["calls"]) for line in lines if line["type"] == "MatMulV3" and line["name"]]
+    assert len(lines) == count + len(calls) and len(calls) > 1
+    assert sum(calls) == next(int(line["calls"]) for line in lines if line["type"] == "MatMulV3" and not line["name"])
+    shape.click()
+    plugin.frame.get_by_role("button", name=re.compile(r"The \d+ calls")).click()
+    expect(plugin.row_count).to_have_text(re.compile(r"^\d of \d+ rows"))
+    plugin.page.go_back()
+
+
+def test_a_roof_needs_a_bandwidth_that_is_typed_once(open_plugin: Open, results_server: str) -> None:
+    plugin = open_plugin(results_server)
+    plugin.open("kernel", **plugin.span_of("metrics_L2Cache"))
+    card = plugin.card("Roofline")
+    expect(card).to_contain_text("No roof: neither the peak")
+    expect(card.locator("svg")).to_have_count(0)
+    for name, figure in (("Peak", "300"), ("Bandwidth", "1600")):
+        card.get_by_role("textbox", name=name).fill(figure)
+        card.get_by_role("textbox", name=name).press("Enter")
+        plugin.quiet()
+    expect(card.locator(".roof-line")).to_be_visible()
+    plugin.open("kernel", **plugin.span_of("metrics_MemoryUB"))
+    expect(card.get_by_role("textbox", name="Bandwidth")).to_have_value("1600")
+    expect(card.locator(".roof-line")).to_be_visible()
+    plugin.open("kernel", **plugin.span_of("metrics_PipeUtilization"))
+    expect(card.get_by_role("textbox", name="Peak")).to_have_value("353.894")
+    plugin.open("kernel", **plugin.span_of("metrics_MemoryUB"), **{"kernel.bandwidth": "800"})
+    expect(card.get_by_role("textbox", name="Bandwidth")).to_have_value("800")

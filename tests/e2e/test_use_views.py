@@ -142,3 +142,21 @@ def test_diff_compares_the_pair_of_the_sidebar(open_plugin: Open, demo_server: s
     side.locator('a[data-view="diff"]').click()
     expect(plugin.main).to_contain_text("Choose the second capture")
     expect(plugin.main.get_by_text("Where the time changed")).to_have_count(0)
+
+
+def test_kernels_of_a_rank_are_compared_with_the_other_ranks(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("distributed", **plugin.span_of("transformer_slow_rank"))
+    card, rows = plugin.card("Kernel by rank"), plugin.rows("kernel_ranks.types")
+    expect(card).to_contain_text("Computing of rank 5")
+    expect(card).to_contain_text("check its clock")
+    expect(rows.first).to_contain_text(re.compile(r"×1\.[45]\d"))
+    card.locator(".card-head button", has_text="rank 5").click()
+    plugin.frame.get_by_role("option", name="rank 2", exact=True).click()
+    expect(card).to_contain_text("Computing of rank 2")
+    expect(rows.first).to_contain_text(re.compile(r"×(1\.0|0\.9)\d"))
+    plugin.frame.get_by_role("button", name="Unfold MatMulV3").click()
+    expect(rows.nth(1)).to_contain_text("4096")
+    plugin.open("kernel", **plugin.span_of("transformer_slow_rank"))
+    plugin.frame.get_by_role("button", name="Compare the kernels with the other ranks").click()
+    expect(card).to_contain_text("Computing of rank 5")

@@ -9,7 +9,7 @@ import pytest
 
 from tb_npu_plugin.errors import BadRequest
 from tests.oracle.raw import COMMUNICATION, Row, every_result, folded, mean, ns, raw, us
-from tests.oracle.shown import show
+from tests.oracle.shown import show, show_extra
 
 FOLDERS = every_result("kernel_details.csv")
 
@@ -156,3 +156,27 @@ def test_kernels_of_a_range(folder: Path) -> None:
     for text in ("1", "2,1", "1,1", "a,b", "1,2,3", f"0,{2**63}"):
         with pytest.raises(BadRequest):
             show("kernel", folder, within=text)
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "keys"),
+    [
+        ("types", "kinds_of_types", ("type", "core")),
+        ("statistic", "kinds_of_names", ("name", "group", "core", "meaning")),
+    ],
+)
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_rows_below_a_row_sum_to_it(folder: Path, above: str, below: str, keys: tuple[str, ...]) -> None:
+    parts = show_extra("kernel", below, folder)
+    assert len({tuple(sorted(row.items(), key=str)) for row in parts}) == len(parts)
+    sums: Counter[tuple[object, ...]] = Counter()
+    calls: Counter[tuple[object, ...]] = Counter()
+    for row in parts:
+        key = tuple(row.get(key) for key in keys)
+        sums[key] += row["total_ns"] or 0
+        calls[key] += row["calls"]
+        assert row["min_ns"] is None or row["min_ns"] * row["calls"] <= row["total_ns"] <= row["max_ns"] * row["calls"]
+    whole = show("kernel", folder, **({} if above == "statistic" else {"within": f"0,{2**62}"})).tables[above]
+    assert {tuple(row.get(key) for key in keys): (row["total_ns"] or 0, row["calls"]) for row in whole} == {
+        key: (sums[key], calls[key]) for key in sums
+    }

@@ -26,20 +26,20 @@ export const PARTS = {
     overlapped: { title: "part.budget.overlapped", color: "--c-over" },
     waiting: { title: "part.budget.waiting", color: "--c-wait" },
     communication: { title: "part.budget.communication", color: "--c-comm" },
-    bubble: { title: "part.budget.bubble", color: "--c-vec" },
+    bubble: { title: "part.budget.bubble", color: "--c-bubble" },
     copying: { title: "part.budget.copying", color: "--c-mix" },
     free: { title: "part.budget.free", color: "--c-free" },
   },
   idle: {
-    garbage_collection: { title: "part.idle.garbage_collection", color: "--c-comm" },
+    garbage_collection: { title: "part.idle.garbage_collection", color: "--c-brown" },
     data_loading: { title: "part.idle.data_loading", color: "--c-prep" },
     communication: { title: "part.idle.communication", color: "--c-wait" },
-    allocator: { title: "part.idle.allocator", color: "--c-mix" },
-    compile: { title: "part.idle.compile", color: "--c-vec" },
+    allocator: { title: "part.idle.allocator", color: "--c-plum" },
+    compile: { title: "part.idle.compile", color: "--c-mix" },
     synchronization: { title: "part.idle.synchronization", color: "--c-pink" },
-    launch_call: { title: "part.idle.launch_call", color: "--c-over" },
-    host_late: { title: "part.idle.host_late", color: "--c-compute" },
-    dependency: { title: "part.idle.dependency", color: "--c-over" },
+    launch_call: { title: "part.idle.launch_call", color: "--c-dim" },
+    host_late: { title: "part.idle.host_late", color: "--c-late" },
+    dependency: { title: "part.idle.dependency", color: "--c-bubble" },
     launch_overhead: { title: "part.idle.launch_overhead", color: "--c-free" },
     unknown: { title: "part.idle.unknown", color: "--c-rest" },
   },
@@ -821,7 +821,7 @@ export interface ExcessJson {
   left_out: number;
   /** All computing kernels in a step, mean of the awaited ranks, ns. */
   ns: number;
-  /** The same, median of the others for each kernel. */
+  /** The same, median of the others. */
   other_ns: number;
 }
 
@@ -1056,7 +1056,7 @@ export interface KernelFactsJson {
   bound: string | null;
 }
 
-/** Device time by kernel. Tables: "statistic" (name, without what differs by call; group of collectives, core, meaning, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step and no range is chosen), "all" (all columns of kernel_details.csv; meaning, group, and "folded", the name of "statistic"). All three have bound, gflops and mfu where known, "all" also least_bytes. Where the recorder wrote sums only (MindSpore up to 2.2): "types", and "statistic" (columns of op_totals) and "all" where known. Parameters: `step` ("null": kernels outside steps), `within` (a time range: whole kernels that overlap it; no MFU of steps, no other recorded tables), `peak` and `bandwidth` for the roofline. */
+/** Device time by kernel. Tables: "statistic" (name, without what differs by call; group of collectives, core, meaning, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step and no range is chosen), "all" (all columns of kernel_details.csv; meaning, group, and "folded", the name of "statistic"). All three have bound, gflops and mfu where known, "all" also least_bytes. Where the recorder wrote sums only (MindSpore up to 2.2): "types", and "statistic" (columns of op_totals) and "all" where known. /api/table also has "kinds_of_types" and "kinds_of_names": the rows of "types" by name and shapes, those of "statistic" by call and shapes. Parameters: `step` ("null": kernels outside steps), `within` (a time range: whole kernels that overlap it; no MFU of steps, no other recorded tables), `peak` and `bandwidth` for the roofline; `usual_peak`, `usual_bandwidth`: where they are unknown. */
 export interface KernelJson {
   /** Steps of the kernels; null: outside steps. */
   steps: (string | null)[];
@@ -1080,6 +1080,26 @@ export interface KernelJson {
   device_kind: string;
   /** Work of the kernels by what the device could do; null if no kernel has known FLOPs. */
   roofline: Roofline | null;
+}
+
+/** The kernels of a rank by the median of its peers, the other ranks of its pipeline stage, in the mean step. Table "types" (type, calls, other_calls, other_ns, ns, excess_ns, factor); /api/table also has "shapes", the same by type and input_shapes. Parameter `of`: token of the rank's span; default: the one that computes longest by its peers. */
+export interface KernelRanksJson {
+  /** The ranks with kernels. */
+  ranks: RankWithKernelsJson[];
+  /** Token of the compared rank; null with fewer than two ranks. */
+  of: string | null;
+  /** Ranks that it is compared with. */
+  peers: number;
+  /** Its computing kernels, ns: the sum of the table. */
+  ns: number;
+  /** The same, median of the peers. Medians of types do not sum to it. */
+  other_ns: number;
+  /** ns by other_ns. */
+  factor: number | null;
+  /** What the ratios mean; "" if it does not compute longer. */
+  text: string;
+  /** Code and parameters of `text`. */
+  texts: Record<string, MessageJson>;
 }
 
 /** An unprofiled rank that a profiled rank waits for at collectives of a step. It may itself wait for ranks of other groups. */
@@ -1342,7 +1362,7 @@ export interface OfferJson {
   texts: Record<string, MessageJson>;
 }
 
-/** Host and device time by operator. Tables: "by_name", "by_shape" (name, [input_shapes,] calls, device_self_ns, device_total_ns, host_self_ns, host_total_ns, aicore_self_share, aicore_total_share, communication, stacks, incomplete); "api_statistic" where it was recorded. /api/table/operator.stacks (`name`, `input_shapes`; "null": calls without shapes) has call_stack (innermost frame first, one a line), calls and the four times. Parameters `within` and `step`: only the calls that overlap a time range or the mark of a step on the host, as wholes, from the trace; without "api_statistic". */
+/** Host and device time by operator. Tables: "by_name", "by_shape" (name, [input_shapes,] calls, device_self_ns, device_total_ns, host_self_ns, host_total_ns, aicore_self_share, aicore_total_share, communication, communication_total_ns, stacks, incomplete); "api_statistic" where it was recorded. /api/table/operator.stacks (`name`, `input_shapes`; "null": calls without shapes) has call_stack (innermost frame first, one a line), calls and the four times. Parameters `within` and `step`: only the calls that overlap a time range or the mark of a step on the host, as wholes, from the trace; without "api_statistic". */
 export interface OperatorJson {
   /** Number of operator calls. */
   calls: number;
@@ -1672,6 +1692,16 @@ export interface RankStateJson {
   reason: string;
   /** Code and parameters of `reason`. */
   texts: Record<string, MessageJson>;
+}
+
+/** A rank that can be compared. */
+export interface RankWithKernelsJson {
+  /** Token of the span. */
+  span: string;
+  /** Name of the worker. */
+  worker: string;
+  /** Rank in the job. */
+  rank: number | null;
 }
 
 /** Answer of /api/progress and /api/reading. */

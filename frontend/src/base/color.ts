@@ -1,8 +1,8 @@
 /** Colours by meaning, as CSS variables of styles/tokens.css, which follow the colour mode. */
 
-/** Parts of a donut in order of size; "other" is `FREE`. */
-const HUES = ["compute", "vec", "comm", "mix", "over", "pink", "wait"];
-export const PARTS: readonly string[] = HUES.map((hue) => `var(--c-${hue})`);
+/** Names have no colour of their own: a neutral ramp by size, then all others. */
+export const NAMES: readonly string[] = [1, 2, 3, 4, 5, 6, 7].map((step) => `var(--n${step})`);
+export const OTHERS = "var(--c-rest)";
 
 export const FREE = "var(--c-free)";
 export const COMMUNICATION = "var(--c-comm)";

@@ -11,6 +11,7 @@ import stepTrace from "../views/step_trace/terms.json";
 import trace from "../views/trace/terms.json";
 import core from "./core.json";
 import diagnosis from "./diagnosis.json";
+import kernelRanks from "./kernel_ranks.json";
 import progress from "./progress.json";
 import table from "./table.json";
 
@@ -18,6 +19,7 @@ import table from "./table.json";
 export const TEXTS = {
   ...core,
   ...diagnosis,
+  ...kernelRanks,
   ...progress,
   ...table,
   ...overview,

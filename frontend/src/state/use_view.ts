@@ -59,7 +59,7 @@ function takeAhead(key: string): Promise<ViewJson> | null {
  * The answer of a view, requested again when its data change: files (fingerprint), jobs that start or end,
  * TensorBoard's reload. The last answer for the same query stays until the next one arrives.
  */
-export function useView<T>(id: ViewId | "diagnosis" | "trace_ranks", query: Query): ViewState<T> {
+export function useView<T>(id: ViewId | "diagnosis" | "trace_ranks" | "kernel_ranks", query: Query): ViewState<T> {
   const key = keyOf(id, query);
   const [held, setHeld] = useState<Held>({ key: "", answer: null, error: null });
   const current: Held = held.key === key ? held : { key, answer: seen.get(key) ?? null, error: null };

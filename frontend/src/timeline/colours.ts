@@ -15,6 +15,11 @@ export const MEANINGS = [
   "--c-prep",
   "--c-pink",
   "--c-rest",
+  "--c-bubble",
+  "--c-late",
+  "--c-brown",
+  "--c-plum",
+  "--c-dim",
 ] as const;
 
 /** Hue (degrees), of the muted colours; neighbours in the list differ clearly. */

@@ -1,16 +1,16 @@
 import { useState } from "preact/hooks";
-import { FREE, PARTS } from "../base/color";
+import { NAMES, OTHERS } from "../base/color";
 import { csvText } from "../base/csv";
 import * as format from "../base/format";
 import { t } from "../i18n";
 import { Button } from "./button";
 import { HBar } from "./stacked_bar";
 import { Empty } from "./states";
-import { Cut, MiddleCut, Time } from "./text";
+import { Cut, Time } from "./text";
 
 interface Props {
   parts: readonly Part[];
-  /** Number of separate parts, at most 7 (distinguishable colours); the rest is "other". */
+  /** Number of separate parts, at most 7 (distinguishable shades); the rest is "other". */
   most?: number;
   /** Size and number of parts that are not in the list. */
   unlisted?: { value: number; count: number };
@@ -62,19 +62,11 @@ export function Donut({ parts, most = MOST, unlisted, under, none, selected = nu
             >
               <span class="swatch" style={{ background: part.color }} />
               {canChoose ? (
-                <button
-                  type="button"
-                  class="ellipsis"
-                  data-tip-cut
-                  aria-pressed={part.id === selected}
-                  onClick={() => choose(part)}
-                >
-                  <MiddleCut text={part.label} />
+                <button type="button" aria-pressed={part.id === selected} onClick={() => choose(part)}>
+                  {part.label}
                 </button>
               ) : (
-                <Cut>
-                  <MiddleCut text={part.label} />
-                </Cut>
+                <span>{part.label}</span>
               )}
               <Time ns={part.value} text={valueText(part.value)} />
               <span class="mono">{format.percentOfRatio(part.share)}</span>
@@ -169,7 +161,7 @@ export function PartBars({ parts, unlisted, most, selected, onSelect }: PartBars
           >
             <Cut>{nameOf(part)}</Cut>
             <span>
-              <HBar ratio={part.value / largest} color={part.count > 0 ? part.color : "var(--c-compute)"} />
+              <HBar ratio={part.value / largest} {...(part.count > 0 ? { color: part.color } : {})} />
             </span>
             <Time ns={part.value} text={valueText(part.value)} />
             <span class="mono">{format.percentOfRatio(part.share)}</span>
@@ -185,7 +177,7 @@ export interface Part {
   id: string;
   label: string;
   value: number;
-  /** A CSS colour; default: by order of size. */
+  /** The CSS colour of its meaning; default: neutral, by order of size. */
   color?: string;
   /** True if no table can be filtered by it. */
   isFixed?: boolean;
@@ -217,7 +209,7 @@ export function largestParts(parts: readonly Part[], most: number, unlisted = { 
     id: part.id,
     label: part.label,
     value: part.value,
-    color: part.color ?? PARTS[index % PARTS.length] ?? FREE,
+    color: part.color ?? NAMES[index] ?? OTHERS,
     share: part.value / whole,
     count: 0,
     isFixed: part.isFixed === true,
@@ -226,7 +218,7 @@ export function largestParts(parts: readonly Part[], most: number, unlisted = { 
   const count = rest.length + unlisted.count;
   if (count > 0) {
     const value = rest.reduce((sum, part) => sum + part.value, unlisted.value);
-    drawn.push({ id: OTHER, label: "", value, color: FREE, share: value / whole, count, isFixed: true });
+    drawn.push({ id: OTHER, label: "", value, color: OTHERS, share: value / whole, count, isFixed: true });
   }
   return drawn;
 }

@@ -10,6 +10,7 @@ export { Donut, type Part, PartBars, partsCsv } from "./donut";
 
 export { type Fact, Facts } from "./facts";
 export { HeatMap } from "./heat_map";
+export { KernelRanks } from "./kernel_ranks";
 export { PagedItems, Pages } from "./pages";
 export { meaningName } from "./parts";
 export { Popover } from "./popover";
@@ -33,6 +34,7 @@ export { type PageColumn, pageColumn, pageTable } from "./table/columns";
 export { DataTable, type DataTableProps, TableCard } from "./table/data_table";
 export type { Filter } from "./table/filters";
 export { formatPick, type Pick, PickChips, parsePick, pickFilters, pickWhere } from "./table/filters";
+export type { Unfold } from "./table/props";
 export { ViewSource } from "./table/props";
 export { TableHead } from "./table_head";
 export { Cut, Time } from "./text";

@@ -116,8 +116,8 @@ interface HBarProps {
   color?: string;
 }
 
-/** A bar in a table cell. */
-export function HBar({ ratio, color = "var(--c-compute)" }: HBarProps) {
+/** A bar in a table cell; neutral without a meaning. */
+export function HBar({ ratio, color = "var(--n3)" }: HBarProps) {
   if (!(ratio > 0)) return null;
   const width = Math.max(0, Math.min(1, ratio)) * 100;
   return <span class="hbar" aria-hidden="true" style={{ width: `${width}%`, background: color }} />;

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import type { Query } from "../api/client";
 import type { ViewId, ViewJson } from "../api/types.gen";
 import { addStyle } from "../base/style";
 import { type Key, t, textOf } from "../i18n";
@@ -26,6 +27,8 @@ interface SpanViewOptions {
   css?: string;
   /** Parameters of the address, by their names in the request; those that the server refuses are removed. */
   params?: Readonly<Record<string, string>>;
+  /** More of the request, from elsewhere. */
+  query?: () => Query;
   /** See `ViewFrame`. */
   problems?: "plain";
   /** See `PeriodView`. */
@@ -37,12 +40,13 @@ interface SpanViewOptions {
 export function spanView<T>(
   id: ViewId,
   Content: (props: Answered<T>) => ComponentChildren,
-  { css = "", params = {}, problems, obeys, ofRange }: SpanViewOptions = {},
+  { css = "", params = {}, query, problems, obeys, ofRange }: SpanViewOptions = {},
 ) {
   if (css) addStyle(css);
   function Component({ selection }: Pick<Answered<T>, "selection">) {
     const asked = Object.entries(params).map(([name, key]) => [name, param(key)]);
-    const view = usePeriodView<T>(id, { span: selection.span, ...Object.fromEntries(asked) }, obeys ?? null);
+    const wanted = { span: selection.span, ...Object.fromEntries(asked), ...query?.() };
+    const view = usePeriodView<T>(id, wanted, obeys ?? null);
     useAccepted(view, ...Object.values(params));
     return (
       <ViewFrame view={view} {...(problems ? { problems } : {})} {...(ofRange ? { ofRange: t(ofRange) } : {})}>

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Device, RooflinePoint } from "../../src/api/types.gen";
-import { axesOf, decadesOf, dotsOf, figureOf, roofPath } from "../../src/views/kernel/roofline";
+import { axesOf, decadesOf, dotsOf, figureOf, lackingOf, roofPath, summary } from "../../src/views/kernel/roofline";
 
 const DEVICE: Device = {
   chip: null,
@@ -38,12 +38,30 @@ test("axes hold points, peak and ridge in whole decades", () => {
   expect(decadesOf(y)).toEqual([11, 12, 13, 14]);
 });
 
-test("the roof rises with the bandwidth up to the ridge; without a bandwidth it is flat, without a peak absent", () => {
+test("the roof rises with the bandwidth up to the ridge; without a bandwidth or a peak it is absent", () => {
   const axes = axesOf(dotsOf([POINT, { ...POINT, gflops: 0.5 }]), DEVICE, FRAME);
   expect(roofPath(axes, DEVICE)).toBe("M0,200L300,0H300");
   expect(roofPath(axes, { ...DEVICE, bandwidth: 1e13 })).toBe("M0,133.33L200,0H300");
-  expect(roofPath(axes, { ...DEVICE, bandwidth: null })).toBe("M0,0H300");
+  expect(roofPath(axes, { ...DEVICE, bandwidth: null })).toBe("");
   expect(roofPath(axes, { ...DEVICE, peak_flops: null })).toBe("");
+});
+
+test("a roof needs a peak and a bandwidth", () => {
+  const lacking = (changes: Partial<Device>) => lackingOf({ ...DEVICE, ...changes });
+  expect([lacking({}), lacking({ bandwidth: null }), lacking({ peak_flops: null })]).toEqual([
+    null,
+    "bandwidth",
+    "peak",
+  ]);
+  expect(lacking({ bandwidth: null, peak_flops: null })).toBe("both");
+});
+
+test("the MFU of the step is a lower bound where the FLOPs of some kernels are unknown", () => {
+  const steps = [{ step: "1", gflops: 1, mfu: 0.049 }];
+  const roofline = { device: DEVICE, known_share: 0.251, mfu: 0.69, steps, points: [], kinds: 0 };
+  expect(summary(roofline, "step")).toContain("of the step ≥ 4.9 %");
+  expect(summary(roofline, "step")).toContain("MFU of these kernels 69.0 %");
+  expect(summary({ ...roofline, known_share: 1 }, "step")).toContain("of the step 4.9 %");
 });
 
 test.each([

@@ -33,6 +33,18 @@ test("included, the parts sum to the view's total", () => {
   expect(unlisted).toEqual({ value: 0, count: 0 });
 });
 
+test("the communication inside an operator is no part of its total while communication is left out", () => {
+  const data = { ...TABLE.data, device_total_ns: [10, 90, 95], communication_total_ns: [0, 90, 90] };
+  const values = (has: boolean) =>
+    operatorParts({ ...TABLE, data }, DATA, "device_total", has).parts.map(({ id, value }) => [id, value]);
+  expect(values(false)).toEqual([
+    ["aten::mm", 10],
+    ["aten::view", 5],
+  ]);
+  expect(values(true)).toHaveLength(3);
+  expect(operatorParts({ ...TABLE, data }, DATA, "device_self", false).parts).toHaveLength(1);
+});
+
 test("what a long table did not send is the rest", () => {
   const { unlisted } = operatorParts(
     { ...TABLE, total: 30_003 },

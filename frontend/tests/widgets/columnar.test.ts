@@ -81,7 +81,13 @@ describe("filter", () => {
 });
 
 test("a table's state survives the URL", () => {
-  const state = { filter: "50%~x", order: { key: "dur", desc: true }, columns: ["name", "dur"], widths: { name: 240 } };
+  const state = {
+    filter: "50%~x",
+    order: { key: "dur", desc: true },
+    columns: ["name", "dur"],
+    widths: { name: 240 },
+    unfolded: ["a/b%2Cc"],
+  };
   expect(parseState(formatState(state))).toEqual(state);
   expect(parseState("")).toEqual({ filter: "", order: null, columns: null, widths: {} });
 });

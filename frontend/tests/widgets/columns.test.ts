@@ -31,13 +31,25 @@ test("moments of a long capture keep their microseconds", () => {
 
 test("bars give way where the figures have no room, and names have some where nothing else helps", () => {
   const shown = (width: number, bar = false) =>
-    ({ bar, width, natural: 300, format: { isFigure: width < 100 } }) as ShownColumn;
+    ({ bar, width, natural: 300, column: column(String(width)), format: { isFigure: width < 100 } }) as ShownColumn;
   const columns = [shown(130), shown(80), shown(60, true), shown(80), shown(130)];
   const widths = (room: number) => fitColumns(columns, room).map(({ width }) => width);
-  expect(fitColumns(columns, 480)).toBe(columns);
+  expect(fitColumns(columns, 480)).toEqual(columns);
   expect(fitColumns(columns, 0)).toBe(columns);
   expect(widths(479)).toEqual([130, 80, 80, 130]);
   expect(widths(419)).toEqual([220, 80, 80, 130]);
+});
+
+test("names are whole while a less important column is shown, and cut only after all of them gave way", () => {
+  const shown = (key: string, width: number, natural = width, bar = false) =>
+    ({ bar, width, natural, column: column(key), format: { isFigure: natural < 200 && !bar } }) as ShownColumn;
+  const columns = [shown("name", 130, 500), shown("share", 80), shown("share", 60, 60, true), shown("max", 70)];
+  const keys = (room: number) =>
+    fitColumns(columns, room, ["max", "bar"]).map(({ bar, column, width }) => `${bar ? "bar" : column.key} ${width}`);
+  expect(keys(710)).toEqual(["name 500", "share 80", "bar 60", "max 70"]);
+  expect(keys(709)).toEqual(["name 500", "share 80", "bar 60"]);
+  expect(keys(639)).toEqual(["name 500", "share 80"]);
+  expect(keys(579)).toEqual(["name 130", "share 80"]);
 });
 
 test("a copied cell has the unit that it shows; unknown is empty", () => {

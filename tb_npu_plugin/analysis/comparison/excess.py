@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Literal, Optional
@@ -33,6 +33,8 @@ _LEAST_TYPES = 3
 #: A dimension of shapes; those of vocabularies are at least this large, and most of an excess is at least this share of it.
 _SIZE, _LEAST_VOCABULARY, _MOST_OF = re.compile(r"(?<!\d)\d{5,9}(?!\d)"), 16_384, 0.5
 _Key = tuple[Optional[str], Optional[str], bool]
+#: (type, shapes or group, is communication) -> (calls, time in ns) of a rank in the mean step.
+Kinds = Mapping[_Key, tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,11 @@ class KernelExcess:
         return self.ns - self.other_ns
 
     @property
+    def factor(self) -> Optional[float]:
+        """Time by that of the others; None where they do not run it."""
+        return self.ns / self.other_ns if self.other_ns else None
+
+    @property
     def is_communication(self) -> bool:
         """A collective."""
         return self.group is not None
@@ -68,12 +75,14 @@ class KernelExcess:
 @dataclass(frozen=True)
 class Excess:
     """The kernels by excess, the largest first, and what most of the excess of computing is. factor: time by that of the others,
-    of all common kernels ("clock") or of the first one ("kernel")."""
+    of all common kernels ("clock") or of the first one ("kernel"). types: the computing kernels by type alone; whole: all of them."""
 
     ranks: list[int]
     kind: ExcessKind
     factor: Optional[float]
     rows: Sequence[KernelExcess]
+    types: Sequence[KernelExcess]
+    whole: KernelExcess
 
     @property
     def computing(self) -> list[KernelExcess]:
@@ -103,19 +112,37 @@ class Excess:
 
 def excess_of(own: Sequence[RankDevice], others: Sequence[RankDevice]) -> Optional[Excess]:
     """Compare ranks with others; None if either side has no kernels."""
-    sides = [[found for line in lines if (found := _kinds_of(line)) is not None] for lines in (own, others)]
-    if not all(sides):
-        return None
-    keys = dict.fromkeys(key for side in sides for kinds in side for key in kinds)
-    rows = [_row(key, *sides) for key in keys]
-    rows.sort(key=lambda one: (-one.excess_ns, one.type or "", one.shapes or "", one.group or ""))
+    sides = [[found for line in lines if (found := kinds_of(line)) is not None] for lines in (own, others)]
     ranks = sorted(rank for line in own if (rank := line.span.capture.rank) is not None)
-    return Excess(ranks, *_kind([row for row in rows if not row.is_communication]), rows)
+    return compare(ranks, *sides) if all(sides) else None
 
 
-def _row(
-    key: _Key, own: Sequence[Mapping[_Key, tuple[float, float]]], others: Sequence[Mapping[_Key, tuple[float, float]]]
-) -> KernelExcess:
+def compare(ranks: list[int], own: Sequence[Kinds], others: Sequence[Kinds]) -> Excess:
+    """What the kernels of some ranks take longer than those of others."""
+    rows = _rows(own, others)
+    types = _rows(*([summed(kinds, lambda key: key[0]) for kinds in side] for side in (own, others)))
+    (whole,) = _rows(*([summed(kinds, lambda _: None) for kinds in side] for side in (own, others)))
+    return Excess(ranks, *_kind([row for row in rows if not row.is_communication]), rows, types, whole)
+
+
+def summed(kinds: Kinds, label: Callable[[_Key], Optional[str]]) -> Kinds:
+    """The computing kernels by a label alone; an entry for all of them where they are none."""
+    sums: dict[_Key, tuple[float, float]] = {}
+    for key, (calls, ns) in kinds.items():
+        if not key[2]:
+            before = sums.get((label(key), None, False), (0.0, 0.0))
+            sums[label(key), None, False] = before[0] + calls, before[1] + ns
+    return sums or {(None, None, False): (0.0, 0.0)}
+
+
+def _rows(own: Sequence[Kinds], others: Sequence[Kinds]) -> list[KernelExcess]:
+    """One row per key, the largest excess first."""
+    keys = dict.fromkeys(key for side in (own, others) for kinds in side for key in kinds)
+    rows = [_row(key, own, others) for key in keys]
+    return sorted(rows, key=lambda one: (-one.excess_ns, one.type or "", one.shapes or "", one.group or ""))
+
+
+def _row(key: _Key, own: Sequence[Kinds], others: Sequence[Kinds]) -> KernelExcess:
     calls, times = zip(*(kinds.get(key, (0.0, 0.0)) for kinds in own))
     other_calls, other_times = zip(*(kinds.get(key, (0.0, 0.0)) for kinds in others))
     name, detail, communicates = key
@@ -125,8 +152,8 @@ def _row(
     )
 
 
-def _kinds_of(line: RankDevice) -> Optional[dict[_Key, tuple[float, float]]]:
-    """(type, shapes or group, is communication) -> (calls, time in ns) in the mean step; None without kernels."""
+def kinds_of(line: RankDevice) -> Optional[Kinds]:
+    """Kinds of a device; None without kernels."""
     kernels, collectives = line.kernels(), line.operators()
     steps = {step.step for step in averaged_of_span(line.span, line.steps)}
     if kernels is None or not len(kernels):

@@ -14,7 +14,7 @@ from tb_npu_plugin.analysis.kernels.bound import BOUND
 from tb_npu_plugin.analysis.kernels.kinds import is_computing
 from tb_npu_plugin.analysis.kernels.meaning import FOLDED, is_fused
 from tb_npu_plugin.analysis.kernels.work import GFLOPS
-from tb_npu_plugin.schema.chips import CHIPS, MACS_PER_CYCLE, chip_of
+from tb_npu_plugin.schema.chips import CHIPS, MACS_PER_CYCLE, bandwidth_of, chip_of
 from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, StringColumn, Table, column_texts, known
 
 MFU = Column("mfu", Kind.RATIO, *column_texts("mfu"), "metric")
@@ -55,9 +55,14 @@ class Device:
 
 
 def device(
-    kernels: Table, device_name: Optional[str], peak_flops: float | None = None, bandwidth: float | None = None
+    kernels: Table,
+    device_name: Optional[str],
+    peak_flops: float | None = None,
+    bandwidth: float | None = None,
+    usual_peak: float | None = None,
+    usual_bandwidth: float | None = None,
 ) -> Device:
-    """The device of a span. peak_flops, bandwidth: given by the user."""
+    """The device of a span. peak_flops, bandwidth: given by the user; usual_…: given for devices whose figure is unknown."""
     chip, clock, cores = chip_of(device_name), _clock(kernels), None
     recorded = clock is not None
     if clock is not None:
@@ -67,17 +72,18 @@ def device(
     clock = clock or (chip.clock_mhz if chip else None)
     is_split = kernels.has("aic_total_cycles") if chip is None else chip.vector_cores > chip.cube_cores
     peak = 2.0 * cores * MACS_PER_CYCLE * clock * 1e6 if cores and clock else None
-    origin: Origin = "" if peak is None else "recorded" if recorded else "assumed"
-    known_bandwidth = float(chip.bandwidth) if chip else None
+    origin: Origin = ("given" if usual_peak else "") if peak is None else "recorded" if recorded else "assumed"
+    of_chip = chip.bandwidth if chip else bandwidth_of(cores)
+    known_bandwidth = float(of_chip) if of_chip else usual_bandwidth
     return Device(
         chip=device_name,
         cube_cores=cores,
         vector_cores=None if cores is None else cores * 2 if is_split else cores,
         clock_mhz=clock,
-        peak_flops=peak_flops or peak,
+        peak_flops=peak_flops or peak or usual_peak,
         peak_origin="given" if peak_flops else origin,
         bandwidth=bandwidth or known_bandwidth,
-        bandwidth_origin="given" if bandwidth else "assumed" if known_bandwidth else "",
+        bandwidth_origin="assumed" if of_chip and not bandwidth else "given" if bandwidth or known_bandwidth else "",
     )
 
 

@@ -24,6 +24,8 @@ TOTAL = Column("total_ns", Kind.DURATION, *column_texts("kernel_sums.total_ns"),
 MIN = Column("min_ns", Kind.DURATION, *column_texts("kernel_sums.min_ns"), "time")
 MAX = Column("max_ns", Kind.DURATION, *column_texts("kernel_sums.max_ns"), "time")
 AVG = Column("avg_ns", Kind.DURATION, *column_texts("kernel_sums.avg_ns"), "time")
+SHAPES = Column("input_shapes", Kind.TEXT, *column_texts("input_shapes"), "shape")
+CALL = Column("call", Kind.TEXT, *column_texts("kernel_sums.call"), "identity")
 COMMUNICATION = Column("communication", Kind.INT, *column_texts("kernel_sums.communication"), "identity")
 SHARE = Column("share", Kind.RATIO, *column_texts("kernel_sums.share"), "")
 RATIO = Column("ratio", Kind.PERCENT, *column_texts("kernel_sums.ratio"), "")
@@ -77,6 +79,16 @@ def by_type(kinds: Table) -> Table:
     return table.take(largest_first(table.ints("total_ns")))
 
 
+def kinds_of_types(kernels: Table) -> Table:
+    """What a row of `by_type` is made of: one row per name and shapes."""
+    return _statistic(kinds_of(kernels, SHAPES), (TYPE, CORE, NAME, SHAPES), share=False)
+
+
+def kinds_of_names(kernels: Table) -> Table:
+    """What a row of `by_name` is made of: one row per name of a call and shapes."""
+    return _statistic(kinds_of(kernels, CALL, SHAPES), (NAME, GROUP, CORE, MEANING, CALL, SHAPES), share=True)
+
+
 def by_core(kinds: Table) -> list[CoreTime]:
     """One entry per accelerator core, by total time. What repeats communication that is counted is left out."""
     kinds = kinds.take(~kinds.text(MEANING.key).equals(SCHEDULING))
@@ -97,11 +109,13 @@ def top_computing(kernels: Table, count: int) -> Table:
     return table.take(largest_first(table.ints("total_ns"))[:count])
 
 
-def kinds_of(kernels: Table) -> Table:
+def kinds_of(kernels: Table, *more: Column) -> Table:
     """One row per folded name, type, core, meaning and group, in the order of their first rows: calls and times. `name` is the folded
-    one."""
+    one. more: further columns of text that tell rows apart."""
     keys = tuple(_named_as(kernels, key) for key in (TYPE, CORE, MEANING, GROUP))
     texts = {"name": kernels.text(FOLDED.key), **{key.key: kernels.text(key.key) for key in keys}}
+    texts.update((key.key, kernels.text("name" if key is CALL else key.key)) for key in more)
+    keys = (*keys, *more)
     rows = Table((NAME, *keys, _TIME), {**texts, _TIME.key: kernels.ints(_TIME.key)})
     found = group_rows(rows, GroupByQuery(tuple(texts), ranges=(_TIME.key,)))
     figures = (found.count, *(of[_TIME.key] for of in (found.known, found.total, found.least, found.most)))

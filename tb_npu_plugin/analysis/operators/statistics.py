@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Optional
 
@@ -9,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups, group_rows, known_sum, ratio, text_key
-from tb_npu_plugin.analysis.operators.nesting import SAME_NAME, SAME_SHAPES
+from tb_npu_plugin.analysis.operators.nesting import SAME_NAME, SAME_SHAPES, parents
+from tb_npu_plugin.analysis.operators.tree import with_children
 from tb_npu_plugin.schema.kernel_meaning import COMMUNICATION as MEANS_COMMUNICATION
 from tb_npu_plugin.schema.kernel_meaning import meaning_of
 from tb_npu_plugin.schema.mindspore_cpu import is_collective
@@ -47,6 +50,7 @@ SHARE_COLUMNS = (
     Column("aicore_self_share", Kind.RATIO, *column_texts("aicore_self_share"), ""),
     Column("aicore_total_share", Kind.RATIO, *column_texts("aicore_total_share"), ""),
 )
+INSIDE = Column("communication_total_ns", Kind.DURATION, *column_texts("operator_sums.communication_total_ns"), "time")
 INCOMPLETE = Column("incomplete", Kind.INT, *column_texts("operator_sums.incomplete"), "")
 
 
@@ -67,6 +71,14 @@ def is_communication(operators: Table) -> NDArray[np.bool_]:
 def _communicates(name: str) -> bool:
     found = meaning_of(name, "host_op")
     return (found is not None and found.meaning in MEANS_COMMUNICATION) or is_collective(name)
+
+
+def communication_within(operators: Table) -> IntArray:
+    """Device time of the communication in each call, itself and nested calls, ns; for calls sorted by start."""
+    own = np.where(is_communication(operators), np.maximum(operators.ints("device_self_ns"), 0), 0)
+    if not own.any():
+        return own
+    return with_children(parents(operators.ints("host_self_ns"), operators.ints("host_total_ns")), own)
 
 
 def by_name(operators: Table) -> Table:
@@ -122,11 +134,24 @@ def _group(operators: Table, keys: tuple[Column, ...]) -> Table:
         "aicore_self_share": ratio(sums["device_self_aicore_ns"], sums["device_self_ns"]),
         "aicore_total_share": ratio(sums["device_total_aicore_ns"], sums["device_total_ns"]),
         "communication": is_communication(Table((NAME,), {"name": first["name"]})).astype(np.int64),
+        INSIDE.key: _communication_inside(operators, first, inner),
         "stacks": stacks.distinct["call_stack"],
         "incomplete": groups.sum(found.incomplete),
     }
     shares = SHARE_COLUMNS if operators.has(AICORE[0]) or operators.has(AICORE[1]) else ()
-    return Table((*keys, CALLS, *TIME_COLUMNS, *shares, COMMUNICATION, STACKS, INCOMPLETE), data)
+    return Table((*keys, CALLS, *TIME_COLUMNS, *shares, COMMUNICATION, INSIDE, STACKS, INCOMPLETE), data)
+
+
+def _communication_inside(operators: Table, groups: Mapping[str, StringColumn], inner: int) -> IntArray:
+    """Part of the total device time of each group that is communication."""
+    within = communication_within(operators)
+    rows = np.flatnonzero(within)
+    if operators.has(NESTED):
+        rows = rows[operators.ints(NESTED)[rows] < inner]
+    sums: Counter[tuple[Optional[str], ...]] = Counter()
+    for key, ns in zip(zip(*(operators.text(name).take(rows).tolist() for name in groups)), within[rows].tolist()):
+        sums[key] += ns
+    return np.array([sums[key] for key in zip(*(text.tolist() for text in groups.values()))], dtype=np.int64)
 
 
 def _values_to_sum(found: GroupByResult, key: str, inner: int) -> IntArray:

@@ -135,3 +135,20 @@ def test_no_device_data_give_zeros_and_no_operators_nothing() -> None:
 
 def test_entries_from_before_the_recording_belong_to_nothing() -> None:
     assert times([(0, 100, 1)], [], [(200, 10, 7)], [(205, 5, True)])("device_self") == [0]
+
+
+def test_communication_inside_other_operators_is_a_part_of_their_total() -> None:
+    """AccumulateGrad held 74 % of the device time "excluding communication": that of the HcclAllreduce it calls."""
+    keys = ("name", "host_total_ns", "host_self_ns", "device_self_ns", "device_total_ns")
+    rows = [
+        ("AccumulateGrad", 20, 5, 1, 91),
+        ("HcclAllreduce", 10, 4, 0, 80),
+        ("HcclAllreduce", 6, 6, 80, 80),
+        ("aten::add_", 5, 5, 10, 10),
+        ("AccumulateGrad", 9, 9, 2, 2),
+    ]
+    table = table_of("operators", [dict(zip(keys, row)) for row in rows])
+    assert operators.communication_within(table).tolist() == [80, 80, 80, 0, 0]
+    found = operators.by_name(table.with_columns([(NESTED, nesting_of_rows(table))]))
+    inside = dict(zip(found.text("name").tolist(), found.ints("communication_total_ns").tolist()))
+    assert inside == {"AccumulateGrad": 80, "HcclAllreduce": 80, "aten::add_": 0}

@@ -26,7 +26,7 @@ from tb_npu_plugin.analysis.kernels.statistics import CORE, TYPE, by_name, kinds
 from tb_npu_plugin.analysis.kernels.work import GFLOPS as GFLOPS_COLUMN
 from tb_npu_plugin.analysis.kernels.work import LEAST_BYTES, SIZES, least_bytes, operations, tensors, with_work
 from tb_npu_plugin.capture.simulation.chips import CHIPS as SIMULATED
-from tb_npu_plugin.schema.chips import chip_of
+from tb_npu_plugin.schema.chips import bandwidth_of, chip_of
 from tb_npu_plugin.schema.metrics import metric_column
 from tb_npu_plugin.tables import NULL_INT, Kind, StoredColumns, StringColumn, Table
 from tests.support.span import table_of
@@ -197,13 +197,35 @@ PEAK = 24 * 1800e6 * 2 * 4096
 def test_the_device_is_what_the_counters_say_else_the_chip_else_unknown() -> None:
     measured = device(kernels(MATMUL), None)
     assert (measured.cube_cores, measured.vector_cores, measured.clock_mhz) == (24, 48, 1800)
-    assert (measured.peak_flops, measured.peak_origin, measured.bandwidth) == (PEAK, "recorded", None)
+    assert (measured.peak_flops, measured.peak_origin, measured.bandwidth) == (
+        PEAK,
+        "recorded",
+        1.6e12,
+    )  # of every chip with 24 cores
     bare = kernels({"type": "MatMulV3"})
     assumed = device(bare, "Ascend910B3")
     assert (assumed.cube_cores, assumed.peak_origin, assumed.bandwidth) == (20, "assumed", 1.6e12)
     assert (device(bare, None).peak_flops, device(bare, None).peak_origin) == (None, "")
     given = device(bare, None, 1e14, 1e12)
     assert (given.peak_flops, given.peak_origin, given.bandwidth_origin) == (1e14, "given", "given")
+
+
+def test_the_bandwidth_is_that_of_the_chips_with_so_many_cores_where_all_agree() -> None:
+    assert [bandwidth_of(cores) for cores in (24, 32, 20, 7, None)] == [1.6e12, 1.2e12, None, None, None]
+
+
+def test_a_figure_typed_before_is_for_devices_whose_own_is_unknown() -> None:
+    measured, bare = kernels(MATMUL), kernels({"type": "MatMulV3"})
+    own = device(measured, None, usual_peak=1e14, usual_bandwidth=1e12)
+    assert (own.peak_flops, own.bandwidth, own.bandwidth_origin) == (PEAK, 1.6e12, "assumed")
+    usual = device(bare, None, usual_peak=1e14, usual_bandwidth=1e12)
+    assert (usual.peak_flops, usual.peak_origin, usual.bandwidth, usual.bandwidth_origin) == (
+        1e14,
+        "given",
+        1e12,
+        "given",
+    )
+    assert device(bare, None, 2e14, 2e12, 1e14, 1e12).bandwidth == 2e12  # of the address
 
 
 @pytest.mark.filterwarnings("error")

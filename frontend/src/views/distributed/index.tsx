@@ -18,6 +18,7 @@ import {
   type DataTableProps,
   DiagnosisCard,
   Empty,
+  KernelRanks,
   MissingList,
   type Row,
   RunProgress,
@@ -53,7 +54,7 @@ function DistributedView({ selection }: ViewProps) {
   );
 }
 
-function Distributed({ data, answer, selection: { run } }: Answered<DistributedJson>) {
+function Distributed({ data, answer, selection: { run, span } }: Answered<DistributedJson>) {
   const isRange = chosenPeriod()?.key === WITHIN;
   const step = isRange ? ranks.ALL_STEPS : ranks.shownStep(data, chosenStep());
   const lines = ranks.rankLines(data, step);
@@ -108,6 +109,7 @@ function Distributed({ data, answer, selection: { run } }: Answered<DistributedJ
           partsOf={communicationParts}
         />
       )}
+      {!isRange && <KernelRanks run={run} span={span} />}
       <Arrivals data={data} collectives={collectives} isWide={isMatrixWide && halves % 2 === 1} />
       {data.links.length > 0 && <LinkMatrix data={data} links={links} />}
       <Waits {...shared} data={data} run={run} isMean={step === ranks.ALL_STEPS} />

@@ -83,11 +83,18 @@ export function coreParts(cores: readonly CoreTime[], hasCommunication: boolean,
 export function callsOf(row: Row): Record<"kernel.pick" | "kernel.core" | "kernel.group", string | null> {
   const text = (key: string) => String(row.get(key) ?? "");
   const column = typeof row.get("name") === "string" ? "name" : "type";
+  const call = text("call");
   return {
-    "kernel.pick": formatPick(column, text(column)),
-    "kernel.core": formatPick("core", text("core")),
+    "kernel.pick": formatPick(column, CALL.test(call) ? call : text(column)),
+    // A kind of kernels is narrower than its core.
+    "kernel.core": row.below ? formatPick("input_shapes", text("input_shapes")) : formatPick("core", text("core")),
     "kernel.group": text("group") ? formatPick("group", text("group")) : null,
   };
+}
+
+/** The name of a kind of kernels and its shapes: of what a row of "By name" or "By type" unfolds to. */
+export function kindLabel(row: Row, name: "name" | "call"): string {
+  return [row.get(name), row.get("input_shapes")].filter(Boolean).join(" \u00b7 ");
 }
 
 /** The name of one call of a collective, as links of releases hold that did not fold calls. */

@@ -7,6 +7,7 @@ import { param, setParams } from "../../state/params";
 import { Button, Card, formatPick } from "../../widgets";
 import { linear, type Scale } from "../../widgets/scale";
 import { useWidth } from "../../widgets/use_width";
+import { chooseFigure, type Figure, isTyped } from "./device";
 
 const HEIGHT = 260;
 const FRAME = { left: 60, top: 26, bottom: HEIGHT - 40 };
@@ -15,28 +16,35 @@ const TERA = 12;
 const COLORS: Readonly<Record<string, string>> = {
   Cube: "var(--c-compute)",
   Vector: "var(--c-vec)",
-  MTE2: "var(--c-comm)",
-  MTE3: "var(--c-comm)",
+  MTE2: "var(--c-brown)",
+  MTE3: "var(--c-brown)",
   MTE1: "var(--c-mix)",
   FixPipe: "var(--c-pink)",
   Scalar: "var(--c-prep)",
-  "No bound": "var(--c-wait)",
+  "No bound": "var(--c-dim)",
 };
-const OTHER = "var(--c-over)";
+const OTHER = "var(--c-plum)";
 const UNKNOWN = "var(--c-free)";
 
 const colorOf = (bound: string | null) => (bound === null ? UNKNOWN : (COLORS[bound] ?? OTHER));
 
-/** The matrix kernels by FLOPs per byte and FLOPs per second, below what the device could do. */
+/** The matrix kernels by FLOPs per byte and FLOPs per second, below what the device could do; without a roof, what it lacks. */
 export function RooflineCard({ roofline, period }: { roofline: Roofline; period: Period }) {
   const dots = dotsOf(roofline.points);
   if (dots.length === 0) return null;
+  const lacking = lackingOf(roofline.device);
+  const head = { title: t("kernel.roofline"), help: t("kernel.roofline.help"), subtitle: summary(roofline, period) };
+  if (lacking) {
+    return (
+      <Card class="span-12" {...head} actions={<Peaks device={roofline.device} />}>
+        <p class="muted">{t(`kernel.roofline.lacks.${lacking}`)}</p>
+      </Card>
+    );
+  }
   return (
     <Card
       class="span-12"
-      title={t("kernel.roofline")}
-      help={t("kernel.roofline.help")}
-      subtitle={summary(roofline, period)}
+      {...head}
       actions={<Peaks device={roofline.device} />}
       chart={{ name: "kernel-roofline", csv: () => pointsCsv(dots) }}
     >
@@ -46,13 +54,26 @@ export function RooflineCard({ roofline, period }: { roofline: Roofline; period:
   );
 }
 
-/** "MFU 14.9 %, of the step 0.3 %; FLOPs are known for 31.6 % of computing time". */
-function summary({ mfu, steps, known_share: share }: Roofline, period: Period): string {
+/** What the roof lacks; null if there is one. */
+export function lackingOf({ peak_flops: peak, bandwidth }: Device): "both" | "peak" | "bandwidth" | null {
+  if (peak === null) return bandwidth === null ? "both" : "peak";
+  return bandwidth === null ? "bandwidth" : null;
+}
+
+/** Kernels from this share of computing time on are all of it. */
+const WHOLE = 0.9995;
+
+/** "MFU 14.9 %, of the step ≥ 0.3 %; FLOPs are known for 31.6 % of computing time". */
+export function summary({ mfu, steps, known_share: share }: Roofline, period: Period): string {
   const known = steps.filter((step) => step.mfu !== null);
   const mean = known.reduce((sum, step) => sum + (step.mfu ?? 0), 0) / known.length;
+  const isPart = (share ?? 0) < WHOLE;
   const parts = [];
   if (mfu !== null) parts.push(t("kernel.roofline.mfu", { share: format.percentOfRatio(mfu) }));
-  if (known.length > 0) parts.push(tOf(period, "kernel.roofline.step_mfu", { share: format.percentOfRatio(mean) }));
+  if (known.length > 0)
+    parts.push(
+      tOf(period, "kernel.roofline.step_mfu", { share: `${isPart ? "≥ " : ""}${format.percentOfRatio(mean)}` }),
+    );
   parts.push(t("kernel.roofline.known", { share: format.percentOfRatio(share) }));
   return parts.join(" · ");
 }
@@ -68,7 +89,7 @@ function Peaks({ device }: { device: Device }) {
 }
 
 interface PeakProps {
-  name: "peak" | "bandwidth";
+  name: Figure;
   unit: string;
   value: number | null;
   scale: number;
@@ -76,7 +97,6 @@ interface PeakProps {
 }
 
 function Peak({ name, unit, value, scale, origin }: PeakProps) {
-  const key = `kernel.${name}`;
   const shown = value === null ? "" : String(Number((value / scale).toPrecision(6)));
   return (
     <label data-tip={t(`kernel.roofline.${name}.tip`)}>
@@ -88,11 +108,11 @@ function Peak({ name, unit, value, scale, origin }: PeakProps) {
         key={shown}
         defaultValue={shown}
         placeholder={t("kernel.roofline.unknown")}
-        onChange={(event) => setParams({ [key]: figureOf(event.currentTarget.value) })}
+        onChange={(event) => chooseFigure(name, figureOf(event.currentTarget.value))}
       />{" "}
       {unit} {origin && <span class="muted">{t(`kernel.roofline.${origin}`)}</span>}
-      {param(key) !== "" && (
-        <Button look="control plain" name={t("kernel.roofline.reset")} onClick={() => setParams({ [key]: null })}>
+      {isTyped(name) && (
+        <Button look="control plain" name={t("kernel.roofline.reset")} onClick={() => chooseFigure(name, null)}>
           ✕
         </Button>
       )}
@@ -265,12 +285,11 @@ export function decadesOf({ from, to }: Scale): number[] {
   return Array.from({ length: Math.round(to - from) + 1 }, (_, index) => Math.round(from) + index);
 }
 
-/** The roof as an SVG path: along the bandwidth up to the ridge, then along the peak. Empty without a peak. */
+/** The roof as an SVG path: along the bandwidth up to the ridge, then along the peak. Empty where one is unknown. */
 export function roofPath({ x, y }: Axes, { peak_flops: peak, bandwidth }: Device): string {
-  if (peak === null) return "";
+  if (peak === null || bandwidth === null) return "";
   const top = y.pixel(Math.log10(peak));
   const right = `H${round(x.pixel(x.to))}`;
-  if (bandwidth === null) return `M${round(x.pixel(x.from))},${round(top)}${right}`;
   const ridge = Math.log10(peak / bandwidth);
   // Where the bandwidth meets the left edge or the bottom.
   const start = Math.max(x.from, y.from - Math.log10(bandwidth));

@@ -67,6 +67,7 @@ function ApiTable({ table, choice }: Pick<Props, "table" | "choice">) {
     <TableCard
       table={table}
       columns={["name", "level", "calls", "total_ns", "avg_ns", "min_ns", "max_ns"]}
+      yields={["min_ns", "max_ns", "bar", "avg_ns"]}
       compared={[["avg_ns", "min_ns", "max_ns"]]}
       bar={{ column: "total_ns" }}
       tools={choice}
@@ -91,6 +92,7 @@ function OperatorTable({ group, table, data, choice }: Props) {
       <DataTable
         table={table}
         columns={["name", ...(isShape ? ["input_shapes"] : []), "calls", ...TIMES]}
+        yields={["aicore_total_share", "aicore_self_share", "bar", "host_total_ns", "device_total_ns"]}
         compared={[DEVICE, HOST]}
         bar={{
           column: isDevice ? "device_self_ns" : "host_self_ns",

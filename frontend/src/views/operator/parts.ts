@@ -14,7 +14,7 @@ export interface OperatorParts {
 
 /**
  * Time by operator. Without `hasCommunication`, all four donuts exclude communication operators, so that they cover the
- * same calls. Rows that a long table does not list count as unlisted.
+ * same calls, and total device time excludes that of communication operators nested in others. Rows that a long table does not list count as unlisted.
  */
 export function operatorParts(
   table: TableJson,
@@ -24,6 +24,7 @@ export function operatorParts(
 ): OperatorParts {
   const { name = [], calls = [], communication = [] } = table.data;
   const times = table.data[`${metric}_ns`] ?? [];
+  const inside = metric === "device_total" && !hasCommunication ? (table.data.communication_total_ns ?? []) : [];
   const parts: Part[] = [];
   let count = 0;
   let listed = 0;
@@ -33,7 +34,8 @@ export function operatorParts(
     if (communication[row] === 1 && !hasCommunication) continue;
     count += Number(calls[row] ?? 0);
     const label = String(name[row] ?? "");
-    if (typeof value === "number" && value > 0) parts.push({ id: label, label, value });
+    const own = typeof value === "number" ? value - Number(inside[row] ?? 0) : 0;
+    if (own > 0) parts.push({ id: label, label, value: own });
   }
   const missing = table.total - table.rows;
   const rest = Math.max(0, (data[`${metric}_ns`] ?? 0) - listed);

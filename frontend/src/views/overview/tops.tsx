@@ -24,6 +24,7 @@ export function TopKernels({ table, rank }: { table: TableJson; rank: string }) 
         ...["calls", "total_ns", "share", "ratio"],
         ...SINGLE_TIMES,
       ]}
+      yields={["min_ns", "max_ns", "bar", "avg_ns", "core"]}
       compared={[SINGLE_TIMES]}
       bar={{ column: table.columns.some((column) => column.key === "share") ? "share" : "ratio", color: coreOf }}
       onOpen={(row) =>
@@ -61,6 +62,7 @@ export function TopOperators({ table, rank }: { table: TableJson; rank: string }
       table={table}
       hasTools={false}
       columns={["name", "calls", ...(isDevice ? DEVICE_TIMES : []), ...HOST_TIMES]}
+      yields={["bar", "host_total_ns", "device_total_ns", "host_self_ns"]}
       compared={[DEVICE_TIMES, HOST_TIMES]}
       bar={{ column: table.sort || "device_self_ns", isApart: (row) => row.get("communication") === 1 }}
       onOpen={(row) => openFiltered("operator", "operator.by_name", row.get("name"))}

@@ -119,7 +119,7 @@ const preparingPart = (value: number): BarPart => ({
 });
 
 /** The rest of a step with unknown parts. */
-const REST = { id: "rest", color: "var(--c-over)" };
+const REST = { id: "rest", color: "var(--c-rest)" };
 
 function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimes; isMean: boolean }) {
   const known: BarPart[] = partsInOrder(data.method)

@@ -33,7 +33,7 @@ interface CardProps {
   run: string;
   /** Findings that are shown at first. */
   most?: number;
-  /** Shows what the awaited ranks compute longer, too. */
+  /** Shows what an awaited pipeline stage computes longer, too. */
   hasExcess?: boolean;
 }
 
@@ -43,7 +43,7 @@ export function DiagnosisCard({ run, most = MOST, hasExcess = false }: CardProps
   return (
     <>
       <Content key={run} view={view} most={most} hasLedger={false} />
-      {hasExcess && <ExcessCard excess={view.data?.excess ?? null} />}
+      {hasExcess && view.data?.excess?.stage != null && <ExcessCard excess={view.data.excess} />}
     </>
   );
 }

@@ -3,12 +3,14 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { integer } from "../../base/format";
 import { usePrinting } from "../../base/use_media";
 import { t } from "../../i18n";
+import { Button } from "../button";
 import { HBar } from "../stacked_bar";
 import { MiddleCut } from "../text";
 import { scrollToRow, useRowWindow } from "../use_row_window";
 import type { Cell, Row } from "./columnar";
 import type { ShownColumn } from "./layout";
 import type { Rows } from "./rows";
+import type { Fold } from "./unfold";
 import { offsetOf, ROW_PX } from "./window";
 
 export interface BodyProps {
@@ -25,6 +27,7 @@ export interface BodyProps {
   open: number;
   isLink: boolean;
   details: ((row: Row) => ComponentChildren) | undefined;
+  fold: Fold | null;
 }
 
 /** The visible rows, with the details of one below it. */
@@ -81,7 +84,7 @@ export function rowId(table: string, place: number): string {
 }
 
 function TableRow({ id, place, row, columns, ...props }: BodyProps & { place: number; row: Row | null }) {
-  const { barOf, barColor, cell, at, open, isLink } = props;
+  const { barOf, barColor, cell, at, open, isLink, fold } = props;
   const firstText = columns.findIndex((shown) => !shown.bar && !shown.format.isFigure);
   return (
     <div
@@ -119,6 +122,7 @@ function TableRow({ id, place, row, columns, ...props }: BodyProps & { place: nu
             value={value}
             isLink={isLink && index === firstText}
             own={cell[column.key]}
+            fold={index === firstText ? fold : null}
           />
         );
       })}
@@ -132,10 +136,11 @@ interface CellProps {
   value: Cell;
   isLink: boolean;
   own: ((row: Row, text: string) => ComponentChildren) | undefined;
+  fold: Fold | null;
 }
 
-function TableCell({ shown, row, value, isLink, own }: CellProps) {
-  const text = shown.format.text(value);
+function TableCell({ shown, row, value, isLink, own, fold }: CellProps) {
+  const text = fold && row.below ? fold.label(row) : shown.format.text(value);
   const name = shown.format.isFigure ? text : <MiddleCut text={text} />;
   const content = own ? own(row, text) : isLink ? <span class="link">{name}</span> : name;
   const tip = shown.format.isFigure ? { "data-tip": shown.format.full(value) } : { "data-tip-cut": true };
@@ -147,7 +152,24 @@ function TableCell({ shown, row, value, isLink, own }: CellProps) {
       data-copy={shown.format.copied(value)}
       {...tip}
     >
+      {fold && <FoldButton fold={fold} row={row} name={text} />}
       {content}
     </div>
+  );
+}
+
+/** Unfolds a row in place; a row that is below another one is indented instead. */
+function FoldButton({ fold, row, name }: { fold: Fold; row: Row; name: string }) {
+  if (row.below) return <span class="fold" />;
+  const isOpen = fold.isOpen(row);
+  return (
+    <Button
+      look="fold"
+      name={t(isOpen ? "table.fold" : "table.unfold", { name })}
+      expanded={isOpen}
+      onClick={() => fold.toggle(row)}
+    >
+      {isOpen ? "▾" : "▸"}
+    </Button>
   );
 }

@@ -9,6 +9,8 @@ export interface Row {
   /** Position in the table's data, for keys. */
   index: number;
   get: (key: string) => Cell;
+  /** Its own table, if it is one of the rows below a row (`Unfold`). */
+  below?: TableJson;
 }
 
 /** A condition on rows; default "eq". null stands for unknown: "eq" matches such rows. */

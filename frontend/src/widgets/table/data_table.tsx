@@ -14,6 +14,7 @@ import { type DataTableProps, type SourcedTable, ViewSource } from "./props";
 import { isWhole, type RowQuery, type Rows, useInlineRows, useRemoteRows } from "./rows";
 import { type TableState, useTableState } from "./state";
 import { Tools } from "./tools";
+import { useUnfolded } from "./unfold";
 import { useRowChoice } from "./use_row_choice";
 
 export type { DataTableProps } from "./props";
@@ -27,24 +28,12 @@ const NO_FILTERS: readonly Filter[] = [];
 /** A table with sort, filter, column choice, resizing, keyboard, copy and CSV. Its state is in the URL. */
 export function DataTable(given: DataTableProps) {
   const props = { ...useContext(ViewSource), ...given };
-  const { table, where = NO_WHERE, filters = NO_FILTERS, details, onOpen, hasTools = true } = props;
-  const [state, change] = useTableState(table.id);
+  const { table, filters = NO_FILTERS, details, onOpen, hasTools = true } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const around = useContext(CardTitle);
-
-  const initial = { key: table.sort, desc: table.desc };
-  const order = state.order && table.columns.some((item) => item.key === state.order?.key) ? state.order : initial;
-  const asked: RowQuery = { filter: state.filter, where, order };
-  const rows = useRows(props, asked);
-  const shown = shownKeys(table.columns, props.columns, state);
   const width = useWidth(scroller);
-  const columns = fitColumns(useColumns(props, rows.sample, shown, state.widths), width);
-  const choice = useRowChoice({
-    rows,
-    hasDetails: details !== undefined,
-    onOpen,
-    of: table.id + JSON.stringify(where),
-  });
+  const { state, change, asked, initial, own, rows, fold, shown, all, columns, choice } = useContent(props, width);
+  const { order } = asked;
 
   const changeRows = (changes: Partial<TableState>) => {
     if (changes.columns === undefined) {
@@ -59,15 +48,18 @@ export function DataTable(given: DataTableProps) {
     const next = column && nextOrder(order, initial, column);
     if (next) changeRows({ order: next === initial ? null : next });
   };
-  const resize = (key: string, width: number | null) => {
-    const { [key]: _, ...others } = state.widths;
-    change({ widths: width === null ? others : { ...others, [key]: width } });
-  };
 
   const ofText = textFilter(state.filter, () => changeRows({ filter: "" }));
   return (
     <div>
-      {hasTools && <Tools {...props} rows={rows} state={state} asked={asked} shown={shown} change={changeRows} />}
+      {hasTools && (
+        <Tools
+          {...props}
+          {...{ own, rows, state, asked, shown }}
+          hidden={all.filter(({ column }) => !columns.some((one) => one.column === column))}
+          change={changeRows}
+        />
+      )}
       {rows.error && <Failed message={textOf(rows.error, "message")} retry={rows.retry} />}
       <div
         ref={scroller}
@@ -83,7 +75,12 @@ export function DataTable(given: DataTableProps) {
         onPointerOver={choice.onPointerOver}
       >
         <div class="data-table" style={{ minWidth: `${totalWidth(columns)}px`, "--columns": template(columns) }}>
-          <TableHeader columns={columns} order={order} onSort={sort} onResize={resize} />
+          <TableHeader
+            columns={columns}
+            order={order}
+            onSort={sort}
+            onResize={(key, px) => change(resized(state, key, px))}
+          />
           <TableBody
             id={table.id}
             rows={rows}
@@ -95,12 +92,42 @@ export function DataTable(given: DataTableProps) {
             open={choice.open}
             isLink={Boolean(details ?? onOpen)}
             details={details}
+            fold={fold}
           />
         </div>
-        <Emptiness rows={rows} filters={[...ofText, ...filters]} />
+        <Emptiness rows={own} filters={[...ofText, ...filters]} />
       </div>
     </div>
   );
+}
+
+/** The rows and columns of a table of a width, px, the user's choices, and the active row. */
+function useContent(props: SourcedTable, width: number) {
+  const { table, where = NO_WHERE, details, onOpen } = props;
+  const [state, change] = useTableState(table.id);
+  const initial = { key: table.sort, desc: table.desc };
+  const order = state.order && table.columns.some((item) => item.key === state.order?.key) ? state.order : initial;
+  const asked: RowQuery = { filter: state.filter, where, order };
+  const own = useRows(props, asked);
+  const { rows, fold } = useUnfolded(own, { ...props, order, unfolded: state.unfolded ?? [] }, change);
+  const shown = shownKeys(table.columns, props.columns, state);
+  const all = useColumns(props, own.sample, shown, state.widths, fold?.labels);
+  const columns = fitColumns(all, width, state.columns ? [] : props.yields?.filter((key) => key !== order.key));
+  const choice = useRowChoice({
+    rows,
+    hasDetails: details !== undefined,
+    onOpen,
+    fold,
+    of: table.id + JSON.stringify(where),
+    closes: String(state.unfolded),
+  });
+  return { state, change, asked, initial, own, rows, fold, shown, all, columns, choice };
+}
+
+/** Another width of a column; null: its natural one. */
+function resized({ widths }: TableState, key: string, width: number | null): Pick<TableState, "widths"> {
+  const { [key]: _, ...others } = widths;
+  return { widths: width === null ? others : { ...others, [key]: width } };
 }
 
 /** The scroll container. A table wider than the page gets its own, or its sticky header would scroll away. */

@@ -19,17 +19,22 @@ export interface ShownColumn {
 
 /** Number of sampled rows for the width of a column. */
 const SAMPLE = 200;
-/** Padding of a cell, and the arrow of a sorted column, px. */
+/** Padding of a cell, the arrow of a sorted column, and the button that unfolds a row, px. */
 const PADDING = 17;
 const ARROW = 14;
+const UNFOLD = 20;
+
+/** Most width of a column of figures, of texts, and of names. */
+const MOST = { figure: 220, text: 340, name: 600 } as const;
 
 /** Width (px) that fits header and sampled values, within limits. `own`: custom content of a row's cell. */
 export function naturalWidth(
   format: ColumnFormat,
   values: readonly unknown[],
   own?: (index: number, text: string) => unknown,
+  isName = false,
 ): number {
-  const most = format.isFigure ? 220 : 340;
+  const most = MOST[format.isFigure ? "figure" : isName ? "name" : "text"];
   let widest = textWidth(format.header, "sans", 12) * 1.03 + ARROW;
   for (const [index, value] of values.slice(0, SAMPLE).entries()) {
     const plain = format.text(value as Cell);
@@ -39,6 +44,10 @@ export function naturalWidth(
   }
   return Math.ceil(Math.min(most, Math.max(48, widest + PADDING)));
 }
+
+/** Width (px) of the widest text of some, of the first ones. */
+const widestOf = (texts: readonly string[]) =>
+  Math.max(0, ...texts.slice(0, SAMPLE).map((text) => Math.ceil(textWidth(text, "sans", 13)))) + PADDING;
 
 /** `grid-template-columns` of a row. Texts grow to their natural width; bars take the rest, or else texts. */
 export function template(columns: readonly ShownColumn[]): string {
@@ -56,18 +65,27 @@ export function template(columns: readonly ShownColumn[]): string {
 const NAMES = 220;
 
 /**
- * Fits the columns to a width in px (0: unknown). If they are too wide, bars are dropped; if the table still must
- * scroll, the first text column keeps a readable width.
+ * Fits the columns to a width in px (0: unknown). The names, the first texts, are whole while a column of `yields` can give way. If
+ * that is not enough, bars are dropped and names are cut; if the table still must scroll, they keep a readable width.
  */
-export function fitColumns(columns: ShownColumn[], room: number): ShownColumn[] {
-  if (room === 0 || totalWidth(columns) <= room) return columns;
-  const plain = columns.filter(({ bar }) => !bar);
-  if (totalWidth(plain) <= room) return plain;
-  const names = plain.find(({ format }) => !format.isFigure);
-  return plain.map((one) =>
-    one === names ? { ...one, width: Math.max(one.width, Math.min(one.natural, NAMES)) } : one,
-  );
+export function fitColumns(columns: ShownColumn[], room: number, yields: readonly string[] = []): ShownColumn[] {
+  if (room === 0) return columns;
+  const names = columns.find(({ format }) => !format.isFigure);
+  const named = (width: number) => (one: ShownColumn) => (one === names ? { ...one, width } : one);
+  const isLeft = (given: ReadonlySet<string>) => (one: ShownColumn) => !given.has(one.bar ? BAR : one.column.key);
+  for (let count = 0; names && count <= yields.length; count++) {
+    const left = columns.filter(isLeft(new Set(yields.slice(0, count)))).map(named(names.natural));
+    if (totalWidth(left) <= room) return left;
+  }
+  const kept = columns.filter(isLeft(new Set(yields)));
+  if (totalWidth(kept) <= room) return kept;
+  const plain = kept.filter(({ bar }) => !bar);
+  if (!names || totalWidth(plain) <= room) return plain;
+  return plain.map(named(Math.max(names.width, Math.min(names.natural, NAMES))));
 }
+
+/** The strip of bars among the columns that give way. */
+const BAR = "bar";
 
 /** Least width of the table. */
 export function totalWidth(columns: readonly ShownColumn[]): number {
@@ -102,31 +120,40 @@ export function comparedValues(
 }
 
 export function useColumns(
-  { table, baseNs, bar, cell, compared }: SourcedTable,
+  { table, baseNs, bar, cell, compared, unfold }: SourcedTable,
   sample: TableJson["data"],
   keys: readonly string[],
   widths: Readonly<Record<string, number>>,
+  labels: readonly string[] = [],
 ): ShownColumn[] {
+  const first = keys.find((key) => table.columns.some((column) => column.key === key && column.kind === "text"));
   const made = useMemo(() => {
     const found = new Map<string, ShownColumn>();
     for (const column of table.columns) {
       const values = sample[column.key] ?? [];
       const format = columnFormat(column, comparedValues(column.key, sample, compared), baseNs);
       const own = cell?.[column.key];
-      const width = naturalWidth(format, values, own && ((index, text) => own(rowAt(sample, index), text)));
+      const text = own && ((index: number, shown: string) => own(rowAt(sample, index), shown));
+      const width =
+        naturalWidth(format, values, text, column.key === first) + (column.key === first && unfold ? UNFOLD : 0);
       // Texts shrink first: unlike figures, they can be cut.
       const least = format.isFigure ? width : Math.min(width, LEAST_TEXT);
       found.set(column.key, { column, format, bar: false, width: least, natural: width });
     }
     return found;
     // Titles depend on the language.
-  }, [table, sample, baseNs, lang.value]);
+  }, [table, sample, baseNs, first, lang.value]);
   const shown: ShownColumn[] = [];
   for (const key of keys) {
     const column = made.get(key);
     if (!column) continue;
     const own = widths[key];
-    shown.push(own === undefined ? column : { ...column, width: own, natural: own });
+    const label = key === first ? Math.min(MOST.name, widestOf(labels) + UNFOLD) : 0;
+    shown.push(
+      own === undefined
+        ? { ...column, natural: Math.max(column.natural, label) }
+        : { ...column, width: own, natural: own },
+    );
     if (key === bar?.column) shown.push({ ...column, bar: true, width: BAR_PX });
   }
   return shown;

@@ -10,6 +10,16 @@ export const ViewSource = createContext<{ query: Query; baseNs: string }>({ quer
 /** The props of a table with its source. */
 export type SourcedTable = DataTableProps & { query: Query; baseNs: string };
 
+/** A finer table of the server, whose rows belong to those of this one. */
+export interface Unfold {
+  /** Its id. */
+  table: string;
+  /** Columns by which a row finds its own; both tables have them, or neither. */
+  keys: readonly string[];
+  /** What stands in the first column of text. */
+  label: (row: Row) => string;
+}
+
 export interface DataTableProps {
   /** Name for screen readers; default: the title of the card. */
   name?: string;
@@ -34,6 +44,10 @@ export interface DataTableProps {
   sum?: { column: string; steps: number };
   /** Custom content of cells by column; gets the formatted text. */
   cell?: Readonly<Record<string, (row: Row, text: string) => ComponentChildren>>;
+  /** Columns that give way where the table is too wide, the first of them first; "bar": the strip of bars. Columns that the user chose stay. */
+  yields?: readonly string[];
+  /** Rows that a row unfolds to. */
+  unfold?: Unfold | null | undefined;
   /** Details below a clicked row. */
   details?: (row: Row) => ComponentChildren;
   /** Action of a click on a row, instead of details. */

@@ -10,17 +10,20 @@ export interface TableState {
   columns: readonly string[] | null;
   /** Widths in px of columns that were resized. */
   widths: Readonly<Record<string, number>>;
+  /** Unfolded rows, by `unfoldKey`. */
+  unfolded?: readonly string[];
 }
 
-/** Parses `q:text`, `s:-key`, `c:a,b`, `w:a=120,b=80`, separated by "~". */
+/** Parses `q:text`, `s:-key`, `c:a,b`, `w:a=120,b=80`, `o:a,b`, separated by "~". */
 export function parseState(text: string): TableState {
-  const state = { filter: "", order: null as Order | null, columns: null as string[] | null, widths: {} };
+  const state: TableState = { filter: "", order: null, columns: null, widths: {} };
   for (const part of text.split("~")) {
     const value = part.slice(2);
     if (part.startsWith("q:")) state.filter = unquote(value);
     else if (part.startsWith("s:")) state.order = { key: value.replace(/^-/, ""), desc: value.startsWith("-") };
     else if (part.startsWith("c:")) state.columns = value.split(",").filter(Boolean);
     else if (part.startsWith("w:")) state.widths = parseWidths(value);
+    else if (part.startsWith("o:")) state.unfolded = unquote(value).split(",").filter(Boolean);
   }
   return state;
 }
@@ -32,6 +35,7 @@ export function formatState(state: TableState): string {
     state.order && `s:${state.order.desc ? "-" : ""}${state.order.key}`,
     state.columns && `c:${state.columns.join(",")}`,
     widths.length > 0 && `w:${widths.join(",")}`,
+    state.unfolded?.length && `o:${quote(state.unfolded.join(","))}`,
   ]
     .filter(Boolean)
     .join("~");

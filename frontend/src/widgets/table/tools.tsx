@@ -4,32 +4,38 @@ import { csvHeader, csvText } from "../../base/csv";
 import * as text from "../../base/format";
 import { saveCsv } from "../../base/save";
 import { t, textOf, tOr } from "../../i18n";
-import { Button } from "../button";
+import { Button, TextButton } from "../button";
 import { PagedItems } from "../pages";
 import { Popover } from "../popover";
 import { columnTitle } from "./columns";
+import type { ShownColumn } from "./layout";
 import type { SourcedTable } from "./props";
-import { type RowQuery, type Rows, serverQuery } from "./rows";
+import { isWhole, type RowQuery, type Rows, serverQuery } from "./rows";
 import type { TableState } from "./state";
 
 /** Tables with fewer rows have no filter. */
 const FILTER_FROM = 8;
 
 interface ToolsProps extends SourcedTable {
+  /** The rows of the table, and those with what they unfold to. */
+  own: Rows;
   rows: Rows;
   state: TableState;
   asked: RowQuery;
   shown: readonly string[];
+  /** Columns without room. */
+  hidden: readonly ShownColumn[];
   change: (changes: Partial<TableState>) => void;
 }
 
 /** The line above a table: filter, column menu, count, CSV, and the view's own controls. */
-export function Tools({ table, query, rows, state, asked, shown, change, ...others }: ToolsProps) {
+export function Tools({ table, query, own, rows, state, asked, shown, hidden, change, ...others }: ToolsProps) {
   const { tools, moreTools, isLocal } = others;
+  const isHere = isLocal || (state.unfolded?.length && isWhole(table));
   return (
     <div class="row table-tools">
       {tools}
-      {(rows.all > FILTER_FROM || state.filter !== "") && (
+      {(own.all > FILTER_FROM || state.filter !== "") && (
         <input
           class="field"
           type="search"
@@ -42,12 +48,20 @@ export function Tools({ table, query, rows, state, asked, shown, change, ...othe
       )}
       {moreTools}
       <ColumnMenu all={table.columns} shown={shown} onChange={(columns) => change({ columns })} />
+      {hidden.length > 0 && (
+        <TextButton
+          tip={t("table.hidden.tip", { columns: hidden.map(({ column }) => columnTitle(column)).join(", ") })}
+          onClick={() => change({ columns: shown })}
+        >
+          {t("table.hidden", { count: hidden.length })}
+        </TextButton>
+      )}
       <span class="at-end">
         {others.sum && <Sum rows={rows} {...others.sum} />}
         <span class="muted" role="status">
-          {countText(rows)}
+          {countText(own)}
         </span>
-        {isLocal ? (
+        {isHere ? (
           <Button tip={t("table.csv")} onClick={() => saveCsv(localCsv(rows, columnsOf(table, shown)), table.id)}>
             CSV ↓
           </Button>
@@ -98,12 +112,15 @@ function columnsOf(table: TableJson, keys: readonly string[]): ColumnJson[] {
   return keys.flatMap((key) => table.columns.find((column) => column.key === key) ?? []);
 }
 
-/** All rows with these columns as CSV. */
-function localCsv(rows: Rows, columns: readonly ColumnJson[]): string {
-  const places = Array.from({ length: rows.count ?? 0 }, (_, place) => rows.at(place));
+/** All rows with these columns as CSV; rows below others also with what tells them from one another. */
+function localCsv(rows: Rows, shown: readonly ColumnJson[]): string {
+  const places = Array.from({ length: rows.count ?? 0 }, (_, place) => rows.at(place)).filter((row) => row !== null);
+  const below = places.find((row) => row.below)?.below?.columns ?? [];
+  const isNew = ({ key, kind }: ColumnJson) => kind === "text" && !shown.some((column) => column.key === key);
+  const columns = [...shown, ...below.filter(isNew)];
   return csvText(
     columns.map(csvHeader),
-    places.filter((row) => row !== null).map((row) => columns.map(({ key }) => row.get(key))),
+    places.map((row) => columns.map(({ key }) => row.get(key))),
   );
 }
 

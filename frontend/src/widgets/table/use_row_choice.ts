@@ -2,21 +2,25 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { copyText } from "../../base/clipboard";
 import type { Row } from "./columnar";
 import type { Rows } from "./rows";
+import type { Fold } from "./unfold";
 
 interface Options {
   rows: Rows;
   /** True if rows have details. */
   hasDetails: boolean;
   onOpen: ((row: Row) => void) | undefined;
+  fold: Fold | null;
   /** Key whose change resets the choice. */
   of: string;
+  /** Key whose change closes the details, as rows move. */
+  closes: string;
 }
 
 /**
- * Up, Down and Enter, clicks on rows, and Ctrl C for the cell under the pointer. `at`: the active row (keyboard or last click);
+ * Up, Down, Right, Left and Enter, clicks on rows, and Ctrl C for the cell under the pointer. `at`: the active row (keyboard or last click);
  * `open`: that with open details; -1: none. `reset`: after the rows changed.
  */
-export function useRowChoice({ rows, hasDetails, onOpen, of }: Options) {
+export function useRowChoice({ rows, hasDetails, onOpen, fold, of, closes }: Options) {
   const [at, setAt] = useState(-1);
   const [open, setOpen] = useState(-1);
   const hovered = useRef<HTMLElement | null>(null);
@@ -25,6 +29,7 @@ export function useRowChoice({ rows, hasDetails, onOpen, of }: Options) {
     setOpen(-1);
   };
   useEffect(reset, [of]);
+  useEffect(() => setOpen(-1), [closes]);
 
   const choose = (place: number) => {
     setAt(place);
@@ -39,6 +44,9 @@ export function useRowChoice({ rows, hasDetails, onOpen, of }: Options) {
     if (step !== 0) {
       event.preventDefault();
       setAt(Math.max(0, Math.min((rows.count ?? 1) - 1, at + step)));
+    } else if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
+      const row = rows.at(at);
+      if (row && !row.below && fold && fold.isOpen(row) === (event.key === "ArrowLeft")) fold.toggle(row);
     } else if (event.key === "Enter" && at >= 0 && !target.closest("button, a")) {
       choose(at);
     } else if (event.key === "c" && (event.ctrlKey || event.metaKey) && window.getSelection()?.isCollapsed) {
@@ -47,9 +55,10 @@ export function useRowChoice({ rows, hasDetails, onOpen, of }: Options) {
     }
   };
   const onClick = (event: MouseEvent) => {
-    const row = (event.target as HTMLElement).closest<HTMLElement>(".data-row.body");
+    const target = event.target as HTMLElement;
+    const row = target.closest<HTMLElement>(".data-row.body");
     const isMarking = window.getSelection()?.isCollapsed === false;
-    if (row && !isMarking && (hasDetails || onOpen)) choose(Number(row.dataset.place));
+    if (row && !isMarking && !target.closest(".fold") && (hasDetails || onOpen)) choose(Number(row.dataset.place));
   };
   const onPointerOver = (event: PointerEvent) =>
     (hovered.current = (event.target as HTMLElement).closest<HTMLElement>("[data-copy]"));
