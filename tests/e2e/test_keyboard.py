@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -96,7 +98,7 @@ def test_open_panels_close(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server)
     frame = plugin.open("kernel")
     panel = frame.locator(".popover")
-    frame.get_by_role("button", name="Columns").click()
+    frame.get_by_role("button", name="Columns", exact=True).click()
     panel.wait_for()
     plugin.page.set_viewport_size({"width": 1000, "height": 800})
     panel.wait_for(state="detached")
@@ -111,3 +113,29 @@ def test_open_panels_close(open_plugin: Open, demo_server: str) -> None:
     plugin.page.keyboard.press("Escape")
     expect(panel).to_have_count(0)
     expect(frame.get_by_label("Search slices")).to_have_value("mm")
+
+
+def test_the_search_of_the_header_leads_to_all_that_it_finds(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("trace", **plugin.span_of("transformer_910b"))  # its trace is read
+    plugin.quiet()
+    plugin.switch("overview")
+    plugin.frame.locator("main h2").first.click()
+    plugin.page.keyboard.press("/")
+    plugin.page.keyboard.type("MatMulV3")
+    palette = plugin.frame.locator(".palette")
+    groups = palette.locator(".palette-head")
+    expect(groups.filter(has_text="Kernel")).to_be_visible()
+    expect(groups.filter(has_text="Slices")).to_be_visible()
+    option = palette.get_by_role("group", name="Slices").locator(".option").first
+    option.wait_for()
+    name = option.locator(".ellipsis").inner_text().split(" · ")[0]
+    slices = palette.get_by_role("group", name="Slices").locator(".option")
+    others = palette.locator(".option").count() - slices.count()
+    for _ in range(others):
+        plugin.page.keyboard.press("ArrowDown")
+        plugin.drawn()
+    expect(option).to_have_class(re.compile(r"\bat\b"))
+    plugin.page.keyboard.press("Enter")
+    plugin.ready("trace")
+    expect(plugin.frame.locator(".trace-title h2")).to_have_text(name)

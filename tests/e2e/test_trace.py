@@ -257,9 +257,9 @@ def test_range_in_another_view(open_plugin: Open, demo_server: str) -> None:
     expect(plugin.card("Device by rank")).to_be_visible()
     expect(plugin.card("Links")).to_contain_text("Unknown for a range")
     plugin.switch("kernel")
-    plugin.frame.locator(".range-chip button").click()
+    plugin.frame.get_by_role("button", name="Show the whole capture").click()
     expect(table).to_have_attribute("aria-rowcount", str(len(rows) + 1))
-    expect(plugin.frame.locator(".range-chip")).to_have_count(0)
+    expect(plugin.frame.locator(".period-chip .on")).to_have_count(0)
 
 
 def test_hidden_timeline_does_not_draw(open_plugin: Open, demo_server: str) -> None:

@@ -203,9 +203,10 @@ def test_keys_alone_reach_a_kernel(open_plugin: Open, demo_server: str) -> None:
         keys.press(key)
     expect(plugin.frame.locator(".row-details")).to_be_visible()
     keys.press("/")
-    keys.type("matmul")
-    keys.press("Enter")
-    plugin.rows("kernel.all").get_by_text("MatMul").first.wait_for()
+    keys.type("matmulv3")
+    keys.press("Enter")  # before the answer
+    expect(plugin.rows("kernel.statistic").filter(has_not_text="MatMulV3")).to_have_count(0)
+    plugin.rows("kernel.statistic").get_by_text("MatMulV3").first.wait_for()
     keys.press("Escape")
     plugin.main.press("?")
     expect(plugin.frame.locator("dialog")).to_be_visible()

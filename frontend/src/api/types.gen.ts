@@ -1102,6 +1102,14 @@ export interface KernelRanksJson {
   texts: Record<string, MessageJson>;
 }
 
+/** Hits of a search in the tracks of a kind. */
+export interface KindHitsJson {
+  /** The kind. */
+  kind: "kernels" | "communication" | "host" | "cann" | "overlap";
+  /** Their number, over all sources. */
+  total: number;
+}
+
 /** An unprofiled rank that a profiled rank waits for at collectives of a step. It may itself wait for ranks of other groups. */
 export interface LatePeer {
   /** The profiled rank that waits. */
@@ -1812,6 +1820,8 @@ export interface SearchJson {
   names: string[];
   /** Slice, start, duration, track, depth, index in `names`, index in `parts`; by start. */
   hits: ([number, number, number, number, number, number, number])[];
+  /** Kinds of tracks with hits: kernels first. */
+  kinds: KindHitsJson[];
   /** The sources, in the order of the question. */
   parts: SearchedJson[];
 }

@@ -10,7 +10,7 @@ from tb_npu_plugin.errors import BadRequest, NotReady, Stale, check_choice
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.server.timeline.ask import Answer, Ask, Download, Format, IsGone, Page, Window, csv_of, page_of
 from tb_npu_plugin.server.timeline.sources import Sources, slice_tracks
-from tb_npu_plugin.store.timeline.contract import SearchedJson, SearchJson, SourceState
+from tb_npu_plugin.store.timeline.contract import SearchedJson, SearchJson, SourceState, TrackKind
 from tb_npu_plugin.store.timeline.export import ChromeTrace, ExportedRank
 from tb_npu_plugin.store.timeline.matches import search
 from tb_npu_plugin.store.timeline.members import Members as SliceMembers
@@ -82,20 +82,22 @@ class Search(Ask, frozen=True, kw_only=True):
             "first": hits.first,
             "names": hits.names,
             "hits": list(zip(*(column.tolist() for column in columns))),
+            "kinds": [{"kind": kind, "total": total} for kind, total in hits.by_kind.items()],
             "parts": parts,
         }
         return answer
 
 
 class Hits(Ask, frozen=True, kw_only=True):
-    """The hits of a search as a list."""
+    """The hits of a search as a list. kind: only those in tracks of this kind."""
 
     q: str
+    kind: Optional[TrackKind] = None
     page: Page = Page()
     format: Format = "json"
 
     def answer(self, found: Sources, is_gone: IsGone) -> Answer:
-        return _list(self, found, list_hits(found.ready, _checked(self.q), is_gone), "timeline.hits")
+        return _list(self, found, list_hits(found.ready, _checked(self.q), self.kind or "", is_gone), "timeline.hits")
 
 
 class Members(Window, frozen=True, kw_only=True):

@@ -164,6 +164,20 @@ Hit = tuple[int, int, int, int, int, int, int]
 SourceState = Literal["ready", "stale", "unread", "none"]
 
 
+#: What the slices of a track are: device tasks, collectives and their planes, calls of CANN, other events of the host, or the
+#: analysis of overlap.
+TrackKind = Literal["kernels", "communication", "host", "cann", "overlap"]
+
+
+class KindHitsJson(TypedDict):
+    """Hits of a search in the tracks of a kind."""
+
+    kind: TrackKind
+    """The kind."""
+    total: int
+    """Their number, over all sources."""
+
+
 class SearchedJson(TypedDict):
     """A source of a search."""
 
@@ -188,5 +202,7 @@ class SearchJson(TypedDict):
     """Names that the hits refer to."""
     hits: list[Hit]
     """Slice, start, duration, track, depth, index in `names`, index in `parts`; by start."""
+    kinds: list[KindHitsJson]
+    """Kinds of tracks with hits: kernels first."""
     parts: list[SearchedJson]
     """The sources, in the order of the question."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.store.timeline.args_search import slices_with_arg
+from tb_npu_plugin.store.timeline.contract import TrackKind
 from tb_npu_plugin.store.timeline.drawn import Drawn
 from tb_npu_plugin.store.timeline.levels import EVERYTHING
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.rows import RowTable
 from tb_npu_plugin.store.timeline.slice_query import names_matching, parse_slice_query
 from tb_npu_plugin.store.timeline.stats import check_client
+from tb_npu_plugin.store.timeline.tracks import KINDS, kind_of
 from tb_npu_plugin.store.timeline.window import BAR_BYTES, NAME_SHARE, ONE_ROW_FACTOR, WindowBars, shift_of
 
 Index = NDArray[np.int64]
@@ -52,6 +55,7 @@ class Hits:
         part: Number of the timeline of each hit.
         name: Index into `names`.
         totals: Number of all hits of each timeline.
+        by_kind: Number of all hits by kind of their track, kernels first.
         marks: For each timeline, the start of the first hit in each of MAX_MARKS or fewer equal parts of it, of all hits.
     """
 
@@ -65,6 +69,7 @@ class Hits:
     depth: Index
     name: Index
     totals: list[int]
+    by_kind: dict[TrackKind, int]
     marks: list[Index]
 
 
@@ -145,7 +150,9 @@ def search(placed: Sequence[Placed], text: str, limit: int, near: int = 0, is_go
         codes = [names.setdefault(text, len(names)) for text in timeline.names.take(used)]
         name[own] = np.array(codes, dtype=np.int64)[code]
     starts = [one.marks + placed[number].offset for number, one in enumerate(found)]
-    return Hits(first, list(names), part, ids, start, dur, track, depth, name, [one.total for one in found], starts)
+    by_kind = {kind: total for kind in KINDS if (total := sum(one.by_kind[kind] for one in found))}
+    totals = [one.total for one in found]
+    return Hits(first, list(names), part, ids, start, dur, track, depth, name, totals, by_kind, starts)
 
 
 @dataclass
@@ -153,6 +160,7 @@ class _Around:
     """Hits of one timeline around a time: `total` in all, `place` before it; the nearest before and after it, by start."""
 
     total: int
+    by_kind: Counter[TrackKind]
     place: int
     before: Index
     after: Index
@@ -162,17 +170,19 @@ class _Around:
 def _around(timeline: Timeline, text: str, limit: int, near: int, most_marks: int, is_gone: IsGone) -> _Around:
     found, rows = matcher(timeline, text, is_gone), timeline.rows
     before = after = np.zeros(0, dtype=np.int64)
-    total = place = 0
+    total, place, by_kind = 0, 0, Counter[TrackKind]()
     marks = _Marks(timeline, most_marks)
-    for row in range(len(rows.first) - 1):
+    tracks = rows.track_of_row(np.arange(len(rows.first) - 1)).tolist()
+    for row, track in enumerate(tracks):
         for ids in found.pieces(*rows.bounds(row), is_gone):
             start = rows.start[ids]
             split = int(start.searchsorted(near))
             total, place = total + len(ids), place + split
+            by_kind[kind_of(timeline.tracks[track])] += len(ids)
             before = _by_start(rows, before, ids[max(split - limit, 0) : split])[-limit:]
             after = _by_start(rows, after, ids[split : split + limit])[:limit]
             marks.add(start)
-    return _Around(total, place, before, after, marks.starts())
+    return _Around(total, by_kind, place, before, after, marks.starts())
 
 
 def _merged(placed: Sequence[Placed], ids: Sequence[Index]) -> Index:

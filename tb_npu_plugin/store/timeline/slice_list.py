@@ -11,6 +11,7 @@ from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.store.timeline.matches import Placed
 from tb_npu_plugin.store.timeline.members import MAX_ROW, SORTS, Members, name_ranks
 from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.tracks import kind_of
 from tb_npu_plugin.tables import Data, StringColumn, Table
 
 Index = NDArray[np.int64]
@@ -86,14 +87,18 @@ class SliceList:
         return Table(LIST_COLUMNS, {**table.data, **more})
 
 
-def list_hits(placed: Sequence[Placed], text: str, is_gone: Callable[[], bool] = lambda: False) -> SliceList:
-    """The slices of all timelines that match the search `text`. is_gone: see Members."""
-    return SliceList(placed, [_hits_of(one.timeline, text, is_gone) for one in placed])
+def list_hits(
+    placed: Sequence[Placed], text: str, kind: str = "", is_gone: Callable[[], bool] = lambda: False
+) -> SliceList:
+    """The slices of all timelines that match the search `text`. kind: only those in tracks of this kind; "": all. is_gone: see
+    Members."""
+    return SliceList(placed, [_hits_of(one.timeline, text, kind, is_gone) for one in placed])
 
 
-def _hits_of(timeline: Timeline, text: str, is_gone: Callable[[], bool]) -> Members:
+def _hits_of(timeline: Timeline, text: str, kind: str, is_gone: Callable[[], bool]) -> Members:
     start, end = timeline.slice_bounds or (0, 0)
-    return Members(timeline, timeline.tracks_of("slices"), start, end + 1, search=text, is_gone=is_gone)
+    tracks = [track for track in timeline.tracks_of("slices") if kind in ("", kind_of(timeline.tracks[track]))]
+    return Members(timeline, tracks, start, end + 1, search=text, is_gone=is_gone)
 
 
 def _joined(parts: Sequence[Index]) -> Index:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,8 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile, read_object
-from tb_npu_plugin.schema import trace
+from tb_npu_plugin.schema import trace, trace_events
+from tb_npu_plugin.store.timeline.contract import TrackKind
 from tb_npu_plugin.store.timeline.files import compact
 from tb_npu_plugin.units import scale_decimal
 
@@ -21,6 +22,25 @@ Index = NDArray[np.int64]
 #: Maximum number of (process, thread) pairs for a lookup table of all pairs.
 _MAX_DENSE = 1 << 22
 _LAST = float("inf")
+
+
+#: All kinds of tracks in the order of an answer.
+KINDS: tuple[TrackKind, ...] = ("kernels", "communication", "host", "cann", "overlap")
+_KIND_OF_PROCESS: Mapping[str, TrackKind] = {
+    trace_events.HARDWARE: "kernels",
+    trace_events.COMMUNICATION: "communication",
+    trace_events.OLD_COMMUNICATION: "communication",
+    trace_events.CANN: "cann",
+    trace_events.OVERLAP: "overlap",
+}
+#: Labels of the processes of a device, also of GPUs.
+_DEVICES = ("NPU", "GPU")
+
+
+def kind_of(track: Mapping[str, Any]) -> TrackKind:
+    """What the slices of a track are. track: of meta.json."""
+    is_device = str(track["label"]).startswith(_DEVICES)
+    return _KIND_OF_PROCESS.get(track["process"], "kernels" if is_device else "host")
 
 
 @dataclass

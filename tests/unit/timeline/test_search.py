@@ -309,3 +309,22 @@ def test_bars_of_hits_do_not_depend_on_the_pieces_that_are_searched(
     assert max(whole[3]) > 2
     monkeypatch.setattr(matches, "_CHUNK", chunk)
     assert found() == whole
+
+
+def test_hits_are_counted_and_listed_by_kind_of_row() -> None:
+    texts = [
+        '{"ph":"M","name":"process_name","pid":1,"args":{"name":"Ascend Hardware"}}',
+        '{"ph":"M","name":"process_labels","pid":1,"args":{"labels":"NPU 0"}}',
+        '{"ph":"M","name":"process_name","pid":2,"args":{"name":"Python"}}',
+        '{"ph":"M","name":"process_name","pid":3,"args":{"name":"Communication"}}',
+        *(f'{{"ph":"X","name":"m","pid":{pid},"tid":1,"ts":"{ts}","dur":{dur}}}' for pid, ts, dur in EVENTS),
+    ]
+    timeline, _ = open_trace("[" + ",".join(texts) + "]")
+    placed = [matches.Placed(timeline, timeline.base_ns)] * 2
+    assert matches.search(placed, "m", 10).by_kind == {"kernels": 4, "communication": 2, "host": 6}
+    table, total = list_hits(placed, "m", "kernels").page("dur", True, 0, 10)
+    assert total == 4 and table.ints("dur").tolist() == [7000, 7000, 2000, 2000]
+    assert set(table.text("process").tolist()) == {"Ascend Hardware"}
+
+
+EVENTS = ((1, 1, 2), (1, 5, 7), (2, 1, 1), (2, 3, 1), (2, 5, 1), (3, 1, 9))

@@ -159,17 +159,22 @@ export class TimelineApi {
   }
 
   /** A page of all hits of a search. */
-  async hits(text: string, query: Query, signal?: AbortSignal): Promise<json.TableJson> {
+  async hits(
+    text: string,
+    kind: json.KindHitsJson["kind"] | null,
+    query: Query,
+    signal?: AbortSignal,
+  ): Promise<json.TableJson> {
     const ranks = this.searched;
     return placeHits(
-      await getJson(...askOf("hits", sourcesOf(ranks), { page: pageOf(query), q: text }), signal),
+      await getJson(...askOf("hits", sourcesOf(ranks), { page: pageOf(query), q: text, kind }), signal),
       ranks,
     );
   }
 
   /** All hits of a search as CSV. */
-  hitsCsvUrl(text: string): string {
-    return apiUrl(...askOf("hits", sourcesOf(this.searched), { q: text, format: "csv" }));
+  hitsCsvUrl(text: string, kind: json.KindHitsJson["kind"] | null): string {
+    return apiUrl(...askOf("hits", sourcesOf(this.searched), { q: text, kind, format: "csv" }));
   }
 
   /** Statistics of all slices of an area, with the lane in the column "part". */

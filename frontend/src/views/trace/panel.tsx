@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import type { PARTS, TableJson } from "../../api/types.gen";
+import type { KindHitsJson, PARTS, TableJson } from "../../api/types.gen";
 import { integer } from "../../base/format";
 import { type Period, t, textOf, tOf } from "../../i18n";
 import { readStored, store } from "../../state/storage";
@@ -146,7 +146,8 @@ function Handle({ height, onResize }: { height: number; onResize: (height: numbe
 }
 
 const COLUMNS = ["name", "start", "dur", "self", "row"];
-const FIRST = { sort: "start", limit: 200 };
+/** The slowest first. */
+const FIRST = { sort: "dur", desc: 1, limit: 200 };
 
 /** All hits of the search in all ranks on the page, sorted by the server. */
 function HitsPanel({ session }: { session: TraceSession }) {
@@ -155,9 +156,12 @@ function HitsPanel({ session }: { session: TraceSession }) {
   const total = search.total.value;
   const ranks = search.ranks.value;
   const columns = ranks.length > 1 ? ["name", "rank", ...COLUMNS.slice(1)] : COLUMNS;
-  const ask = (signal: AbortSignal) => api.hits(text, FIRST, signal);
+  const kinds = search.kinds.value;
+  const [wanted, setWanted] = useState<KindHitsJson["kind"] | null>(null);
+  const kind = kinds.find((one) => one.kind === wanted)?.kind ?? (kinds.length > 1 ? (kinds[0]?.kind ?? null) : null);
+  const ask = (signal: AbortSignal) => api.hits(text, kind, FIRST, signal);
   const isFound = total > 0 && !search.busy.value;
-  const { value: found, error } = useRequest([text, total, ranks, session.reading.value], isFound ? ask : null);
+  const { value: found, error } = useRequest([text, kind, total, ranks, session.reading.value], isFound ? ask : null);
   if (search.error.value) return <Empty text={messageOf(search.error.value)} />;
   if (search.busy.value) return <Empty text={t("state.loading")} />;
   if (total === 0) return <Empty text={t("trace.search.none")} />;
@@ -168,9 +172,20 @@ function HitsPanel({ session }: { session: TraceSession }) {
         <span class="muted" data-tip={unsearchedTip(ranks)}>
           {inRanks(t("trace.search.total", { total: integer(total) }), ranks)}
         </span>
-        {found && <SomeRows rows={found.total} total={total} />}
+        {kinds.length > 1 && (
+          <Segments
+            label={t("trace.search.kinds")}
+            value={kind ?? ""}
+            options={kinds.map((one) => ({
+              id: one.kind,
+              label: `${t(`trace.kind.${one.kind}`)} ${integer(one.total)}`,
+            }))}
+            onChange={(id) => setWanted(id as KindHitsJson["kind"])}
+          />
+        )}
+        {found && kinds.length < 2 && <SomeRows rows={found.total} total={total} />}
         <span class="grow" />
-        <CsvDownload url={api.hitsCsvUrl(text)} tip="trace.area.members.csv" />
+        <CsvDownload url={api.hitsCsvUrl(text, kind)} tip="trace.area.members.csv" />
       </div>
       {error && <Empty text={t("trace.area.failed", { message: textOf(error, "message") })} />}
       {!found && !error && <Empty text={t("state.loading")} />}
@@ -181,7 +196,7 @@ function HitsPanel({ session }: { session: TraceSession }) {
           table={found}
           columns={columns}
           compared={[["dur", "self"]]}
-          fetchRows={(query, signal) => api.hits(text, query, signal)}
+          fetchRows={(query, signal) => api.hits(text, kind, query, signal)}
           onOpen={(id) => search.openSlice(id)}
         />
       )}

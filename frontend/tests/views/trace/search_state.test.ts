@@ -15,7 +15,7 @@ const HITS: Hit[] = [
 const RANKS = [{ state: "ready", version: "1", total: 3, marks: [] as number[] }];
 
 function response(body: object): Response {
-  return new Response(JSON.stringify({ parts: RANKS, ...body }));
+  return new Response(JSON.stringify({ parts: RANKS, kinds: [], ...body }));
 }
 
 function answer(body: object): void {

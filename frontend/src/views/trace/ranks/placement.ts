@@ -40,6 +40,7 @@ export interface SearchAnswer {
   names: readonly string[];
   hits: readonly Hit[];
   ranks: readonly RankHits[];
+  kinds: readonly json.KindHitsJson[];
 }
 
 /** Those that the server is asked for. */
@@ -68,8 +69,8 @@ export function placeSearch(answer: json.SearchJson, ranks: readonly SearchedRan
     const part = answer.parts[asked.indexOf(rank)];
     return { lane: rank.lane, version: part?.version ?? "", total: part?.total ?? null, marks: part?.marks ?? [] };
   });
-  const { total, first, names } = answer;
-  return { total, first, names, hits, ranks: found };
+  const { total, first, names, kinds } = answer;
+  return { total, first, names, hits, ranks: found, kinds };
 }
 
 /** A table of hits. Its times are those of the page already. */

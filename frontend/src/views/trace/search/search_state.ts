@@ -2,6 +2,7 @@
 
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import { ApiError } from "../../../api/client";
+import type { KindHitsJson } from "../../../api/types.gen";
 import { Latest } from "../../../base/async";
 import { t, textOf } from "../../../i18n";
 import { laneOfSlice } from "../../../timeline/lanes";
@@ -24,6 +25,8 @@ export class SearchState {
   /** Loaded hits, by start: those from number `first` on. */
   readonly hits = signal<readonly Hit[]>([]);
   readonly first = signal(0);
+  /** Hits by kind of their rows, kernels first. */
+  readonly kinds = signal<readonly KindHitsJson[]>([]);
   /** What was found in each rank on the page. */
   readonly ranks = signal<readonly RankHits[]>([]);
   /** Times of the hits of each rank, by its number: all if they are loaded, else thinned by the server. */
@@ -70,6 +73,7 @@ export class SearchState {
       this.first.value = answer.first;
       this.hits.value = answer.hits;
       this.ranks.value = answer.ranks;
+      this.kinds.value = answer.kinds;
       this.at.value = -1;
     } catch (error) {
       this.clear();
@@ -154,6 +158,7 @@ export class SearchState {
     this.names.value = [];
     this.hits.value = [];
     this.ranks.value = [];
+    this.kinds.value = [];
     this.first.value = 0;
     this.at.value = -1;
     this.busy.value = false;
