@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, Optional, TypedDict
 
 from tb_npu_plugin import __version__
@@ -101,6 +101,8 @@ class RunJson(TypedDict):
     """By path."""
     workers: list[WorkerJson]
     """By role and rank."""
+    kernel_types: list[str]
+    """Kernel types that take most time on its first rank that is read; [] before, and without kernels."""
 
 
 class OfferJson(TypedDict):
@@ -329,7 +331,18 @@ def _run(library: Library, run: FoundRun) -> RunJson:
         "texts": messages_of({"basis": run.basis}),
         "folders": [{"id": folder.token, "label": folder.label} for folder in run.folders],
         "workers": [_worker(library, Place(run, worker, worker.spans[0])) for worker in run.workers],
+        "kernel_types": next(filter(None, (_kernel_types(library, place) for place in _places(run))), []),
     }
+
+
+def _places(run: FoundRun) -> Iterator[Place]:
+    return (Place(run, worker, span) for worker in run.workers for span in worker.spans)
+
+
+def _kernel_types(library: Library, place: Place) -> list[str]:
+    tables = library.status(place, "tables").entry
+    types: list[str] = tables.meta.get("kernel_types", []) if tables else []
+    return types
 
 
 def _worker(library: Library, first: Place) -> WorkerJson:

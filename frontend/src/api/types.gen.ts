@@ -1702,6 +1702,8 @@ export interface RunJson {
   folders: FolderJson[];
   /** By role and rank. */
   workers: WorkerJson[];
+  /** Kernel types that take most time on its first rank that is read; [] before, and without kernels. */
+  kernel_types: string[];
 }
 
 /** Answer to "search". Times are ns after time 0. */

@@ -79,18 +79,56 @@ function sideOf(all: ReadonlyMap<string, Place>, token: string | undefined): str
 
 /**
  * Default counterpart of a span in Diff: the same rank of the run closest in time, recorded by the same profiler with
- * as many ranks; else the closest span of the same worker; else "".
+ * as many ranks, of the same work; else the closest span of the same worker; else "".
  */
 function counterpart(all: ReadonlyMap<string, Place>, span: string): string {
   const from = all.get(span);
   if (!from) return "";
-  const rest = [...all.values()].filter((place) => place.span.id !== span && place.span.format === from.span.format);
-  const peers = rest.filter((place) => place.run !== from.run && isPeer(place, from));
-  const own = rest.filter((place) => place.worker === from.worker);
-  const near = (peers.length > 0 ? peers : own).map((place) => ({ place, ms: msFrom(from.span, place.span) }));
+  const near = likeCaptures(all, from).map((place) => ({ place, ms: msFrom(from.span, place.span) }));
   const far = ({ ms }: { ms: number }) => (Number.isNaN(ms) ? Number.MAX_VALUE : Math.abs(ms));
   near.sort((a, b) => far(a) - far(b));
   return near[0]?.place.span.id ?? "";
+}
+
+/** The capture recorded last of those that a span is compared with by default; "" if none is later. */
+export function lastCapture(all: ReadonlyMap<string, Place>, span: string): string {
+  const from = all.get(span);
+  if (!from) return "";
+  const later = likeCaptures(all, from).map((place) => ({ place, ms: msFrom(from.span, place.span) }));
+  const last = later.filter(({ ms }) => ms > 0).sort((a, b) => b.ms - a.ms)[0];
+  return last?.place.span.id ?? "";
+}
+
+/** Captures that a span may be compared with: the same rank of other runs, else the others of its worker. */
+function likeCaptures(all: ReadonlyMap<string, Place>, from: Place): Place[] {
+  const rest = [...all.values()].filter((place) => place.span.id !== from.span.id && isAlike(place, from));
+  const peers = rest.filter((place) => place.run !== from.run && isPeer(place, from));
+  return peers.length > 0 ? peers : rest.filter((place) => place.worker === from.worker);
+}
+
+/** Runs of the same work share at least this part of their longest kernel types. */
+const LEAST_SHARED = 0.5;
+
+/**
+ * True if two captures may be of the same work: by the same profiler, none simulated beside a recorded one, of the same
+ * kernels; in the same folder if a capture is not read yet.
+ */
+function isAlike(one: Place, other: Place): boolean {
+  if (one.span.format !== other.span.format) return false;
+  const [types, others] = [one.run.kernel_types, other.run.kernel_types];
+  if (types.length === 0 || others.length === 0) return folderOf(one.run) === folderOf(other.run);
+  const shared = types.filter((type) => others.includes(type)).length;
+  return (
+    isSimulated(one.run) === isSimulated(other.run) && shared >= LEAST_SHARED * Math.min(types.length, others.length)
+  );
+}
+
+const isSimulated = (run: RunJson) => run.workers.some((worker) => worker.spans.some((span) => span.simulated));
+
+/** The folder that holds the first folder of a run. */
+function folderOf({ label, folders }: RunJson): string {
+  const path = folders[0]?.label ?? label;
+  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
 /** True for the same rank of a run with as many ranks, or the only worker of each run. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { CatalogJson, SpanJson } from "../../src/api/types.gen";
 import type { Place } from "../../src/state/catalog";
-import { missingOf, resolve } from "../../src/state/selection";
+import { lastCapture, missingOf, resolve } from "../../src/state/selection";
 
 function span(id: string): SpanJson {
   return {
@@ -26,7 +26,7 @@ function worker(id: string, rank: number, spans: string[]) {
 
 function runJson(id: string, label: string, workers: ReturnType<typeof worker>[], more: string[] = []) {
   const folders = [id, ...more].map((folder) => ({ id: folder, label: `folder ${folder}` }));
-  return { id, label, basis: "", texts: {}, folders, workers };
+  return { id, label, basis: "", texts: {}, folders, workers, kernel_types: [] as string[] };
 }
 
 const CATALOG: CatalogJson = {
@@ -174,6 +174,34 @@ test("of two that began together the chosen one is the baseline", () => {
   }
   const catalog = { ...CATALOG, runs: [...all.values()].map(({ run }) => run) };
   expect(resolve(catalog, all, { span: "two", run: "two" })).toMatchObject({ baseline: "two", experimental: "one" });
+});
+
+/** Two runs of one rank, at these paths: kernel types, and whether the device is simulated. */
+function twoRuns(here: [string, string[], boolean?], other: [string, string[], boolean?]): Map<string, Place> {
+  return new Map(
+    Object.entries({ here, other }).map(([id, [path, kernel_types, simulated = false]]) => {
+      const only = { ...span(id), simulated };
+      const own = { ...worker(id, 0, []), spans: [only] };
+      const run = { ...runJson(id, path, [own]), folders: [{ id, label: path }], kernel_types };
+      return [id, { run, worker: own, span: only }];
+    }),
+  );
+}
+
+test.each([
+  ["the same kernels in different folders", ["a/x", ["Conv2D", "Relu"]], ["b/y", ["Relu", "Conv2D", "Add"]], true],
+  ["other kernels in the same folder", ["a/x", ["Conv2D", "Relu", "Add"]], ["a/y", ["MatMulV3", "Cast", "Add"]], false],
+  ["a simulated capture beside a recorded one", ["a/x", ["MatMulV3"]], ["a/y", ["MatMulV3"], true], false],
+  ["unread captures of one folder", ["a/x", ["MatMulV3"]], ["a/y", []], true],
+  ["unread captures of different folders", ["a/x", []], ["b/y", ["MatMulV3"]], false],
+] as const)("compared or not by default: %s", (_, here, other, isPair) => {
+  const all = twoRuns(here as never, other as never);
+  expect(resolve(CATALOG, all, { baseline: "here" }).experimental).toBe(isPair ? "other" : "");
+});
+
+test("the last capture is the latest of those like this one", () => {
+  const all = runs({ here: [0, "", "5"], next: [0, "", "6"], last: [0, "", "9"], before: [0, "", "1"] });
+  expect(["here", "next", "last"].map((id) => lastCapture(all, id))).toEqual(["last", "last", ""]);
 });
 
 test("a rank is compared with the same rank", () => {
