@@ -10,6 +10,7 @@ from tb_npu_plugin.views import (
     data_pipeline,
     diagnosis,
     diff,
+    diff_ledger,
     distributed,
     doctor,
     idle,
@@ -36,6 +37,7 @@ VIEWS: tuple[View, ...] = (
     idle.VIEW,
     doctor.VIEW,
     diagnosis.VIEW,
+    diff_ledger.VIEW,
     trace_ranks.VIEW,
 )
 

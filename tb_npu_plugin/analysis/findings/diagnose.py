@@ -105,7 +105,11 @@ class Diagnosis:
 
 def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
     """Conclusions about a run. spans: one for each rank that is read; the order does not matter."""
-    run = RunData(spans)
+    return conclude(RunData(spans))
+
+
+def conclude(run: RunData) -> Diagnosis:
+    """Conclusions about a run."""
     found: list[Finding] = []
     unchecked: list[Unchecked] = []
     for rule in RULES:
