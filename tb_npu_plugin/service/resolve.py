@@ -68,7 +68,10 @@ class ResolvedRequest:
     @property
     def key(self) -> tuple[Any, ...]:
         """What a built result depends on."""
-        return (self.view.id, tuple(sorted(self.params.items())), self.version)
+        places = tuple(
+            place.span.token for place in self.places
+        )  # another rank of a run may be a capture of Diff, or beside it
+        return (self.view.id, tuple(sorted(self.params.items())), places, self.version)
 
 
 def resolve(

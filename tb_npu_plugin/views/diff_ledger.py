@@ -22,6 +22,7 @@ from tb_npu_plugin.analysis.ledger.waterfall import (
 )
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span, steps_and_source
+from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.messages import Message, MessageJson, messages_of
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, fields_of
@@ -113,6 +114,8 @@ class DiffLedgerJson(TypedDict):
     """Letters of the captures."""
     steps: list[Optional[int]]
     """Step time of each capture, ns: the sum of its entries; null without step times."""
+    starts: list[Optional[str]]
+    """Start of the step of each capture, of a mean that of its first step, ns since the epoch; null if unknown."""
     rows: list[WaterfallRowJson]
     """The entries in the order of the step, then the time beside it; [] where steps of one capture are not marked and those of the
     other are."""
@@ -134,6 +137,7 @@ def build(source: ViewInput) -> ViewResult:
     data: DiffLedgerJson = {
         "names": list(LETTERS[: len(sides)]),
         "steps": [window_ns(one) for one in ledgers] or [None] * len(sides),
+        "starts": [_start(one) for one in shown.rows],
         "rows": [_row_json(row) for row in rows],
         "waterfall": [{"difference_ns": one, "running_ns": sum} for one, sum in running_sums(rows, *pair)],
         "outcomes": [_outcome_json(one) for one in runs.outcomes(pair)],
@@ -196,6 +200,10 @@ def _is_uneven(shown: Comparison, sides: Collection[object], pair: Pair) -> bool
     return shown.id == WHOLE and len({len({row.step for row in shown.rows[at]}) for at in pair}) > 1
 
 
+def _start(rows: Sequence[Step]) -> Optional[str]:
+    return next((str(row.start_ns) for row in rows if row.start_ns is not None), None)
+
+
 def _row_json(row: WaterfallRow) -> WaterfallRowJson:
     return {
         "part": row.part,
@@ -239,19 +247,21 @@ def _presets(span: SpanData, run: RunData) -> list[PresetJson]:
 
 
 def _rank_preset(run: RunData) -> Optional[PresetJson]:
-    """The rank that computes longest, by the median of its pipeline stage."""
+    """The rank that computes longest, by the median of its pipeline stage, of at least three ranks."""
     by_stage: dict[Optional[int], dict[str, int]] = {}
     for one in run.ledgers:
         stage = by_stage.setdefault(pipeline_stage(one.span.capture), {})
         stage[one.span.token] = max(stage.get(one.span.token, 0), one.total("computing"))
     found = [(times, pair) for times in by_stage.values() if (pair := slowest_and_median(times)) is not None]
+    found = [one for one in found if len(one[0]) > 2]
     if not found:
         return None
     _, (slowest, middle) = max(found, key=lambda one: one[0][one[1][0]] / max(1, one[0][one[1][1]]))
     ranks = {one.span.token: one.rank for one in run.ledgers}
-    if ranks[slowest] is None or ranks[middle] is None:
+    rank, other = ranks[slowest], ranks[middle]
+    if rank is None or other is None:
         return None
-    title = Message("preset.rank", rank=f"rank {ranks[slowest]}", other=f"rank {ranks[middle]}")
+    title = Message("run.slowest_rank", rank=rank, other=other)
     return {"kind": "rank", "title": title.as_json(), "baseline": middle, "experimental": slowest, "step": ""}
 
 
@@ -264,7 +274,7 @@ def _step_preset(span: SpanData) -> Optional[PresetJson]:
     found = slowest_and_median(times) if len(times) > 2 else None
     if found is None:
         return None
-    title = Message("preset.step", step=found[0], other=found[1]).as_json()
+    title = Message("run.slowest_step", step=found[0], other=found[1]).as_json()
     return {
         "kind": "step",
         "title": title,

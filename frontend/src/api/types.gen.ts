@@ -631,6 +631,8 @@ export interface DiffLedgerJson {
   names: string[];
   /** Step time of each capture, ns: the sum of its entries; null without step times. */
   steps: (number | null)[];
+  /** Start of the step of each capture, of a mean that of its first step, ns since the epoch; null if unknown. */
+  starts: (string | null)[];
   /** The entries in the order of the step, then the time beside it; [] where steps of one capture are not marked and those of the other are. */
   rows: WaterfallRowJson[];
   /** From the baseline to the experimental capture, for each row that is not beside the step; [] if one has no step times. */
@@ -1772,8 +1774,8 @@ export interface RunJson {
   folders: FolderJson[];
   /** By role and rank. */
   workers: WorkerJson[];
-  /** Kernel types that take most time on its first rank that is read; [] before, and without kernels. */
-  kernel_types: string[];
+  /** Share of computing time of the kernel types that take most, on its first rank that is read; {} before, and without kernels. */
+  kernel_types: Record<string, number>;
 }
 
 /** Answer to "search". Times are ns after time 0. */

@@ -58,7 +58,7 @@ function takeAhead(key: string): Promise<ViewJson> | null {
  * The answer of a view, requested again when its data change: files (fingerprint), jobs that start or end,
  * TensorBoard's reload. The last answer for the same query stays until the next one arrives.
  */
-export function useView<T>(id: ViewId | "diagnosis" | "trace_ranks", query: Query): ViewState<T> {
+export function useView<T>(id: ViewId | "diagnosis" | "diff_ledger" | "trace_ranks", query: Query): ViewState<T> {
   const key = keyOf(id, query);
   const [held, setHeld] = useState<Held>({ key: "", answer: null, error: null });
   const current: Held = held.key === key ? held : { key, answer: seen.get(key) ?? null, error: null };
@@ -124,6 +124,7 @@ export function isSame(before: ViewJson, after: ViewJson): boolean {
 function revisionOf(query: Query): string {
   const spans = new Set<string>();
   for (const name of ["span", "baseline", "experimental"]) if (query[name]) spans.add(String(query[name]));
+  for (const span of String(query.captures ?? "").split(",")) spans.add(span);
   const parts: string[] = [];
   for (const { run, span } of places.value.values()) {
     if (query.run && run.id === query.run) spans.add(span.id);

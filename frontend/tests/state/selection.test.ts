@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { CatalogJson, SpanJson } from "../../src/api/types.gen";
 import type { Place } from "../../src/state/catalog";
-import { lastCapture, missingOf, resolve } from "../../src/state/selection";
+import { lastCapture, missingOf, nextCapture, resolve } from "../../src/state/selection";
 
 function span(id: string): SpanJson {
   return {
@@ -26,7 +26,7 @@ function worker(id: string, rank: number, spans: string[]) {
 
 function runJson(id: string, label: string, workers: ReturnType<typeof worker>[], more: string[] = []) {
   const folders = [id, ...more].map((folder) => ({ id: folder, label: `folder ${folder}` }));
-  return { id, label, basis: "", texts: {}, folders, workers, kernel_types: [] as string[] };
+  return { id, label, basis: "", texts: {}, folders, workers, kernel_types: {} as Record<string, number> };
 }
 
 const CATALOG: CatalogJson = {
@@ -56,7 +56,15 @@ test("nothing asked for: the first of everything, compared with its worker's oth
     span: "s1",
     baseline: "s1",
     experimental: "s2",
+    captures: ["s1", "s2"],
   });
+});
+
+test("more captures stand between the first and the last", () => {
+  const wanted = { baseline: "s1", experimental: "s4", captures: "s2,gone,s3" };
+  expect(resolve(CATALOG, PLACES, wanted).captures).toEqual(["s1", "s2", "s3", "s4"]);
+  expect(nextCapture(PLACES, ["s1", "s4"])).toBe("s2");
+  expect(nextCapture(PLACES, ["s1", "s2", "s3", "s4"])).toBe("");
 });
 
 test("nothing is compared with a rank that no other run has", () => {
@@ -177,7 +185,10 @@ test("of two that began together the chosen one is the baseline", () => {
 });
 
 /** Two runs of one rank, at these paths: kernel types, and whether the device is simulated. */
-function twoRuns(here: [string, string[], boolean?], other: [string, string[], boolean?]): Map<string, Place> {
+function twoRuns(
+  here: [string, Record<string, number>, boolean?],
+  other: [string, Record<string, number>, boolean?],
+): Map<string, Place> {
   return new Map(
     Object.entries({ here, other }).map(([id, [path, kernel_types, simulated = false]]) => {
       const only = { ...span(id), simulated };
@@ -189,11 +200,11 @@ function twoRuns(here: [string, string[], boolean?], other: [string, string[], b
 }
 
 test.each([
-  ["the same kernels in different folders", ["a/x", ["Conv2D", "Relu"]], ["b/y", ["Relu", "Conv2D", "Add"]], true],
-  ["other kernels in the same folder", ["a/x", ["Conv2D", "Relu", "Add"]], ["a/y", ["MatMulV3", "Cast", "Add"]], false],
-  ["a simulated capture beside a recorded one", ["a/x", ["MatMulV3"]], ["a/y", ["MatMulV3"], true], false],
-  ["unread captures of one folder", ["a/x", ["MatMulV3"]], ["a/y", []], true],
-  ["unread captures of different folders", ["a/x", []], ["b/y", ["MatMulV3"]], false],
+  ["the same kernels", ["a/x", { Conv2D: 0.6, Relu: 0.4 }], ["b/y", { Conv2D: 0.5, Add: 0.5 }], true],
+  ["other kernels in the same folder", ["a/x", { Conv2D: 0.8, Add: 0.2 }], ["a/y", { Cast: 0.8, Add: 0.2 }], false],
+  ["a simulated capture beside a recorded one", ["a/x", { Cast: 1 }], ["a/y", { Cast: 1 }, true], false],
+  ["unread captures of one folder", ["a/x", { Cast: 1 }], ["a/y", {}], true],
+  ["unread captures of different folders", ["a/x", {}], ["b/y", { Cast: 1 }], false],
 ] as const)("compared or not by default: %s", (_, here, other, isPair) => {
   const all = twoRuns(here as never, other as never);
   expect(resolve(CATALOG, all, { baseline: "here" }).experimental).toBe(isPair ? "other" : "");

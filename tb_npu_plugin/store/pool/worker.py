@@ -27,6 +27,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from tb_npu_plugin.analysis.kernels.kinds import is_computing
 from tb_npu_plugin.discovery.model import modified_ns
 from tb_npu_plugin.errors import BadFile, BadSetting, NoEvents
 from tb_npu_plugin.messages import Message
@@ -313,15 +314,15 @@ def _device_time(kernels: Table | None) -> tuple[int, int] | None:
 _KERNEL_TYPES = 12
 
 
-def _kernel_types(kernels: Table | None) -> list[str]:
-    """The kernel types that take most time, the longest first; names where there are no types. [] without kernels."""
-    if kernels is None or not kernels.has("dur_ns"):
-        return []
+def _kernel_types(kernels: Table | None) -> dict[str, float]:
+    """Share of computing time of the kernel types that take most, the longest first; of names where there are no types."""
+    if kernels is None or not (kernels.has("dur_ns") and kernels.has("name")):
+        return {}
     types = kernels.text("type") if kernels.has("type") else kernels.text("name")
-    rows = known(kernels.ints("dur_ns")) & (types.codes >= 0)
+    rows = is_computing(kernels) & known(kernels.ints("dur_ns")) & (types.codes >= 0)
     times = np.bincount(types.codes[rows], kernels.ints("dur_ns")[rows], minlength=len(types.values))
     longest = np.argsort(-times, kind="stable")[:_KERNEL_TYPES]
-    return [types.values[code] for code in longest.tolist() if times[code] > 0]
+    return {types.values[code]: round(times[code] / times.sum(), 3) for code in longest.tolist() if times[code] > 0}
 
 
 def _trace(request: Request, log: ProblemLog, progress: Progress, ledger: Ledger) -> dict[str, Any]:

@@ -1,11 +1,10 @@
 import type { ComponentChildren } from "preact";
-import { useContext, useMemo } from "preact/hooks";
-import type { TableJson, ViewJson } from "../../api/types.gen";
+import { useMemo } from "preact/hooks";
+import type { DiffJson, TableJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { lang, type Period, t, tOf } from "../../i18n";
+import { lang, t, tOf } from "../../i18n";
 import { places } from "../../state/catalog";
 import { param, setParams } from "../../state/params";
-import { openView } from "../../state/selection";
 import {
   Button,
   Card,
@@ -18,7 +17,6 @@ import {
   Segments,
   Select,
   TextButton,
-  ViewSource,
   type Where,
 } from "../../widgets";
 import { className } from "./class_chart";
@@ -34,6 +32,7 @@ import {
   WHOLE,
   withSign,
 } from "./classes";
+import { bothTimelines, placeOf, TraceLink } from "./trace_link";
 
 type Tab = "operators" | "kernels" | "calls";
 const TABS: readonly Tab[] = ["operators", "kernels", "calls"];
@@ -42,17 +41,19 @@ interface Props {
   tables: ViewJson["tables"];
   /** Selected class of kernels; "" for all. */
   chosen: string;
-  /** Id of the pair of steps, MEAN or WHOLE. */
-  shown: string;
-  period: Period;
+  data: DiffJson;
 }
 
-/** Baseline, experimental and difference of a time, in one unit. */
-const sidesOf = (time: string) => ["baseline", "experimental", "difference"].map((side) => `${side}${time}_ns`);
-const COMPARED = [sidesOf(""), ...TIMES.map((id) => sidesOf(`_${id}`))];
+/** Columns of a time in one unit: both captures, the others, and the difference. */
+function sidesOf(time: string, { captures, baseline, experimental }: DiffJson): string[] {
+  const others = captures.map(({ name }) => name).filter((name) => ![baseline.name, experimental.name].includes(name));
+  return ["baseline", "experimental", ...others.map((name) => name.toLowerCase()), "difference"].map(
+    (side) => `${side}${time}_ns`,
+  );
+}
 
 /** Operators or kernels of both sides, row by row. */
-export function Tables({ tables, chosen, shown, period }: Props) {
+export function Tables({ tables, chosen, data }: Props) {
   const tab = TABS.find((id) => id === param("x.tab")) ?? (tables.operators ? "operators" : "kernels");
   const change = CHANGES.find((id) => id === param("x.change")) ?? "any";
   const table = tables[tab];
@@ -87,11 +88,7 @@ export function Tables({ tables, chosen, shown, period }: Props) {
   }
   return (
     <Card>
-      <Rows
-        key={tab}
-        {...{ table, tab, tools, filter, change, chosen, shown, period }}
-        hasCalls={Boolean(tables.calls)}
-      />
+      <Rows key={tab} {...{ table, tab, tools, filter, change, chosen, data }} hasCalls={Boolean(tables.calls)} />
     </Card>
   );
 }
@@ -105,7 +102,8 @@ interface RowsProps extends Omit<Props, "tables"> {
   hasCalls: boolean;
 }
 
-function Rows({ table, tab, tools, filter, change, chosen, shown, period, hasCalls }: RowsProps) {
+function Rows({ table, tab, tools, filter, change, chosen, data, hasCalls }: RowsProps) {
+  const { shown, period } = data;
   const isOperators = tab === "operators";
   const time = TIMES.find((id) => id === param("x.time")) ?? "device_self";
   const suffix = isOperators ? `_${time}` : "";
@@ -125,12 +123,12 @@ function Rows({ table, tab, tools, filter, change, chosen, shown, period, hasCal
     <DataTable
       name={t(`diff.tab.${tab}`)}
       table={sorted}
-      columns={[...KEYS[tab], ...sidesOf(suffix), `ratio${suffix}`]}
-      compared={COMPARED}
+      columns={[...KEYS[tab], ...sidesOf(suffix, data), `ratio${suffix}`]}
+      compared={["", ...TIMES.map((id) => `_${id}`)].map((one) => sidesOf(one, data))}
       where={where}
       filters={filters}
       cell={isOperators ? OPERATOR_CELLS : KERNEL_CELLS}
-      details={(row) => <Details table={sorted} row={row} hasCalls={hasCalls} />}
+      details={(row) => <Details table={sorted} row={row} hasCalls={hasCalls} data={data} />}
       tools={tools}
       moreTools={
         <>
@@ -180,9 +178,9 @@ function changeFilters(change: Change): Filter[] {
   return [{ label, clear: () => setParams({ "x.change": null }) }];
 }
 
-/** All times of a row, and links to the trace of each side. */
-function Details({ table, row, hasCalls }: { table: TableJson; row: Row; hasCalls: boolean }) {
-  const { query } = useContext(ViewSource);
+/** All times of a row, and links to the trace of each capture. */
+function Details(props: { table: TableJson; row: Row; hasCalls: boolean; data: DiffJson }) {
+  const { table, row, hasCalls } = props;
   const name = row.get("name");
   const times = table.columns.filter((column) => column.group === "time");
   return (
@@ -197,20 +195,31 @@ function Details({ table, row, hasCalls }: { table: TableJson; row: Row; hasCall
           {t("diff.calls")} →
         </TextButton>
       )}
-      {(["baseline", "experimental"] as const).map((side) => {
-        const place = places.value.get(String(query[side] ?? ""));
-        if (!place || typeof name !== "string" || row.get(`${side}_calls`) === 0) return null;
-        const { run, worker, span } = place;
+      {typeof name === "string" && <TraceLinks {...props} name={name} />}
+    </RowFacts>
+  );
+}
+
+/** Links to a kernel or operator in the trace of each capture that has it, and in both timelines. */
+function TraceLinks({ row, data, name }: { row: Row; data: DiffJson; name: string }) {
+  const sides = (["baseline", "experimental"] as const).filter((side) => row.get(`${side}_calls`) !== 0);
+  const both = sides.length === 2 && bothTimelines([data.baseline.span, data.experimental.span], null);
+  return (
+    <>
+      {sides.map((side) => {
+        const place = places.value.get(data[side].span);
         return (
-          <TextButton
-            key={side}
-            onClick={() => openView("trace", { run: run.id, worker: worker.id, span: span.id, find: name })}
-          >
-            {t(`diff.trace.${side}`)} →
-          </TextButton>
+          place && (
+            <TraceLink key={side} state={{ ...placeOf(place), find: name, at: null }}>
+              {t("diff.trace", { name: data[side].name })} →
+            </TraceLink>
+          )
         );
       })}
-    </RowFacts>
+      {both && data.baseline.span !== data.experimental.span && (
+        <TraceLink state={{ ...both, find: name }}>{t("diff.trace.both")} →</TraceLink>
+      )}
+    </>
   );
 }
 
