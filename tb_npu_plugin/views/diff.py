@@ -18,6 +18,8 @@ from tb_npu_plugin.analysis.comparison.step_classes import (
     class_times,
     mean_classes,
 )
+from tb_npu_plugin.analysis.comparison.tables import api_calls, by_shape, memory_peaks
+from tb_npu_plugin.analysis.comparison.tables import by_type as by_type_table
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.run.step_waits import NO_WAITING, StepPlace, StepWaiting, waiting_of_span
 from tb_npu_plugin.analysis.steps.iterations import IterationGroup, groups_of, kinds_of, main_groups
@@ -75,13 +77,24 @@ class DiffStepJson(TypedDict):
     """Classes whose time is unknown on a side, "waiting" or "bubble": it is part of class "communication"."""
 
 
+class DiffSumJson(TypedDict):
+    """Sum of all rows of a table of times."""
+
+    table: str
+    """Name of the table."""
+    ns: list[Optional[int]]
+    """Of each capture; null if a row is unknown."""
+
+
 class DiffJson(TypedDict):
     """Baseline and experimental capture.
 
     Tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self,
     host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ),
     "kernels" (class, name, type, core, group, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns,
-    ratio, changed; by type where the formats differ), "calls" (each call of a collective: name, group, number, then as "kernels"). ratio = difference / baseline. changed: "slower" or "faster" by at
+    ratio, changed; by type where the formats differ), "calls" (each call of a collective: name, group, number, then as "kernels"), "types" and
+    "shapes" (computing kernels: type, and input_shapes), "api" (level, name; means of all steps), "memory" (component, figure
+    "allocated" or "reserved", and X_bytes: peaks of the whole captures). ratio = difference / baseline. changed: "slower" or "faster" by at
     least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Class "waiting" is
     part of "communication" unless it is known in all steps of both sides. Then it holds the waiting for other pipeline stages too.
     X_ns of the tables, as in "c_ns": the time in another capture, null if it lacks the step.
@@ -101,6 +114,8 @@ class DiffJson(TypedDict):
     """Id of the pair shown in the tables; default: the first."""
     steps: list[DiffStepJson]
     """Pairs of steps; the mean first."""
+    sums: list[DiffSumJson]
+    """Sums of "types", "shapes", "api" and "calls": whole durations, which may overlap."""
 
 
 _NO_ROWS: IntArray = np.zeros(0, dtype=np.int64)
@@ -264,6 +279,7 @@ def build(source: ViewInput) -> ViewResult:
     choices, shown = choices_of(source, sides, pair)
     captures = [_side_json(side, letter) for side, letter in zip(sides, LETTERS)]
     before, after = sides[pair.before], sides[pair.after]
+    tables = _tables(sides, pair, shown)
     data: DiffJson = {
         "captures": captures,
         "baseline": captures[pair.before],
@@ -271,8 +287,20 @@ def build(source: ViewInput) -> ViewResult:
         "period": "iteration" if before.groups or after.groups else "step",
         "shown": shown.id,
         "steps": [_step_json(choice, sides, pair) for choice in choices] if before.steps and after.steps else [],
+        "sums": [_sum_json(name, tables[name].table, len(sides), pair) for name in _SUMMED if name in tables],
     }
-    return ViewResult(data, _tables(sides, pair, shown), 0)
+    return ViewResult(data, tables, 0)
+
+
+#: Tables whose rows can be added up.
+_SUMMED = ("types", "shapes", "api", "calls")
+
+
+def _sum_json(name: str, table: Table, count: int, pair: Pair) -> DiffSumJson:
+    keys = [f"{letter.lower()}_ns" for letter in LETTERS[:count]]
+    keys[pair.before], keys[pair.after] = "baseline_ns", "experimental_ns"
+    times = [table.ints(key) for key in keys]
+    return {"table": name, "ns": [int(one.sum()) if known(one).all() else None for one in times]}
 
 
 def chosen_pair(source: ViewInput) -> Pair:
@@ -402,10 +430,25 @@ def _tables(sides: Sequence[_Side], pair: Pair, shown: Comparison) -> dict[str, 
             for side, rows in zip(sides, shown.rows)
         ]
         tables["kernels"] = ViewTable(analysis.kernels(found, compared, by_type, shown.by), "difference_ns")
-        calls = None if by_type else analysis.calls(found, compared, shown.by)
-        if calls is not None:
-            tables["calls"] = ViewTable(calls, "difference_ns")
+        kernels = [one.kernels for one in found]
+        more = {
+            "calls": None if by_type else analysis.calls(found, compared, shown.by),
+            "types": by_type_table(kernels, compared, shown.by),
+            "shapes": None if by_type else by_shape(kernels, compared, shown.by),
+        }
+        tables.update({name: ViewTable(one, "difference_ns") for name, one in more.items() if one is not None})
+    if (apis := _of_all(sides, "api_statistic")) is not None:
+        counts = tuple(max(1, len(side.names)) for side in sides)
+        tables["api"] = ViewTable(api_calls(apis, compared, counts), "difference_ns")
+    if (records := _of_all(sides, "memory_record")) is not None:
+        tables["memory"] = ViewTable(memory_peaks(records, compared), "difference_bytes")
     return tables
+
+
+def _of_all(sides: Sequence[_Side], name: str) -> Optional[list[Table]]:
+    """A table of each capture; None unless all have it."""
+    found = [table for side in sides if (table := side.span.table(name)) is not None and len(table)]
+    return found if len(found) == len(sides) else None
 
 
 def _operators(tables: Sequence[Table], compared: analysis.Compared, by: analysis.Divisors) -> ViewTable:

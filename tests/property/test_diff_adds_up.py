@@ -46,3 +46,35 @@ def test_entries_sum_to_the_steps_and_differences_to_theirs(folder: Path) -> Non
             assert steps == [choice["baseline_ns"], choice["experimental_ns"]], "the headline"
     same = compared(diff_ledger, [run[0], run[0]], run)
     assert all(one["difference_ns"] == 0 for one in same["waterfall"]) and same["outcomes"] == []
+
+
+TABLES = {"operators", "kernels", "types", "shapes", "calls", "api", "memory"}
+
+
+def test_tables_of_three_captures_add_up() -> None:
+    """The differences are those of the columns, shapes sum to their types, and a capture beside itself does not differ."""
+    before, after = (
+        found_spans(FIXTURES / "demo" / name)[0] for name in ("transformer_910b", "transformer_910b_tuned")
+    )
+    found = diff.build(ViewInput([before, after, before], {"pair": "AB"}))
+    assert set(found.tables) == TABLES
+    turned = diff.build(ViewInput([before, after, before], {"pair": "BA"})).tables
+    same = diff.build(ViewInput([before, after, before], {"pair": "AC"})).tables
+    for name, one in found.tables.items():
+        unit = "bytes" if name == "memory" else "device_self_ns" if name == "operators" else "ns"
+        own, other, third, difference = (
+            one.table.ints(f"{key}_{unit}") for key in ("baseline", "experimental", "c", "difference")
+        )
+        assert (own == third).all() and (difference == other - own).all() and difference.any(), name
+        assert sorted(-turned[name].table.ints(f"difference_{unit}")) == sorted(difference)
+        assert not same[name].table.ints(f"difference_{unit}").any()
+    sums = {one["table"]: one["ns"] for one in found.data["sums"]}
+    types, shapes = (found.tables[name].table for name in ("types", "shapes"))
+    assert sums["types"] == [int(types.ints(f"{key}_ns").sum()) for key in ("baseline", "experimental", "c")]
+    assert sums["shapes"] == pytest.approx(sums["types"], abs=len(shapes)), "each is rounded"
+    of_type = types.ints("baseline_ns")[types.text("type").tolist().index("MatMulV3")]
+    rows = [at for at, type_ in enumerate(shapes.text("type").tolist()) if type_ == "MatMulV3"]
+    assert len(rows) > 1 and shapes.ints("baseline_ns")[rows].sum() == pytest.approx(of_type, abs=len(rows))
+    steps = compared(diff_ledger, [before, after], [before], step="mean")["rows"]
+    computing = next(row for row in steps if row["part"] == "computing")["times"]
+    assert sums["types"][0] == pytest.approx(computing[0]["ns"], rel=0.02), "kernels hardly overlap here"

@@ -609,7 +609,7 @@ export interface DiagnosisJson {
   ranks: RankStateJson[];
 }
 
-/** Baseline and experimental capture. Tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ), "kernels" (class, name, type, core, group, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio, changed; by type where the formats differ), "calls" (each call of a collective: name, group, number, then as "kernels"). ratio = difference / baseline. changed: "slower" or "faster" by at least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Class "waiting" is part of "communication" unless it is known in all steps of both sides. Then it holds the waiting for other pipeline stages too. X_ns of the tables, as in "c_ns": the time in another capture, null if it lacks the step. Parameters: `pair` (letters of the two captures; the first and the last without), `step` (an id of `steps`, or a step of each capture, as in "10:12"). */
+/** Baseline and experimental capture. Tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ), "kernels" (class, name, type, core, group, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio, changed; by type where the formats differ), "calls" (each call of a collective: name, group, number, then as "kernels"), "types" and "shapes" (computing kernels: type, and input_shapes), "api" (level, name; means of all steps), "memory" (component, figure "allocated" or "reserved", and X_bytes: peaks of the whole captures). ratio = difference / baseline. changed: "slower" or "faster" by at least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Class "waiting" is part of "communication" unless it is known in all steps of both sides. Then it holds the waiting for other pipeline stages too. X_ns of the tables, as in "c_ns": the time in another capture, null if it lacks the step. Parameters: `pair` (letters of the two captures; the first and the last without), `step` (an id of `steps`, or a step of each capture, as in "10:12"). */
 export interface DiffJson {
   /** All captures. */
   captures: DiffSideJson[];
@@ -623,6 +623,8 @@ export interface DiffJson {
   shown: string;
   /** Pairs of steps; the mean first. */
   steps: DiffStepJson[];
+  /** Sums of "types", "shapes", "api" and "calls": whole durations, which may overlap. */
+  sums: DiffSumJson[];
 }
 
 /** Where the steps of the captures went. Parameters as those of DiffJson. */
@@ -681,6 +683,14 @@ export interface DiffStepJson {
   classes: ClassDifference[];
   /** Classes whose time is unknown on a side, "waiting" or "bubble": it is part of class "communication". */
   unknown: string[];
+}
+
+/** Sum of all rows of a table of times. */
+export interface DiffSumJson {
+  /** Name of the table. */
+  table: string;
+  /** Of each capture; null if a row is unknown. */
+  ns: (number | null)[];
 }
 
 /** Steps and communication of all ranks of a run. Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), waiting_ns, latest_rank, sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets, average, peak, speed, use, errors, dropped); "experts" where ranks ran the same matrix products of experts (rank, call, kernel, time_ns, ratio); "trajectory" where `cluster` is known (views.cluster.COLUMNS). Parameter `within`: only the communication operators that overlap a time range by the clock of their rank, each as a whole. Then `budgets` has one entry per rank and device, with the parts of the range; links, "link_use" and `late_peers`, which are of whole steps or captures, are left out. */

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Optional
+from typing import Any, Literal, NamedTuple, Optional
 
 import numpy as np
 
@@ -42,7 +42,7 @@ _CALLS = (
     Column("baseline_calls", Kind.INT, *column_texts("baseline_calls"), ""),
     Column("experimental_calls", Kind.INT, *column_texts("experimental_calls"), ""),
 )
-_SUMMED = (Column("calls", Kind.INT), Column("dur_ns", Kind.DURATION))
+SUMMED = (Column("calls", Kind.INT), Column("dur_ns", Kind.DURATION))
 
 #: Minimum change, as a share of the baseline, of a slower or faster row.
 CHANGED = 0.05
@@ -77,7 +77,7 @@ def operators(tables: Sequence[Table], of: Compared = TWO, by: Divisors = SUMS) 
     _add_calls(columns, data, of, by, [_values_or_zero(side.ints("calls"), own) for side, own in zip(sides, rows)])
     for key, column in zip(TIMES, TIME_COLUMNS):
         times = [_values_or_zero(_times(side.ints(key), steps), own) for side, own, steps in zip(sides, rows, by)]
-        _add_times(columns, data, of, times, key.removesuffix("_ns"), column.title)
+        add_times(columns, data, of, times, key.removesuffix("_ns"), column.title)
     return Table(tuple(columns), data)
 
 
@@ -92,9 +92,9 @@ def kernels(given: Sequence[Side], of: Compared = TWO, by_type: bool = False, by
     """One row per kernel, type, core and group, with its class. by_type: name kernels by their known type and unify
     spellings of the communication core, to compare different frameworks. by: divisors of calls and times."""
     sides = [None if side.kernels is None else _kernel_sums(side.kernels, side.groups, by_type) for side in given]
-    rows = _joined(sides, [column.key for column in _KEYS])
-    named = Table((*_KEYS, MEANING), {key.key: _texts_of(sides, rows, key.key) for key in (*_KEYS, MEANING)})
-    columns, data = _compared(sides, rows, of, by)
+    rows = joined(sides, [column.key for column in _KEYS])
+    named = Table((*_KEYS, MEANING), {key.key: texts_of(sides, rows, key.key) for key in (*_KEYS, MEANING)})
+    columns, data = compared_columns(sides, rows, of, by)
     data = {"class": StringColumn(classes(named).astype(np.int32), list(CLASSES)), **named.data, **data}
     return Table((_CLASS, *(key for key in _KEYS if _is_known(named, key)), *columns), data)
 
@@ -107,29 +107,30 @@ def calls(given: Sequence[Side], of: Compared = TWO, by: Divisors = SUMS) -> Opt
     texts = [
         None if side is None else side.with_columns([(_NUMBER_TEXT, _as_text(side.ints("number")))]) for side in sides
     ]
-    rows = _joined(texts, ["name", "group", _NUMBER_TEXT.key])
-    numbers = _texts_of(texts, rows, _NUMBER_TEXT.key)
-    columns, data = _compared(sides, rows, of, by)
+    rows = joined(texts, ["name", "group", _NUMBER_TEXT.key])
+    numbers = texts_of(texts, rows, _NUMBER_TEXT.key)
+    columns, data = compared_columns(sides, rows, of, by)
     named: dict[str, Data] = {
-        "name": _texts_of(sides, rows, "name"),
-        "group": _texts_of(sides, rows, "group"),
+        "name": texts_of(sides, rows, "name"),
+        "group": texts_of(sides, rows, "group"),
         "number": np.array([int(text or 0) for text in numbers.tolist()], dtype=np.int64),
     }
     return Table((_KEYS[0], _GROUP, _NUMBER, *columns), {**named, **data})
 
 
-def _joined(sides: Sequence[Optional[Table]], keys: Sequence[str]) -> list[Optional[IntArray]]:
+def joined(sides: Sequence[Optional[Table]], keys: Sequence[str]) -> list[Optional[IntArray]]:
     """Rows of the joined tables; None for an unknown one."""
     found = iter(outer_join(*([side.text(key) for key in keys] for side in sides if side is not None)))
     return [None if side is None else next(found) for side in sides]
 
 
-def _texts_of(sides: Sequence[Optional[Table]], rows: Sequence[Optional[IntArray]], key: str) -> StringColumn:
+def texts_of(sides: Sequence[Optional[Table]], rows: Sequence[Optional[IntArray]], key: str) -> StringColumn:
+    """A key column of the joined rows."""
     both = [(side.text(key), own) for side, own in zip(sides, rows) if side is not None and own is not None]
     return _keys_of_any([text for text, _ in both], [own for _, own in both])
 
 
-def _compared(
+def compared_columns(
     sides: Sequence[Optional[Table]], rows: Sequence[Optional[IntArray]], of: Compared, by: Divisors
 ) -> tuple[list[Column], dict[str, Data]]:
     """Calls and times of joined rows of tables with "calls" and "dur_ns"."""
@@ -143,7 +144,7 @@ def _compared(
     columns: list[Column] = []
     data: dict[str, Data] = {}
     _add_calls(columns, data, of, by, counts)
-    _add_times(columns, data, of, times, "", "")
+    add_times(columns, data, of, times, "", "")
     return columns, data
 
 
@@ -174,7 +175,7 @@ def _numbered(kernels: Table, named: Mapping[str, Mapping[str, Any]]) -> Table:
 def _summed(keys: Mapping[str, Key], figures: Table) -> Table:
     """One row per combination of keys, with its meaning, calls and time."""
     groups = Groups(list(keys.values()), len(figures))
-    columns = [*(column for column in (*_KEYS, _NUMBER) if column.key in keys), MEANING, *_SUMMED]
+    columns = [*(column for column in (*_KEYS, _NUMBER) if column.key in keys), MEANING, *SUMMED]
     texts = {**keys, MEANING.key: figures.text(MEANING.key)}
     firsts = {
         key: one.take(groups.first) if isinstance(one, StringColumn) else one[groups.first]
@@ -213,10 +214,17 @@ def _one_communication_core(cores: StringColumn) -> StringColumn:
     return StringColumn.of(newest if core in COMMUNICATION_CORES else core for core in cores.tolist())
 
 
-def _add_times(
-    columns: list[Column], data: dict[str, Data], of: Compared, times: Sequence[IntArray], what: str, title: str
+def add_times(
+    columns: list[Column],
+    data: dict[str, Data],
+    of: Compared,
+    times: Sequence[IntArray],
+    what: str,
+    title: str,
+    unit: Literal["ns", "bytes"] = "ns",
 ) -> None:
     """Columns baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X, and X_ns of each other capture."""
+    kind_of_value = Kind.DURATION if unit == "ns" else Kind.BYTES
     middle = f"_{what}" if what else ""
 
     def add(key: str, kind: Kind, text: str, doc: str, values: Data, group: str = "time") -> None:
@@ -227,12 +235,12 @@ def _add_times(
     before, after = of.names[of.baseline], of.names[of.experimental]
     found = _differences(times[of.baseline], times[of.experimental])
     of_capture = column_texts("capture")[1]
-    add(f"baseline{middle}_ns", Kind.DURATION, before, of_capture, found[0])
-    add(f"experimental{middle}_ns", Kind.DURATION, after, of_capture, found[1])
+    add(f"baseline{middle}_{unit}", kind_of_value, before, of_capture, found[0])
+    add(f"experimental{middle}_{unit}", kind_of_value, after, of_capture, found[1])
     for at in of.others:
-        add(f"{of.names[at].lower()}{middle}_ns", Kind.DURATION, of.names[at], of_capture, times[at])
+        add(f"{of.names[at].lower()}{middle}_{unit}", kind_of_value, of.names[at], of_capture, times[at])
     difference = f"{after} − {before}"
-    add(f"difference{middle}_ns", Kind.DURATION, difference, column_texts("difference")[1], found[2])
+    add(f"difference{middle}_{unit}", kind_of_value, difference, column_texts("difference")[1], found[2])
     add(f"ratio{middle}", Kind.RATIO, *column_texts("change"), found[3])
     add(f"changed{middle}", Kind.TEXT, *column_texts("changed"), found[4], "")
 
