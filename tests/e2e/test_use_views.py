@@ -139,7 +139,7 @@ def test_diff_goes_on_from_step_to_step_and_adds_a_capture(open_plugin: Open, de
     expect(step).to_contain_text("−17.29")
     expect(entries.locator("tr", has_text="Computing")).to_contain_text("−10.94")
     assert "trace.ranks" in (plugin.main.get_by_text("Same step in both timelines").get_attribute("href") or "")
-    findings = plugin.card("What became of the findings of A").locator("tbody tr")
+    findings = plugin.card("What became of the findings of A in B").locator("tbody tr")
     expect(findings.filter(has_text="Optimizer that is not fused")).to_contain_text("gone")
     plugin.frame.locator("nav.side").get_by_role("button", name="Add a capture").click()
     expect(plugin.main.locator(".diff-captures tr")).to_have_count(3)
