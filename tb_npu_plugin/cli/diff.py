@@ -18,7 +18,7 @@ from tb_npu_plugin.service.resolve import MOST_CAPTURES
 from tb_npu_plugin.terminal import echo
 
 #: Characters of a line, and of its name.
-_WIDTH, _NAME = 80, 30
+_WIDTH, _NAME = 80, 39
 #: Most captures with a column each.
 _MOST_COLUMNS = 3
 #: Names of the classes that are no kernels'; the others are named by their ids.
@@ -89,15 +89,14 @@ def _time_of(row: Mapping[str, Any], at: int) -> str:
 
 
 def _title(row: Mapping[str, Any]) -> str:
-    title = row["title"]
-    return str(Message(title["code"], **title["params"]))
+    return str(Message.from_json(row["title"]))
 
 
 def _row(name: str, times: Sequence[str], difference: str, running: object) -> str:
     """Cells of a line. running: True for the heading of that column, its figure, or False for none."""
     last = "running" if running is True else running or ""
-    cells = "".join(f"{time:>12}" for time in times)
-    return f"{shorten(name, _NAME - 1, placeholder=' …'):{_NAME}}{cells}{difference:>13}{last:>12}".rstrip()
+    cells = "".join(f"{time:>10}" for time in times)
+    return f"{shorten(name, _NAME - 1, placeholder=' …'):{_NAME}}{cells}{difference:>11}{last:>10}".rstrip()
 
 
 def _classes(pair: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:

@@ -190,4 +190,5 @@ def _title(key: _Key, ranks: Sequence[_Key], others: int) -> Message:
         if of.rank is not None:
             return Message("ledger.waiting_for", rank=f"rank {of.rank}")
         return LEDGER["waiting"].title if len(ranks) == 1 else Message("ledger.waiting_unknown")
-    return LEDGER[part].title
+    title = LEDGER[part].title
+    return Message("ledger.waiting_cause", cause=title) if part.startswith("waiting_") else title
