@@ -218,17 +218,14 @@ def concat(columns: Sequence[Column], tables: Sequence[Table]) -> Table:
     )
 
 
-def outer_join(left: Sequence[StringColumn], right: Sequence[StringColumn]) -> tuple[IntArray, IntArray]:
-    """Row numbers of the left and of the right side, -1 if one lacks the key; rows of the left side first, in order.
+def outer_join(*sides: Sequence[StringColumn]) -> list[IntArray]:
+    """Row numbers of each side for each key, -1 where a side lacks it; the rows of the first side first, in order.
 
     Each side: columns of equal length with distinct combinations.
     """
-    keys = list(zip(*(column.tolist() for column in right)))
-    place = {key: row for row, key in enumerate(keys)}
-    matches = [place.pop(key, -1) for key in zip(*(column.tolist() for column in left))]
-    rest = list(place.values())
-    lefts = [*range(len(matches)), *([-1] * len(rest))]
-    return np.asarray(lefts, dtype=np.int64), np.asarray([*matches, *rest], dtype=np.int64)
+    places = [{key: row for row, key in enumerate(zip(*(column.tolist() for column in side)))} for side in sides]
+    keys = dict.fromkeys(key for place in places for key in place)
+    return [np.asarray([place.get(key, -1) for key in keys], dtype=np.int64) for place in places]
 
 
 def _concat(parts: Sequence[Data]) -> Data:

@@ -168,11 +168,24 @@ def _bounds(name: str, pair: Mapping[str, Any], side: str) -> Optional[tuple[int
     return (time, time) if is_small else (low, low + undivided)
 
 
-def exit_by(text: str, decisions: Collection[Decision]) -> None:
+def diff_figures(condition: Condition, pair: Mapping[str, Any]) -> str:
+    """The figures that a condition about a DiffStepJson compares: "step 90.0 → 107.3 ms, +19.2 %"."""
+    before, after = (pair[f"{side}_ns"] for side in ("baseline", "experimental"))
+    if condition.name != STEP:
+        times = next((one for one in pair["classes"] if one["id"] == condition.name), None)
+        before, after = (0, 0) if times is None else (times["baseline_ns"], times["experimental_ns"])
+    if before is None or after is None:
+        return f"{condition.name} unknown"
+    change = f"{(after - before) / before:+.1%}".replace("%", " %") if before else "new" if after else "none"
+    return f"{condition.name} {before / 1e6:.3f} → {after / 1e6:.3f} ms, {change}"
+
+
+def exit_by(text: str, decisions: Collection[Decision], figures: str = "") -> None:
     """End the program with the code of --fail-if, and say why; return if the condition fails for all."""
+    why = f" ({figures})" if figures else ""
     if "holds" in decisions:
-        echo(f"--fail-if {text}: it holds.", err=True)
+        echo(f"--fail-if {text}: it holds{why}.", err=True)
         sys.exit(HOLDS)
     if "undecided" in decisions:
-        echo(f"--fail-if {text}: what was recorded and read does not decide it.", err=True)
+        echo(f"--fail-if {text}: what was recorded and read does not decide it{why}.", err=True)
         sys.exit(UNDECIDED)

@@ -20,13 +20,14 @@ from tb_npu_plugin.schema.kernel_meaning import USER_TABLE, use_user_table, user
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.catalog import catalog, job_progress
 from tb_npu_plugin.service.choice import OPENS, LeftOut, choose_place, left_out_beside
-from tb_npu_plugin.service.resolve import TRACE_ONLY
+from tb_npu_plugin.service.resolve import MOST_CAPTURES, TRACE_ONLY
 from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.stages import STAGES
 from tb_npu_plugin.terminal import echo
 from tb_npu_plugin.views import doctor as doctor_view
 from tb_npu_plugin.views.availability import facts_of_span, missing_data
 from tb_npu_plugin.views.base import ViewInput, ViewJson, ViewResult
+from tb_npu_plugin.views.diff import LETTERS
 from tb_npu_plugin.views.registry import VIEWS, find_view
 from tb_npu_plugin.views.table_query import TableQuery
 from tb_npu_plugin.views.tables_json import table_json
@@ -89,10 +90,10 @@ def show(
     as_json: bool,
     no_trace: bool,
 ) -> None:
-    """Print what VIEW shows of the result in PATH: a logdir, a run, a result folder or one of its files. diff takes two
-    PATHs, or two workers of one. Reads what VIEW shows."""
-    if len(path) > (2 if view == "diff" else 1):
-        raise click.UsageError(f"{view} takes {'two PATHs' if view == 'diff' else 'one PATH'}.")
+    """Print what VIEW shows of the result in PATH: a logdir, a run, a result folder or one of its files. diff takes
+    several PATHs, or two workers of one. Reads what VIEW shows."""
+    if len(path) > (MOST_CAPTURES if view == "diff" else 1):
+        raise click.UsageError(f"{view} takes {f'at most {MOST_CAPTURES} PATHs' if view == 'diff' else 'one PATH'}.")
     given = dict(_pair(view, param) for param in params)
     if no_trace and (find_view(view).needs == TRACE_ONLY or any(map(given.get, find_view(view).trace_params))):
         raise click.UsageError(f"{view} needs the trace: leave out --no-trace.")
@@ -162,8 +163,8 @@ def doctor(path: Path, as_json: bool) -> None:
 @contextmanager
 def open_library(paths: Sequence[Path]) -> Iterator[Library]:
     """Scan the paths and open a library. Raises NoResultsError if nothing is found."""
-    # Runs of a single path have no prefix; with two paths the prefix keeps their order.
-    logdirs = {("" if len(paths) == 1 else str(number + 1)): path.absolute() for number, path in enumerate(paths)}
+    # Runs of a single path have no prefix; with several the letter of each keeps their order.
+    logdirs = {("" if len(paths) == 1 else letter): path.absolute() for letter, path in zip(LETTERS, paths)}
     watcher = scan_once(logdirs)
     scan = watcher.current()
     library = Library(watcher)
@@ -187,23 +188,21 @@ def name_left_out(left_out: Sequence[LeftOut], done: str, as_json: bool = False)
 def sides_of(
     scan: Scan, paths: Sequence[Path], run: str, workers: tuple[str, str], span: str = ""
 ) -> tuple[dict[str, str], list[LeftOut]]:
-    """Parameters of diff: the spans of two paths, or of two workers of one; by default of its first two. And the runs that are not
-    compared."""
-    sides = [_side(scan, paths, number) for number in (0, -1)]
-    second = workers[1] or ("" if len(paths) == 2 else "+1")
-    chosen = (choose_place(sides[0], run, workers[0], span), choose_place(sides[1], run, second, span))
+    """Parameters of diff: a span of each path, or two workers of one; by default of its first two. And the runs that are not
+    compared. workers: of the first path, and of the others."""
+    sides = [_side(scan, letter) for letter, _ in zip(LETTERS, paths)] if len(paths) > 1 else [scan, scan]
+    second = workers[1] or ("" if len(paths) > 1 else "+1")
+    chosen = [choose_place(side, run, second if at else workers[0], span) for at, side in enumerate(sides)]
     left_out = [
         one for side, place in zip(sides[: len(paths)], chosen) for one in left_out_beside(side, place, run, "+")
     ]
-    return {"baseline": chosen[0].span.token, "experimental": chosen[1].span.token}, left_out
+    first, *others, last = (place.span.token for place in chosen)
+    return {"baseline": first, "experimental": last, "captures": ",".join(others)}, left_out
 
 
-def _side(scan: Scan, paths: Sequence[Path], number: int) -> Scan:
-    """Runs of the first (0) or the last (-1) path."""
-    if len(paths) == 1:
-        return scan
-    prefix = "1" if number == 0 else "2"
-    return Scan(tuple(run for run in scan.runs if run.label.partition("/")[0] == prefix), scan.skipped)
+def _side(scan: Scan, letter: str) -> Scan:
+    """Runs of the path with this letter."""
+    return Scan(tuple(run for run in scan.runs if run.label.partition("/")[0] == letter), scan.skipped)
 
 
 def wait_for_view(service: Service, view: str, params: dict[str, str]) -> dict[str, Any]:

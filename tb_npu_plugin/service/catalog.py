@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, Optional, TypedDict
 
 from tb_npu_plugin import __version__
@@ -103,6 +103,8 @@ class RunJson(TypedDict):
     """By path."""
     workers: list[WorkerJson]
     """By role and rank."""
+    kernel_types: dict[str, float]
+    """Share of computing time of the kernel types that take most, on its first rank that is read; {} before, and without kernels."""
 
 
 class OfferJson(TypedDict):
@@ -331,7 +333,18 @@ def _run(library: Library, run: FoundRun) -> RunJson:
         "texts": messages_of({"basis": run.basis}),
         "folders": [{"id": folder.token, "label": folder.label} for folder in run.folders],
         "workers": [_worker(library, Place(run, worker, worker.spans[0])) for worker in run.workers],
+        "kernel_types": next(filter(None, (_kernel_types(library, place) for place in _places(run))), {}),
     }
+
+
+def _places(run: FoundRun) -> Iterator[Place]:
+    return (Place(run, worker, span) for worker in run.workers for span in worker.spans)
+
+
+def _kernel_types(library: Library, place: Place) -> dict[str, float]:
+    tables = library.status(place, "tables").entry
+    types: dict[str, float] = tables.meta.get("kernel_types", {}) if tables else {}
+    return types
 
 
 def _worker(library: Library, first: Place) -> WorkerJson:

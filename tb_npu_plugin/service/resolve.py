@@ -26,6 +26,8 @@ from tb_npu_plugin.views.registry import find_view, view_params
 #: Stage statuses of each span, by the span's token.
 Statuses = Mapping[str, Sequence[StageStatus]]
 TRACE_ONLY = (("trace",),)
+#: Most captures that Diff compares.
+MOST_CAPTURES = 8
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,10 @@ class ResolvedRequest:
     @property
     def key(self) -> tuple[Any, ...]:
         """What a built result depends on."""
-        return (self.view.id, tuple(sorted(self.params.items())), self.version)
+        places = tuple(
+            place.span.token for place in self.places
+        )  # another rank of a run may be a capture of Diff, or beside it
+        return (self.view.id, tuple(sorted(self.params.items())), places, self.version)
 
 
 def resolve(
@@ -76,7 +81,7 @@ def resolve(
     use are as if they were not read: its answer does not depend on what others had read.
 
     Args:
-        params: `run`, `span`, `baseline`, `experimental`, and the parameters of the view.
+        params: `run`, `span`, `baseline`, `captures`, `experimental`, and the parameters of the view.
         for_page: Queue the other stages of a span, too, at low priority; leave large traces of a run unread until the user
             has them read. Else queue all that the view shows.
         with_traces: Else use a trace only where it is the only file of a result.
@@ -149,8 +154,13 @@ def resolve(
 def _find_places(library: Library, view: View, params: Mapping[str, str]) -> list[Place]:
     if view.scope == "run":
         return ranks.first_spans(library.run_places(_required_param(params, "run")), params.get("span", ""))
-    names = ("baseline", "experimental") if view.scope == "diff" else ("span",)
-    return [library.place(_required_param(params, name)) for name in names]
+    if view.scope == "span":
+        return [library.place(_required_param(params, "span"))]
+    first, last = (_required_param(params, name) for name in ("baseline", "experimental"))
+    captures = [first, *filter(None, params.get("captures", "").split(",")), last]
+    if len(captures) > MOST_CAPTURES:
+        raise BadRequest(Message("error.captures", count=len(captures)), Message("hint.captures", most=MOST_CAPTURES))
+    return [library.place(one) for one in captures]
 
 
 def _required_param(params: Mapping[str, str], name: str) -> str:
@@ -194,11 +204,12 @@ def _request_others(
     for place in places:
         members = ranks.first_spans(library.run_places(place.run.token), place.span.token)
         is_queued = not for_page or ranks.are_small(members, ["tables"])
+        queues_traces = not for_page or (view.examines and ranks.are_small(members, STAGES))
         for one in members:
             if one.span.token in statuses:
                 continue
             if is_queued:
-                found = _request_rank(library, view, one, not for_page, with_traces)
+                found = _request_rank(library, view, one, queues_traces, with_traces)
             else:
                 found = [library.status(one, stage) for stage in FORMATS[one.span.format].stages]
             statuses[one.span.token] = found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Optional, TypedDict
+from typing import NamedTuple, Optional, TypedDict
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from tb_npu_plugin.analysis.comparison.step_classes import (
     class_times,
     mean_classes,
 )
+from tb_npu_plugin.analysis.comparison.tables import api_calls, by_shape, memory_peaks
+from tb_npu_plugin.analysis.comparison.tables import by_type as by_type_table
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.run.step_waits import NO_WAITING, StepPlace, StepWaiting, waiting_of_span
 from tb_npu_plugin.analysis.steps.iterations import IterationGroup, groups_of, kinds_of, main_groups
@@ -33,8 +35,10 @@ from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTab
 
 
 class DiffSideJson(TypedDict):
-    """One side of the comparison."""
+    """One of the captures."""
 
+    name: str
+    """Its letter: "A" for the first."""
     span: str
     """Token of the span."""
     run: str
@@ -73,31 +77,54 @@ class DiffStepJson(TypedDict):
     """Classes whose time is unknown on a side, "waiting" or "bubble": it is part of class "communication"."""
 
 
+class DiffSumJson(TypedDict):
+    """Sum of all rows of a table of times."""
+
+    table: str
+    """Name of the table."""
+    ns: list[Optional[int]]
+    """Of each capture; null if a row is unknown."""
+
+
 class DiffJson(TypedDict):
     """Baseline and experimental capture.
 
     Tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self,
     host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ),
     "kernels" (class, name, type, core, group, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns,
-    ratio, changed; by type where the formats differ), "calls" (each call of a collective: name, group, number, then as "kernels"). ratio = difference / baseline. changed: "slower" or "faster" by at
+    ratio, changed; by type where the formats differ), "calls" (each call of a collective: name, group, number, then as "kernels"), "types" and
+    "shapes" (computing kernels: type, and input_shapes), "api" (level, name; means of all steps), "memory" (component, figure
+    "allocated" or "reserved", and X_bytes: peaks of the whole captures). ratio = difference / baseline. changed: "slower" or "faster" by at
     least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Class "waiting" is
     part of "communication" unless it is known in all steps of both sides. Then it holds the waiting for other pipeline stages too.
-    Parameter: `step` (an id of `steps`).
+    X_ns of the tables, as in "c_ns": the time in another capture, null if it lacks the step.
+    Parameters: `pair` (letters of the two captures; the first and the last without), `step` (an id of `steps`, or a step of each
+    capture, as in "10:12").
     """
 
+    captures: list[DiffSideJson]
+    """All captures."""
     baseline: DiffSideJson
-    """Baseline."""
+    """The capture that the other one of the pair is compared with."""
     experimental: DiffSideJson
-    """Experimental."""
+    """The other one."""
     period: Period
     """What the pairs are of: "iteration" if a side has iterations of a serving engine, else "step"."""
     shown: str
     """Id of the pair shown in the tables; default: the first."""
     steps: list[DiffStepJson]
     """Pairs of steps; the mean first."""
+    sums: list[DiffSumJson]
+    """Sums of "types", "shapes", "api" and "calls": whole durations, which may overlap."""
 
 
 _NO_ROWS: IntArray = np.zeros(0, dtype=np.int64)
+#: Names of the captures, in their order.
+LETTERS = "ABCDEFGH"
+PARAMS = (
+    Param("step", doc="What the tables are of, an id of DiffJson.steps; empty: the first."),
+    Param("pair", doc="The two captures that are compared, as in AB; empty: the first and the last."),
+)
 #: Ids of entries that are not a pair of steps.
 MEAN, WHOLE = "mean", "*"
 
@@ -224,105 +251,161 @@ class _Side:
 
 
 @dataclass(frozen=True)
-class _Comparison:
-    """A comparison: step names of both sides (None: several steps), their rows, and the divisors of their sums."""
+class Comparison:
+    """A comparison: of each capture the name of the step (None: several steps) and its rows, none if it lacks the step, and the
+    divisors of their sums."""
 
     id: str
-    pair: tuple[Optional[str], Optional[str]]
-    rows: tuple[list[Step], list[Step]]
+    names: tuple[Optional[str], ...]
+    rows: tuple[Sequence[Step], ...]
     by: analysis.Divisors
+
+    def is_lacking(self, rows: Sequence[Step]) -> bool:
+        """Whether a capture of these rows lacks the step."""
+        return self.id not in (MEAN, WHOLE) and not rows
+
+
+class Pair(NamedTuple):
+    """Numbers of the two captures that are compared."""
+
+    before: int
+    after: int
 
 
 def build(source: ViewInput) -> ViewResult:
     """See DiffJson."""
-    tables = [span.table("kernels") for span in source.spans]
-    both = all(table is not None for table in tables)
-    steps = [steps_and_source(span)[0] for span in source.spans]
-    before, after = (
-        _Side(span, own, table if both else None, waiting)
-        for span, own, table, waiting in zip(source.spans, steps, tables, _waiting(source, steps))
-    )
-    choices = _choices(before, after)
-    shown = _chosen(choices, source.params.get("step", ""))
+    pair = chosen_pair(source)
+    sides = sides_of(source)
+    choices, shown = choices_of(source, sides, pair)
+    captures = [_side_json(side, letter) for side, letter in zip(sides, LETTERS)]
+    before, after = sides[pair.before], sides[pair.after]
+    tables = _tables(sides, pair, shown)
     data: DiffJson = {
-        "baseline": _side_json(before),
-        "experimental": _side_json(after),
+        "captures": captures,
+        "baseline": captures[pair.before],
+        "experimental": captures[pair.after],
         "period": "iteration" if before.groups or after.groups else "step",
         "shown": shown.id,
-        "steps": [_step_json(choice, before, after) for choice in choices] if before.steps and after.steps else [],
+        "steps": [_step_json(choice, sides, pair) for choice in choices] if before.steps and after.steps else [],
+        "sums": [_sum_json(name, tables[name].table, len(sides), pair) for name in _SUMMED if name in tables],
     }
-    return ViewResult(data, _tables(before, after, shown), 0)
+    return ViewResult(data, tables, 0)
+
+
+#: Tables whose rows can be added up.
+_SUMMED = ("types", "shapes", "api", "calls")
+
+
+def _sum_json(name: str, table: Table, count: int, pair: Pair) -> DiffSumJson:
+    keys = [f"{letter.lower()}_ns" for letter in LETTERS[:count]]
+    keys[pair.before], keys[pair.after] = "baseline_ns", "experimental_ns"
+    times = [table.ints(key) for key in keys]
+    return {"table": name, "ns": [int(one.sum()) if known(one).all() else None for one in times]}
+
+
+def chosen_pair(source: ViewInput) -> Pair:
+    """The captures of the parameter `pair`. Raises BadRequest."""
+    text = source.params.get("pair", "") or LETTERS[0] + LETTERS[len(source.spans) - 1]
+    known_letters = LETTERS[: len(source.spans)]
+    if len(text) != 2 or any(letter not in known_letters for letter in text):
+        raise BadRequest(Message("error.pair", pair=repr(text[:80])), Message("hint.pair", letters=known_letters))
+    return Pair(*map(known_letters.index, text))
+
+
+def sides_of(source: ViewInput) -> list[_Side]:
+    """All captures."""
+    tables = [span.table("kernels") for span in source.spans]
+    are_known = all(table is not None for table in tables)
+    steps = [steps_and_source(span)[0] for span in source.spans]
+    waits = _waiting(source, steps)
+    return [
+        _Side(span, own, table if are_known else None, waiting)
+        for span, own, table, waiting in zip(source.spans, steps, tables, waits)
+    ]
 
 
 def _waiting(source: ViewInput, steps: Sequence[Sequence[Step]]) -> list[Mapping[StepPlace, StepWaiting]]:
-    """Waiting of the steps of each side; {} unless it is known in all steps of both sides."""
+    """Waiting of the steps of each capture; {} unless it is known in all steps of all captures."""
     found = [waiting_of_span(span, source.ranks_of(at)) for at, span in enumerate(source.spans)]
     is_known = all(
         waits.get((step.step, step.device_id), NO_WAITING).exposed_waiting is not None
         for waits, own in zip(found, steps)
         for step in own
     )
-    return list(found) if is_known else [{}, {}]
+    return list(found) if is_known else [{} for _ in found]
 
 
-def _choices(before: _Side, after: _Side) -> list[_Comparison]:
-    """Pairs of the mean steps and of the n-th steps, or of iterations with the same phase and number of requests; the whole
-    captures if a side has no step marks."""
-    if before.groups or after.groups:
-        return _of_iterations(before, after) or [
-            _Comparison(WHOLE, (None, None), (before.steps, after.steps), analysis.SUMS)
-        ]
-    if not (before.names and after.names):
-        return [_Comparison(WHOLE, (None, None), (before.steps, after.steps), analysis.SUMS)]
-    pairs = [
-        _per_step(one, (one, other), (before.rows(one), after.rows(other)))
-        for one, other in zip(before.names, after.names)
-    ]
-    mean = _per_step(MEAN, (None, None), (before.averaged, after.averaged))
-    return pairs if len(before.names) == len(after.names) == 1 else [mean, *pairs]
-
-
-def _of_iterations(before: _Side, after: _Side) -> list[_Comparison]:
-    """The means of the phase with the most device time, if it is the same, and those of each group that both sides have."""
-    mains = [main_groups(side.groups) for side in (before, after)]
-    out = []
-    if all(mains) and mains[0][0].phase == mains[1][0].phase:
-        out.append(_per_step(MEAN, (None, None), (before.averaged, after.averaged)))
-    others = kinds_of(after.groups)
-    for kind, group in kinds_of(before.groups).items():
-        if kind in others:
-            name = " ".join("?" if one is None else str(one) for one in kind)
-            out.append(_per_step(name, (name, name), (before.rows_of(group), after.rows_of(others[kind]))))
-    return out
-
-
-def _per_step(id: str, pair: tuple[Optional[str], Optional[str]], rows: tuple[list[Step], list[Step]]) -> _Comparison:
-    return _Comparison(id, pair, rows, (len(rows[0]), len(rows[1])))
-
-
-def _chosen(choices: Sequence[_Comparison], step: str) -> _Comparison:
+def choices_of(source: ViewInput, sides: Sequence[_Side], pair: Pair) -> tuple[list[Comparison], Comparison]:
+    """All choices of steps, and the one of the parameter `step`. Raises BadRequest."""
+    choices, step = _choices(sides, pair), source.params.get("step", "")
+    names = step.split(":")
+    if len(names) == len(sides) > 1 and all(name in side.names for name, side in zip(names, sides)):
+        choices.append(_per_step(step, tuple(names), [side.rows(name) for name, side in zip(names, sides)]))
     for choice in choices:
         if step in ("", choice.id):
-            return choice
+            return choices, choice
     raise BadRequest(Message("error.step_pair", step=repr(step[:80])), Message("hint.step_id"))
 
 
-def _step_json(choice: _Comparison, before: _Side, after: _Side) -> DiffStepJson:
-    sides = [
-        mean_classes([side.classes[row.step, row.device_id] for row in rows], by)
-        for side, rows, by in zip((before, after), choice.rows, choice.by)
+def _choices(sides: Sequence[_Side], pair: Pair) -> list[Comparison]:
+    """The mean steps and the n-th steps, or iterations with the same phase and number of requests; the whole captures if one of the
+    pair has no step marks."""
+    both = [sides[at] for at in pair]
+    none = (None,) * len(sides)
+    whole = Comparison(WHOLE, none, tuple(side.steps for side in sides), (1,) * len(sides))
+    if any(side.groups for side in both):
+        return _of_iterations(sides, pair) or [whole]
+    if not all(side.names for side in both):
+        return [whole]
+    count = min(len(side.names) for side in both)
+    nth = [[side.names[at] if at < len(side.names) else None for side in sides] for at in range(count)]
+    steps = [
+        _per_step(
+            names[pair.before] or "",
+            tuple(names),
+            [() if name is None else side.rows(name) for side, name in zip(sides, names)],
+        )
+        for names in nth
     ]
-    counts = [len({row.step for row in rows}) for rows in choice.rows]
+    mean = _per_step(MEAN, none, [side.averaged for side in sides])
+    return steps if all(len(side.names) == 1 for side in both) else [mean, *steps]
+
+
+def _of_iterations(sides: Sequence[_Side], pair: Pair) -> list[Comparison]:
+    """The means of the phase with the most device time, if it is the same, and those of each group that both captures have."""
+    mains = [main_groups(sides[at].groups) for at in pair]
+    out = []
+    if all(mains) and mains[0][0].phase == mains[1][0].phase:
+        out.append(_per_step(MEAN, (None,) * len(sides), [side.averaged for side in sides]))
+    kinds = [kinds_of(side.groups) for side in sides]
+    for kind in kinds[pair.before]:
+        if kind in kinds[pair.after]:
+            name = " ".join("?" if one is None else str(one) for one in kind)
+            rows = [side.rows_of(of[kind]) if kind in of else () for side, of in zip(sides, kinds)]
+            out.append(_per_step(name, (name,) * len(sides), rows))
+    return out
+
+
+def _per_step(id: str, names: tuple[Optional[str], ...], rows: Sequence[Sequence[Step]]) -> Comparison:
+    return Comparison(id, names, tuple(rows), tuple(max(1, len(one)) for one in rows))
+
+
+def _step_json(choice: Comparison, all_sides: Sequence[_Side], pair: Pair) -> DiffStepJson:
+    before, after = (
+        mean_classes([all_sides[at].classes[row.step, row.device_id] for row in choice.rows[at]], choice.by[at])
+        for at in pair
+    )
+    counts = [len({row.step for row in choice.rows[at]}) for at in pair]
     return {
         "id": choice.id,
-        "baseline_step": choice.pair[0],
-        "experimental_step": choice.pair[1],
+        "baseline_step": choice.names[pair.before],
+        "experimental_step": choice.names[pair.after],
         "baseline_count": counts[0],
         "experimental_count": counts[1],
-        "baseline_ns": sides[0].total,
-        "experimental_ns": sides[1].total,
-        "classes": list(by_class(*sides)),
-        "unknown": sorted(sides[0].unknown | sides[1].unknown),
+        "baseline_ns": before.total,
+        "experimental_ns": after.total,
+        "classes": list(by_class(before, after)),
+        "unknown": sorted(before.unknown | after.unknown),
     }
 
 
@@ -332,34 +415,53 @@ def _window(step: Step) -> tuple[int, int]:
     return step.start_ns, step.start_ns + step.stage
 
 
-def _tables(before: _Side, after: _Side, shown: _Comparison) -> dict[str, ViewTable]:
+def _tables(sides: Sequence[_Side], pair: Pair, shown: Comparison) -> dict[str, ViewTable]:
     tables = {}
-    frameworks = {FORMATS[side.span.format].framework for side in (before, after)}
-    own, other = (side.span.table("operators") for side in (before, after))
-    if own is not None and other is not None and len(frameworks) == 1:
-        counts = (len(before.names), len(after.names))
-        tables["operators"] = _operators(own, other, counts if all(counts) else analysis.SUMS)
-    if before.kernels is not None:
-        chosen = [side.kernels_of(rows) for side, rows in zip((before, after), shown.rows)]
-        by_type = before.span.format != after.span.format  # kernel names differ between profilers and devices
-        first, second = (analysis.Side(one, side.span.capture.groups) for one, side in zip(chosen, (before, after)))
-        tables["kernels"] = ViewTable(analysis.kernels(first, second, by_type, shown.by), "difference_ns")
-        calls = None if by_type else analysis.calls(first, second, shown.by)
-        if calls is not None:
-            tables["calls"] = ViewTable(calls, "difference_ns")
+    frameworks = {FORMATS[side.span.format].framework for side in sides}
+    compared = analysis.Compared(LETTERS[: len(sides)], *pair)
+    own = [table for side in sides if (table := side.span.table("operators")) is not None]
+    if len(own) == len(sides) and len(frameworks) == 1:
+        counts = tuple(len(side.names) for side in sides)
+        tables["operators"] = _operators(own, compared, counts if all(counts) else (1,) * len(sides))
+    if sides[0].kernels is not None:
+        by_type = len({side.span.format for side in sides}) > 1  # kernel names differ between profilers and devices
+        found = [
+            analysis.Side(None if shown.is_lacking(rows) else side.kernels_of(rows), side.span.capture.groups)
+            for side, rows in zip(sides, shown.rows)
+        ]
+        tables["kernels"] = ViewTable(analysis.kernels(found, compared, by_type, shown.by), "difference_ns")
+        kernels = [one.kernels for one in found]
+        more = {
+            "calls": None if by_type else analysis.calls(found, compared, shown.by),
+            "types": by_type_table(kernels, compared, shown.by),
+            "shapes": None if by_type else by_shape(kernels, compared, shown.by),
+        }
+        tables.update({name: ViewTable(one, "difference_ns") for name, one in more.items() if one is not None})
+    if (apis := _of_all(sides, "api_statistic")) is not None:
+        counts = tuple(max(1, len(side.names)) for side in sides)
+        tables["api"] = ViewTable(api_calls(apis, compared, counts), "difference_ns")
+    if (records := _of_all(sides, "memory_record")) is not None:
+        tables["memory"] = ViewTable(memory_peaks(records, compared), "difference_bytes")
     return tables
 
 
-def _operators(baseline: Table, experimental: Table, by: analysis.Divisors) -> ViewTable:
+def _of_all(sides: Sequence[_Side], name: str) -> Optional[list[Table]]:
+    """A table of each capture; None unless all have it."""
+    found = [table for side in sides if (table := side.span.table(name)) is not None and len(table)]
+    return found if len(found) == len(sides) else None
+
+
+def _operators(tables: Sequence[Table], compared: analysis.Compared, by: analysis.Divisors) -> ViewTable:
     """Sorted by the difference of device self time, or of host self time if nothing ran on a device."""
-    table = analysis.operators(baseline, experimental, by)
+    table = analysis.operators(tables, compared, by)
     on_device = any((table.ints(f"{side}_device_self_ns") > 0).any() for side in ("baseline", "experimental"))
     return ViewTable(table, "difference_device_self_ns" if on_device else "difference_host_self_ns")
 
 
-def _side_json(side: _Side) -> DiffSideJson:
+def _side_json(side: _Side, letter: str) -> DiffSideJson:
     span = side.span
     return {
+        "name": letter,
         "span": span.token,
         "run": span.run_label,
         "worker": span.worker_label,
@@ -372,10 +474,10 @@ def _side_json(side: _Side) -> DiffSideJson:
 VIEW = View(
     id="diff",
     scope="diff",
-    needs=(("kernels", "operators"),),
+    needs=(("kernels", "operators", "step_trace"),),
     build=build,
     contract=DiffJson,
     with_trace=True,
     with_ranks=True,
-    params=(Param("step", doc="What the tables are of, an id of DiffJson.steps; empty: the first."),),
+    params=PARAMS,
 )

@@ -315,8 +315,8 @@ def test_every_command_names_the_runs_that_it_leaves_out(tmp_path: Path) -> None
         run("show", "overview", tmp_path).stdout.splitlines()[-1].startswith("Not shown: b, c. Choose runs with --run")
     )
     found = run("diff", tmp_path, tmp_path / "b", "--json")
-    assert (json.loads(found.stdout)["left_out"], "Not compared: 1/b, 1/c." in found.stderr) == (
-        [{"run": f"1/{name}", "reason": "limit"} for name in ("b", "c")],
+    assert (json.loads(found.stdout)["left_out"], "Not compared: A/b, A/c." in found.stderr) == (
+        [{"run": f"A/{name}", "reason": "limit"} for name in ("b", "c")],
         True,
     )
     captures = npu.open(tmp_path)
@@ -324,15 +324,41 @@ def test_every_command_names_the_runs_that_it_leaves_out(tmp_path: Path) -> None
     assert captures.diagnose()["left_out"] == others and "left_out" not in captures.diagnose("c")
 
 
+DEMO = [
+    str(FIXTURES / "demo" / name) for name in ("transformer_910b", "transformer_910b_tuned", "transformer_slow_rank")
+]
+
+
 def test_diff_says_what_changed_and_sets_the_exit_code() -> None:
-    sides = [str(FIXTURES / "demo" / name) for name in ("transformer_910b_tuned", "transformer_910b")]
-    slower = run("diff", *sides, "--fail-if", "step>5%")
-    assert (slower.returncode, "step                     89.993 ms" in slower.stdout, "+19.2%" in slower.stdout) == (
-        3,
-        True,
-        True,
+    slower = run("diff", DEMO[1], DEMO[0], "--fail-if", "step>5%")
+    lines = slower.stdout.splitlines()
+    assert slower.returncode == 3
+    assert slower.stderr.splitlines()[-1] == ("--fail-if step>5%: it holds (step 89.993 → 107.283 ms, +19.2 %)."), (
+        "a failed gate says which figures failed it"
     )
-    assert run("diff", *reversed(sides), "--fail-if", "step>0%").returncode == 0
+    assert lines[0].startswith("A  transformer_910b_tuned · rank 0") and lines[1].endswith("107.283 ms   +19.2%")
+    assert any(line.split()[:4] == ["Step", "89.993", "107.283", "+17.290"] for line in lines)
+    assert max(map(len, lines)) <= 80 and not any(line.startswith(("cast_format", "idle")) for line in lines)
+    assert run("diff", *DEMO[:2], "--fail-if", "step>0%").returncode == 0
+
+
+def test_diff_of_several_captures_gates_on_the_first_and_the_last() -> None:
+    done = run("diff", *DEMO[:2], DEMO[0], "--fail-if", "step>0%", "--json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 0 and [one["name"] for one in found["captures"]] == ["A", "B", "C"]
+    assert (found["baseline"]["name"], found["experimental"]["name"]) == ("A", "C")
+    steps = found["ledger"]["steps"]
+    assert steps[0] == steps[2] != steps[1]
+    assert all(row["times"][0] == row["times"][2] for row in found["ledger"]["rows"])
+    table = found["tables"]["kernels"]
+    assert [column["title"] for column in table["columns"]][-6:] == ["A", "C", "B", "C − A", "Change", "Changed"]
+    assert sum(table["data"]["b_ns"]) != sum(table["data"]["baseline_ns"]) == sum(table["data"]["experimental_ns"])
+
+
+def test_diff_says_what_became_of_the_findings() -> None:
+    text = run("diff", *DEMO[:2]).stdout
+    assert "Findings of A, and what became of them in B\n- Optimizer that is not fused: gone\n" in text
+    assert "at stake 11.987 ms, brought -11.691 ms (computing 93.818 ms → 82.126 ms)" in text
 
 
 def test_ranks_are_exported_on_one_clock(tmp_path: Path) -> None:

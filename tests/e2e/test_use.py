@@ -119,7 +119,12 @@ def test_part_of_a_chart_and_words_filter_the_table(open_plugin: Open, demo_serv
             for chart in (
                 ("operator", "Host self", "name,total_ns,share"),
                 ("distributed", "Links", "src,dst,transport,size_bytes,time_ns,bandwidth_gb_per_s"),
-                ("diff", "Where the time changed", "class,baseline_ns,experimental_ns,difference_ns,running_ns"),
+                ("diff", "Step by class of kernels", "class,baseline_ns,experimental_ns,difference_ns,running_ns"),
+                (
+                    "diff",
+                    "Where the time changed",
+                    "entry,a_ns,a_low_ns,a_high_ns,b_ns,b_low_ns,b_high_ns,difference_ns,running_ns",
+                ),
             )
         ),
     ],

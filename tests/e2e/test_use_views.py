@@ -106,8 +106,10 @@ def test_row_of_diff_leads_to_the_trace_of_either_side(open_plugin: Open, demo_s
     plugin.open("diff")
     expect(plugin.frame.locator(".diff-row", has_text="Idle").locator("button, .link")).to_have_count(0)
     plugin.rows("diff.operators").filter(has_text="npu::npu_apply_adam_w").click()  # only in the experimental capture
-    expect(plugin.frame.get_by_text("In the trace of the baseline")).to_have_count(0)
-    plugin.frame.get_by_text("In the trace of the experimental capture").click()
+    expect(plugin.frame.get_by_text("In the trace of A")).to_have_count(0)
+    link = plugin.frame.get_by_text("In the trace of B")
+    assert "view=trace" in (link.get_attribute("href") or ""), "a real address"
+    link.click()
     plugin.ready("trace")
     expect(plugin.frame.locator(".trace-title h2")).to_have_text("npu::npu_apply_adam_w")
     expect(plugin.frame.locator("header")).to_contain_text("transformer_910b_tuned")
@@ -126,6 +128,29 @@ def test_diff_is_per_step_and_says_so(open_plugin: Open, demo_server: str) -> No
     expect(note).to_be_visible()
     plugin.main.get_by_role("tab", name="Kernels").click()
     expect(note).to_have_count(0)
+
+
+def test_diff_goes_on_from_step_to_step_and_adds_a_capture(open_plugin: Open, demo_server: str) -> None:
+    """The entries go from the step of A to that of B, findings are gone, and a third capture stands beside."""
+    plugin = open_plugin(demo_server)
+    plugin.open("diff")
+    entries = plugin.card("Where the time changed").locator("table.waterfall")
+    step = entries.locator("tr.sum").last
+    expect(step).to_contain_text("−17.29")
+    expect(entries.locator("tr", has_text="Computing")).to_contain_text("−10.94")
+    assert "trace.ranks" in (plugin.main.get_by_text("Same step in both timelines").get_attribute("href") or "")
+    findings = plugin.card("What became of the findings of A in B").locator("tbody tr")
+    expect(findings.filter(has_text="Optimizer that is not fused")).to_contain_text("gone")
+    plugin.frame.locator("nav.side").get_by_role("button", name="Add a capture").click()
+    expect(plugin.main.locator(".diff-captures tr")).to_have_count(3)
+    plugin.main.get_by_role("tab", name="A → B").click()
+    expect(step).to_contain_text("−17.29")
+    columns = entries.locator("thead th")
+    expect(columns).to_have_text(["Entry", "A", "B", "C", re.compile("ms"), "B − A", "running sum"])
+    plugin.frame.locator("nav.side").get_by_role("button", name="Remove C").click()
+    expect(plugin.main.locator(".diff-captures tr")).to_have_count(2)
+    plugin.main.get_by_role("button", name="Slowest step 12 against median step 13").click()
+    expect(step).to_contain_text("+0.70")
 
 
 def test_diff_compares_the_pair_of_the_sidebar(open_plugin: Open, demo_server: str) -> None:

@@ -79,7 +79,7 @@ def test_sides_of_diff_are_swapped(open_plugin: Open, demo_server: str) -> None:
     plugin.open("diff")
     plugin.quiet()
     before = plugin.main.inner_text()
-    plugin.frame.locator("nav.side").get_by_role("button", name="Swap the sides").click()
+    plugin.frame.locator("nav.side").get_by_role("button", name="Swap A and B").click()
     expect(plugin.main).not_to_have_text(before, use_inner_text=True)
     plugin.ready("diff")
 

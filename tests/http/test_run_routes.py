@@ -372,3 +372,18 @@ def test_each_user_sees_the_runs_that_he_chose(fresh: Browser, logs: Path) -> No
     for number in range(20):
         fresh.json("/api/catalog", split=f"r{number}")
     assert len(fresh.plugin.app()._chosen) == 8
+
+
+def test_a_capture_of_diff_is_not_the_same_rank_beside_it(fresh: Browser) -> None:
+    """A beside itself with the other rank of its run, and with that rank as third capture: the same data, another answer."""
+    first, other = fresh.spans()
+    for span in (first, other):
+        fresh.view("overview", span=span)
+    for view, key in (("diff", "captures"), ("diff_ledger", "names")):
+        pair = fresh.view(view, baseline=first, experimental=first)["data"]
+        three = fresh.view(view, baseline=first, captures=first, experimental=other)["data"]
+        assert (len(pair[key]), len(three[key])) == (2, 3)
+    many = ",".join([other] * 7)
+    refused = fresh.ask("/api/view/diff", baseline=first, captures=many, experimental=first)
+    assert refused.status_code == 400 and "at most 8" in refused.text
+    assert fresh.ask("/api/view/diff", baseline=first, experimental=other, pair="AC").status_code == 400

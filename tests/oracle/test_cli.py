@@ -38,7 +38,7 @@ def test_views_of_what_the_readers_return(name: str) -> None:
 
 def _figures(data: dict[str, Any]) -> dict[str, Any]:
     """Data of a view without the labels of the sides, which the cache makes."""
-    return {key: value for key, value in data.items() if key not in ("baseline", "experimental")}
+    return {key: value for key, value in data.items() if key not in ("captures", "baseline", "experimental")}
 
 
 def test_diff_takes_two_paths() -> None:

@@ -9,26 +9,23 @@ import json
 import re
 import shutil
 import subprocess
-import zipfile
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
 import tb_npu_plugin.api as npu
 from tests.conftest import FIXTURES
 from tests.programs import python_of
+from tests.programs.workbooks import Sheets, sheets
 from tests.support.real_data import REAL_DATA, skip_without
 
 pytestmark = pytest.mark.full
-NAMESPACE = {"x": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
 DATA = {
     "demo": FIXTURES / "demo" / "transformer_slow_rank",
     "text": REAL_DATA / "ascend_pt_text_level1",
     "db": REAL_DATA / "ascend_pt_db_level1",
 }
-Sheets = dict[str, list[dict[str, str]]]
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +40,7 @@ def workbooks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sheets]:
             jobs.append((str(root / name), [*words, "-o", str(root / name), "--force"]))
     runner = Path(__file__).with_name("msprof_runs.py")
     subprocess.run([python, runner], input=json.dumps(jobs), text=True, check=True, timeout=500, cwd=root)
-    return {Path(out).name: _sheets(next(Path(out).rglob("*.xlsx"))) for out, _ in jobs}
+    return {Path(out).name: sheets(next(Path(out).rglob("*.xlsx"))) for out, _ in jobs}
 
 
 @pytest.fixture(scope="module")
@@ -52,26 +49,6 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TB_NPU_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         return {name: npu.open(folder).diagnose() for name, folder in DATA.items() if folder.is_dir()}
-
-
-def _sheets(path: Path) -> Sheets:
-    """Name of each sheet -> its rows, by the titles of the columns."""
-    with zipfile.ZipFile(path) as book:
-
-        def parts(name: str, tag: str) -> list[ElementTree.Element]:
-            return ElementTree.fromstring(book.read(f"xl/{name}.xml")).findall(f".//x:{tag}", NAMESPACE)
-
-        texts = ["".join(part.itertext()) for part in parts("sharedStrings", "si")]
-        names = [sheet.attrib["name"] for sheet in parts("workbook", "sheet")]
-        return {name: _rows(parts(f"worksheets/sheet{at + 1}", "row"), texts) for at, name in enumerate(names)}
-
-
-def _rows(rows: list[ElementTree.Element], texts: list[str]) -> list[dict[str, str]]:
-    cells = []
-    for row in rows:
-        found = [(cell.get("t"), cell.findtext("x:v", "", NAMESPACE)) for cell in row.findall("x:c", NAMESPACE)]
-        cells.append([texts[int(value)] if kind == "s" else value for kind, value in found])
-    return [dict(zip(cells[0], row)) for row in cells[1:]]
 
 
 def categories(sheets: Sheets) -> str:

@@ -621,11 +621,13 @@ export interface DiagnosisJson {
   ranks: RankStateJson[];
 }
 
-/** Baseline and experimental capture. Tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ), "kernels" (class, name, type, core, group, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio, changed; by type where the formats differ), "calls" (each call of a collective: name, group, number, then as "kernels"). ratio = difference / baseline. changed: "slower" or "faster" by at least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Class "waiting" is part of "communication" unless it is known in all steps of both sides. Then it holds the waiting for other pipeline stages too. Parameter: `step` (an id of `steps`). */
+/** Baseline and experimental capture. Tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ), "kernels" (class, name, type, core, group, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio, changed; by type where the formats differ), "calls" (each call of a collective: name, group, number, then as "kernels"), "types" and "shapes" (computing kernels: type, and input_shapes), "api" (level, name; means of all steps), "memory" (component, figure "allocated" or "reserved", and X_bytes: peaks of the whole captures). ratio = difference / baseline. changed: "slower" or "faster" by at least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Class "waiting" is part of "communication" unless it is known in all steps of both sides. Then it holds the waiting for other pipeline stages too. X_ns of the tables, as in "c_ns": the time in another capture, null if it lacks the step. Parameters: `pair` (letters of the two captures; the first and the last without), `step` (an id of `steps`, or a step of each capture, as in "10:12"). */
 export interface DiffJson {
-  /** Baseline. */
+  /** All captures. */
+  captures: DiffSideJson[];
+  /** The capture that the other one of the pair is compared with. */
   baseline: DiffSideJson;
-  /** Experimental. */
+  /** The other one. */
   experimental: DiffSideJson;
   /** What the pairs are of: "iteration" if a side has iterations of a serving engine, else "step". */
   period: "step" | "iteration" | "capture" | "repeat";
@@ -633,10 +635,32 @@ export interface DiffJson {
   shown: string;
   /** Pairs of steps; the mean first. */
   steps: DiffStepJson[];
+  /** Sums of "types", "shapes", "api" and "calls": whole durations, which may overlap. */
+  sums: DiffSumJson[];
 }
 
-/** One side of the comparison. */
+/** Where the steps of the captures went. Parameters as those of DiffJson. */
+export interface DiffLedgerJson {
+  /** Letters of the captures. */
+  names: string[];
+  /** Step time of each capture, ns: the sum of its entries; null without step times. */
+  steps: (number | null)[];
+  /** Start of the step of each capture, of a mean that of its first step, ns since the epoch; null if unknown. */
+  starts: (string | null)[];
+  /** The entries in the order of the step, then the time beside it; [] where steps of one capture are not marked and those of the other are. */
+  rows: WaterfallRowJson[];
+  /** From the baseline to the experimental capture, for each row that is not beside the step; [] if one has no step times. */
+  waterfall: WaterfallStepJson[];
+  /** Findings of the baseline's run, the highest cost first; [] within one run. */
+  outcomes: OutcomeJson[];
+  /** Pairs of the run of the first capture. */
+  presets: PresetJson[];
+}
+
+/** One of the captures. */
 export interface DiffSideJson {
+  /** Its letter: "A" for the first. */
+  name: string;
   /** Token of the span. */
   span: string;
   /** Name of the run. */
@@ -671,6 +695,14 @@ export interface DiffStepJson {
   classes: ClassDifference[];
   /** Classes whose time is unknown on a side, "waiting" or "bubble": it is part of class "communication". */
   unknown: string[];
+}
+
+/** Sum of all rows of a table of times. */
+export interface DiffSumJson {
+  /** Name of the table. */
+  table: string;
+  /** Of each capture; null if a row is unknown. */
+  ns: (number | null)[];
 }
 
 /** Steps and communication of all ranks of a run. Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), waiting_ns, latest_rank, sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets, average, peak, speed, use, errors, dropped); "experts" where ranks ran the same matrix products of experts (rank, call, kernel, time_ns, ratio); "waits" (rank, step, name, group, start_ns, exposed_ns, late, in_mean: the operators that wait while nothing computes, but for a range); "trajectory" where `cluster` is known (views.cluster.COLUMNS). Parameter `within`: only the communication operators that overlap a time range by the clock of their rank, each as a whole. Then `budgets` has one entry per rank and device, with the parts of the range; links, "link_use" and `late_peers`, which are of whole steps or captures, are left out. */
@@ -773,6 +805,16 @@ export interface Entry {
   chain: ChainEnd[];
   /** Data that would narrow it; "" if it is exact. */
   needs: "" | "trace" | "kernels" | "ranks" | "rank";
+}
+
+/** Time of an entry, ns. */
+export interface EntryTimeJson {
+  /** Best estimate. */
+  ns: number;
+  /** Least possible. */
+  low_ns: number;
+  /** Largest possible. */
+  high_ns: number;
 }
 
 /** Body of every answer with a status of 400 or more. */
@@ -1402,6 +1444,32 @@ export interface OthersJson {
   names: string[];
 }
 
+/** A finding of the baseline, and what became of it. */
+export interface OutcomeJson {
+  /** Id of the rule. */
+  rule: string;
+  /** "same": its cost changed by less than 10 %. "unchecked": its rule could not run on the experimental run. */
+  fate: "gone" | "smaller" | "same" | "larger" | "unchecked";
+  /** Time at stake in the baseline, per step. */
+  promised_ns: number;
+  /** The same in the experimental run; null if it was not checked. */
+  after_ns: number | null;
+  /** Entry of the ledger that it shortens; null if that is unknown. */
+  part: "computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained" | "before" | "after" | "outside" | "between" | null;
+  /** The entry in the baseline. */
+  entry_before_ns: number | null;
+  /** The entry in the experimental run. */
+  entry_after_ns: number | null;
+  /** How much shorter the entry became. */
+  brought_ns: number | null;
+  /** Code and parameters of the title and the message of the finding. */
+  texts: Record<string, MessageJson>;
+  /** Title of the rule. */
+  title: string;
+  /** The sentence in the baseline. */
+  message: string;
+}
+
 /** Steps, capture and largest consumers of time. Tables: "kernels" (the ten largest by type and core, or by name and core where types are unknown; without communication; of the parameter `step`, if kernels name theirs), "operators" (the ten largest by device self time; by host self time where nothing ran on a device). */
 export interface OverviewJson {
   /** The first MOST_STEPS steps and that of the parameter `step`; view step_trace has all. */
@@ -1490,6 +1558,20 @@ export interface PipelineRemarkJson {
   kind: string;
   /** Text of the file. */
   text: string;
+}
+
+/** A pair of one run that is worth comparing. */
+export interface PresetJson {
+  /** The slowest rank against the median rank, or the slowest step against the median step. */
+  kind: "rank" | "step";
+  /** Its name. */
+  title: MessageJson;
+  /** Token of the span of the median. */
+  baseline: string;
+  /** Token of the span of the slowest. */
+  experimental: string;
+  /** Parameter `step` of the pair; "" for the mean. */
+  step: string;
 }
 
 /** A defect of the data, or of the reader; see problems.Problem. */
@@ -1808,6 +1890,8 @@ export interface RunJson {
   folders: FolderJson[];
   /** By role and rank. */
   workers: WorkerJson[];
+  /** Share of computing time of the kernel types that take most, on its first rank that is read; {} before, and without kernels. */
+  kernel_types: Record<string, number>;
 }
 
 /** Answer to "search". Times are ns after time 0. */
@@ -2420,6 +2504,26 @@ export interface ViewStateJson {
   count: number | null;
   /** Code and parameters of the fields that are messages. */
   texts: Record<string, MessageJson>;
+}
+
+/** An entry of the ledgers. */
+export interface WaterfallRowJson {
+  /** Its colour: a part of the ledger (analysis/parts.py). */
+  part: string;
+  /** Its name. */
+  title: MessageJson;
+  /** Of each capture; null for one without step times. */
+  times: (EntryTimeJson | null)[];
+  /** Time beside the step: it is not part of the sum. */
+  is_beside: boolean;
+}
+
+/** What an entry adds to the step of the baseline. */
+export interface WaterfallStepJson {
+  /** Experimental minus baseline. */
+  difference_ns: number;
+  /** Step of the baseline with all differences so far; the last one is the step of the experimental capture. */
+  running_ns: number;
 }
 
 /** One process or rank. */

@@ -2,43 +2,66 @@ import type { RunJson, SpanJson, WorkerJson } from "../api/types.gen";
 import * as format from "../base/format";
 import { t } from "../i18n";
 import { catalog, places, workerName } from "../state/catalog";
-import { setParams } from "../state/params";
-import { openView, selection, swapSides } from "../state/selection";
+import { compareCaptures, LETTERS, nextCapture, openView, selection, swapSides } from "../state/selection";
 import { type Option, Select } from "../widgets/select";
 
-type Side = "baseline" | "experimental";
-
-/** Run, worker and span of both sides of Diff. */
+/** Run, worker and span of each capture of Diff. */
 export function DiffSides() {
-  const { baseline, experimental } = selection.value;
+  const { captures } = selection.value;
+  const sides = captures.length > 1 ? captures : [captures[0] ?? "", ""];
+  const next = nextCapture(places.value, captures);
   return (
     <>
-      <SideChoice side="baseline" />
-      <SideChoice side="experimental" />
+      {sides.map((span, at) => (
+        <SideChoice key={LETTERS[at]} at={at} span={span} sides={sides} />
+      ))}
       <button
         type="button"
-        class="control"
-        disabled={!baseline || !experimental}
-        style={{ marginTop: "8px", justifyContent: "center" }}
-        onClick={swapSides}
+        class="control side-button"
+        disabled={captures.length < 2 || captures.length === LETTERS.length || next === ""}
+        onClick={() => compareCaptures([...captures, next])}
       >
+        + {t("side.add")}
+      </button>
+      <button type="button" class="control side-button" disabled={captures.length < 2} onClick={swapSides}>
         ⇄ {t("side.swap")}
       </button>
     </>
   );
 }
 
-function SideChoice({ side }: { side: Side }) {
-  const here = places.value.get(selection.value[side]);
+interface SideProps {
+  at: number;
+  /** "" if none is chosen. */
+  span: string;
+  sides: readonly string[];
+}
+
+function SideChoice({ at, span, sides }: SideProps) {
+  const here = places.value.get(span);
   const runs = catalog.value?.runs ?? [];
-  const choose = (span: string | undefined) => {
-    // Write both sides: the default of one depends on the other.
-    const { baseline, experimental } = selection.peek();
-    if (span) setParams({ baseline, experimental, [side]: span }, true);
-  };
+  const letter = LETTERS[at] ?? "";
+  // All are written: the default of one depends on the others.
+  const choose = (chosen: string | undefined) =>
+    chosen && compareCaptures(sides.map((one, place) => (place === at ? chosen : one)).filter(Boolean));
+  const role = at === 0 ? "baseline" : at === sides.length - 1 ? "experimental" : letter;
   return (
-    <div data-side={side}>
-      <h2 style={{ color: "var(--text)", marginTop: "18px" }}>{t(`side.${side}`)}</h2>
+    <div data-side={role}>
+      <h2 class="side-letter">
+        {letter}
+        {at === 0 && ` · ${t("side.baseline")}`}
+        {sides.length > 2 && (
+          <button
+            type="button"
+            class="control plain"
+            aria-label={t("side.remove", { letter })}
+            data-tip={t("side.remove", { letter })}
+            onClick={() => compareCaptures(sides.filter((_, place) => place !== at))}
+          >
+            ✕
+          </button>
+        )}
+      </h2>
       <RunSelect
         runs={runs}
         value={here?.run.id ?? ""}
@@ -50,7 +73,9 @@ function SideChoice({ side }: { side: Side }) {
         value={here?.worker.id ?? ""}
         onChange={(id) => choose(here?.run.workers.find((worker) => worker.id === id)?.spans[0]?.id)}
       />
-      <SpanSelect spans={here?.worker.spans ?? []} value={here?.span.id ?? ""} onChange={choose} />
+      {(here?.worker.spans.length ?? 0) > 1 && (
+        <SpanSelect spans={here?.worker.spans ?? []} value={here?.span.id ?? ""} onChange={choose} />
+      )}
     </div>
   );
 }
@@ -72,7 +97,9 @@ export function CompareWith() {
         options={options}
         value={span === baseline ? experimental : baseline}
         placeholder={t("side.compare.choose")}
-        onChange={(baseline) => openView("diff", { baseline, experimental: span })}
+        onChange={(baseline) =>
+          openView("diff", { baseline, experimental: span, captures: null, "x.step": null, "x.pair": null })
+        }
       />
     </>
   );

@@ -11,7 +11,13 @@ import { catalog, type Place, places } from "./catalog";
 import { params, setParams } from "./params";
 import type { Params } from "./url";
 
-/** Ids of the selection; "" if there is nothing to choose from. `baseline`, `experimental`: spans of Diff. */
+/** Most captures that Diff compares, and their names. */
+export const LETTERS = ["A", "B", "C", "D", "E", "F", "G", "H"] as const;
+
+/**
+ * Ids of the selection; "" if there is nothing to choose from. `captures`: spans of Diff, without those that are not chosen;
+ * `baseline`, `experimental`: the first and the last of them.
+ */
 export interface Selection {
   view: ViewId;
   run: string;
@@ -19,6 +25,7 @@ export interface Selection {
   span: string;
   baseline: string;
   experimental: string;
+  captures: readonly string[];
 }
 
 /** An item of the URL that does not exist (any more). */
@@ -56,7 +63,10 @@ export function resolve(found: CatalogJson | null, all: ReadonlyMap<string, Plac
   const spans = missing === "span" ? [] : (worker?.spans ?? []);
   const span = spans.find((item) => item.id === wanted.span) ?? spans[0];
   const chosen = { run: run?.id ?? "", worker: worker?.id ?? "", span: span?.id ?? "" };
-  return { view, ...chosen, ...sides(all, chosen.span, wanted) };
+  const { baseline, experimental } = sides(all, chosen.span, wanted);
+  const between = (wanted.captures ?? "").split(",").filter((id) => all.has(id));
+  const captures = [baseline, ...between, experimental].filter(Boolean).slice(0, LETTERS.length);
+  return { view, ...chosen, baseline, experimental, captures };
 }
 
 /**
@@ -79,18 +89,54 @@ function sideOf(all: ReadonlyMap<string, Place>, token: string | undefined): str
 
 /**
  * Default counterpart of a span in Diff: the same rank of the run closest in time, recorded by the same profiler with
- * as many ranks; else the closest span of the same worker; else "".
+ * as many ranks, of the same work; else the closest span of the same worker; else "".
  */
 function counterpart(all: ReadonlyMap<string, Place>, span: string): string {
   const from = all.get(span);
   if (!from) return "";
-  const rest = [...all.values()].filter((place) => place.span.id !== span && place.span.format === from.span.format);
-  const peers = rest.filter((place) => place.run !== from.run && isPeer(place, from));
-  const own = rest.filter((place) => place.worker === from.worker);
-  const near = (peers.length > 0 ? peers : own).map((place) => ({ place, ms: msFrom(from.span, place.span) }));
+  const near = likeCaptures(all, from).map((place) => ({ place, ms: msFrom(from.span, place.span) }));
   const far = ({ ms }: { ms: number }) => (Number.isNaN(ms) ? Number.MAX_VALUE : Math.abs(ms));
   near.sort((a, b) => far(a) - far(b));
   return near[0]?.place.span.id ?? "";
+}
+
+/** The capture recorded last of those that a span is compared with by default; "" if none is later. */
+export function lastCapture(all: ReadonlyMap<string, Place>, span: string): string {
+  const from = all.get(span);
+  if (!from) return "";
+  const later = likeCaptures(all, from).map((place) => ({ place, ms: msFrom(from.span, place.span) }));
+  const last = later.filter(({ ms }) => ms > 0).sort((a, b) => b.ms - a.ms)[0];
+  return last?.place.span.id ?? "";
+}
+
+/** Captures that a span may be compared with: the same rank of other runs, else the others of its worker. */
+function likeCaptures(all: ReadonlyMap<string, Place>, from: Place): Place[] {
+  const rest = [...all.values()].filter((place) => place.span.id !== from.span.id && isAlike(place, from));
+  const peers = rest.filter((place) => place.run !== from.run && isPeer(place, from));
+  return peers.length > 0 ? peers : rest.filter((place) => place.worker === from.worker);
+}
+
+/** Runs of the same work share at least this part of their computing time by kernel type. */
+const LEAST_SHARED = 0.5;
+
+/**
+ * True if two captures may be of the same work: by the same profiler, none simulated beside a recorded one, of the same
+ * kernels; in the same folder if a capture is not read yet.
+ */
+function isAlike(one: Place, other: Place): boolean {
+  if (one.span.format !== other.span.format) return false;
+  const [types, others] = [Object.entries(one.run.kernel_types), other.run.kernel_types];
+  if (types.length === 0 || Object.keys(others).length === 0) return folderOf(one.run) === folderOf(other.run);
+  const shared = types.reduce((sum, [type, share]) => sum + Math.min(share, others[type] ?? 0), 0);
+  return isSimulated(one.run) === isSimulated(other.run) && shared >= LEAST_SHARED;
+}
+
+const isSimulated = (run: RunJson) => run.workers.some((worker) => worker.spans.some((span) => span.simulated));
+
+/** The folder that holds the first folder of a run. */
+function folderOf({ label, folders }: RunJson): string {
+  const path = folders[0]?.label ?? label;
+  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
 /** True for the same rank of a run with as many ranks, or the only worker of each run. */
@@ -145,10 +191,37 @@ export function openSlice(name: string, baseNs: string, start: unknown, duration
   openView("trace", { find: name, at });
 }
 
-/** Swaps the sides of Diff. The other side may number its steps differently: no step stays chosen. */
+/**
+ * Compares these captures: the first is the baseline. The pair and the step are chosen anew: other captures may number their
+ * steps differently.
+ */
+export function compareCaptures(spans: readonly string[], step: string | null = null): void {
+  const [baseline = null, ...others] = spans;
+  const experimental = others.pop() ?? null;
+  const between = others.join(",") || null;
+  setParams({ baseline, experimental, captures: between, "x.step": step, "x.pair": null }, true);
+}
+
+/** Swaps the first two captures of Diff. */
 export function swapSides(): void {
-  const { baseline, experimental } = selection.peek();
-  setParams({ baseline: experimental, experimental: baseline, "x.step": null }, true);
+  const [first = "", second = "", ...others] = selection.peek().captures;
+  compareCaptures([second, first, ...others]);
+}
+
+/**
+ * A capture to add to those that are compared: one like the first, else another rank of its run, else any other of the same
+ * profiler; "" if there is none.
+ */
+export function nextCapture(all: ReadonlyMap<string, Place>, captures: readonly string[]): string {
+  const first = all.get(captures[0] ?? "");
+  if (!first) return "";
+  const rest = [...all.values()].filter((place) => !captures.includes(place.span.id));
+  const like = likeCaptures(all, first);
+  const next =
+    rest.find((place) => like.includes(place)) ??
+    rest.find((place) => place.run === first.run) ??
+    rest.find((place) => place.span.format === first.span.format);
+  return next?.span.id ?? "";
 }
 
 export function chooseRun(run: string): void {
@@ -172,14 +245,14 @@ export function chooseCapture(span: string): void {
   if (found) choose({ worker: found.worker.id, span });
 }
 
-/** Changes the selection; resets the pair of Diff if it does not contain the new span. */
+/** Changes the selection; resets the captures of Diff if they do not contain the new span. */
 function choose(next: Readonly<Record<string, string | null>>): void {
   const wanted = Object.fromEntries(
     Object.entries({ ...params.peek(), ...next }).filter(([, value]) => value !== null),
   );
-  const { span, baseline, experimental } = resolve(catalog.peek(), places.peek(), wanted as Params);
-  const isHeld = span === baseline || span === experimental;
-  setParams(isHeld ? next : { ...next, baseline: null, experimental: null, "x.step": null }, true);
+  const { span, captures } = resolve(catalog.peek(), places.peek(), wanted as Params);
+  const none = { baseline: null, experimental: null, captures: null, "x.step": null, "x.pair": null };
+  setParams(captures.includes(span) ? next : { ...next, ...none }, true);
 }
 
 /** Writes the default selection to the URL, so that a copied link keeps its meaning. */

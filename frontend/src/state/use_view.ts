@@ -59,14 +59,17 @@ function takeAhead(key: string): Promise<ViewJson> | null {
  * The answer of a view, requested again when its data change: files (fingerprint), jobs that start or end,
  * TensorBoard's reload. The last answer for the same query stays until the next one arrives.
  */
-export function useView<T>(id: ViewId | "diagnosis" | "trace_ranks" | "kernel_ranks", query: Query): ViewState<T> {
+export function useView<T>(
+  id: ViewId | "diagnosis" | "diff_ledger" | "trace_ranks" | "kernel_ranks",
+  query: Query,
+): ViewState<T> {
   const key = keyOf(id, query);
   const [held, setHeld] = useState<Held>({ key: "", answer: null, error: null });
   const current: Held = held.key === key ? held : { key, answer: seen.get(key) ?? null, error: null };
   const [tries, setTries] = useState(0);
   const isReading = current.answer?.state === "reading" && !isStopped(current.answer);
   const round = isReading ? Math.floor(ticks.value / (current.answer?.data ? PATIENCE : EAGER)) : 0;
-  const revision = useThrottled(revisionOf(query), query.run ? RUN_REFRESH_MS : 0);
+  const revision = useThrottled(revisionOf(query), query.run || query.baseline ? RUN_REFRESH_MS : 0);
 
   useEffect(() => {
     const controller = new AbortController();
@@ -151,9 +154,12 @@ export function isSame(before: ViewJson, after: ViewJson): boolean {
 function revisionOf(query: Query): string {
   const spans = new Set<string>();
   for (const name of ["span", "baseline", "experimental"]) if (query[name]) spans.add(String(query[name]));
+  for (const span of String(query.captures ?? "").split(",")) spans.add(span);
   const parts: string[] = [];
+  // Diff shows whom a capture waits for: the other ranks of its run.
+  const runs = new Set([query.run, ...(query.baseline ? [...spans].map((id) => places.value.get(id)?.run.id) : [])]);
   for (const { run, span } of places.value.values()) {
-    if (query.run && run.id === query.run) spans.add(span.id);
+    if (runs.has(run.id)) spans.add(span.id);
     // Also the state: a job may start and end between two progress answers.
     if (spans.has(span.id)) parts.push(`${span.fingerprint} ${span.state}`);
   }

@@ -7,7 +7,7 @@ import { TopBar } from "../../src/shell/top_bar";
 import { catalog } from "../../src/state/catalog";
 import { setParams } from "../../src/state/params";
 import { selection } from "../../src/state/selection";
-import { Sides } from "../../src/views/diff";
+import { Captures } from "../../src/views/diff/captures";
 import { SummaryHint } from "../../src/widgets/skipped";
 
 function span(id: string, simulated: boolean): SpanJson {
@@ -32,8 +32,24 @@ const CATALOG: CatalogJson = {
   scanning: false,
   logdirs: ["/runs, old"],
   runs: [
-    { id: "r1", label: "mock", basis: "", texts: {}, folders: [], workers: [worker("w1", [span("s1", true)])] },
-    { id: "r2", label: "real", basis: "", texts: {}, folders: [], workers: [worker("w2", [span("s2", false)])] },
+    {
+      id: "r1",
+      label: "mock",
+      basis: "",
+      texts: {},
+      folders: [],
+      workers: [worker("w1", [span("s1", true)])],
+      kernel_types: {},
+    },
+    {
+      id: "r2",
+      label: "real",
+      basis: "",
+      texts: {},
+      folders: [],
+      workers: [worker("w2", [span("s2", false)])],
+      kernel_types: {},
+    },
   ],
   offers: [],
   skipped: [],
@@ -72,7 +88,7 @@ test("every view of a simulated capture says so, those of a real one do not", ()
 
 test("Diff marks the side that is simulated", () => {
   act(() => setParams({ view: "diff", run: "r1", baseline: "s2", experimental: "s1" }));
-  const sides = [...drawn(<Sides selection={selection.value} />).querySelectorAll(".diff-side")];
+  const sides = [...drawn(<Captures selection={selection.value} data={null} pair="AB" />).querySelectorAll("tr")];
   expect(sides.map((side) => side.querySelectorAll(".chip.warn").length)).toEqual([0, 1]);
   expect(bar()).toBe(0);
 });

@@ -10,7 +10,7 @@ import { params, setParams } from "../../src/state/params";
 
 function run(id: string, more: string[] = []): RunJson {
   const folders = [id, ...more].map((folder) => ({ id: folder, label: `folder ${folder}` }));
-  return { id, label: id, basis: `basis of ${id}`, texts: {}, folders, workers: [] };
+  return { id, label: id, basis: `basis of ${id}`, texts: {}, folders, workers: [], kernel_types: {} };
 }
 
 const CATALOG = {

@@ -25,13 +25,15 @@ const CATALOG = {
   runs: [
     {
       id: "r1",
+      label: "r1",
       folders: [],
+      kernel_types: {},
       workers: [
         worker("w0", 0, [span("a", "first"), span("b", "second")]),
         worker("w1", 1, [span("c", "first"), span("d", "second"), span("e", "third")]),
       ],
     },
-    { id: "r2", folders: [], workers: [worker("w2", 0, [span("f", "first")])] },
+    { id: "r2", label: "r2", folders: [], kernel_types: {}, workers: [worker("w2", 0, [span("f", "first")])] },
   ],
 } as unknown as CatalogJson;
 

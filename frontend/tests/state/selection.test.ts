@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { CatalogJson, SpanJson } from "../../src/api/types.gen";
 import type { Place } from "../../src/state/catalog";
-import { missingOf, resolve } from "../../src/state/selection";
+import { lastCapture, missingOf, nextCapture, resolve } from "../../src/state/selection";
 
 function span(id: string): SpanJson {
   return {
@@ -27,7 +27,7 @@ function worker(id: string, rank: number, spans: string[]) {
 
 function runJson(id: string, label: string, workers: ReturnType<typeof worker>[], more: string[] = []) {
   const folders = [id, ...more].map((folder) => ({ id: folder, label: `folder ${folder}` }));
-  return { id, label, basis: "", texts: {}, folders, workers };
+  return { id, label, basis: "", texts: {}, folders, workers, kernel_types: {} as Record<string, number> };
 }
 
 const CATALOG: CatalogJson = {
@@ -57,7 +57,15 @@ test("nothing asked for: the first of everything, compared with its worker's oth
     span: "s1",
     baseline: "s1",
     experimental: "s2",
+    captures: ["s1", "s2"],
   });
+});
+
+test("more captures stand between the first and the last", () => {
+  const wanted = { baseline: "s1", experimental: "s4", captures: "s2,gone,s3" };
+  expect(resolve(CATALOG, PLACES, wanted).captures).toEqual(["s1", "s2", "s3", "s4"]);
+  expect(nextCapture(PLACES, ["s1", "s4"])).toBe("s2");
+  expect(nextCapture(PLACES, ["s1", "s2", "s3", "s4"])).toBe("");
 });
 
 test("nothing is compared with a rank that no other run has", () => {
@@ -175,6 +183,37 @@ test("of two that began together the chosen one is the baseline", () => {
   }
   const catalog = { ...CATALOG, runs: [...all.values()].map(({ run }) => run) };
   expect(resolve(catalog, all, { span: "two", run: "two" })).toMatchObject({ baseline: "two", experimental: "one" });
+});
+
+/** Two runs of one rank, at these paths: kernel types, and whether the device is simulated. */
+function twoRuns(
+  here: [string, Record<string, number>, boolean?],
+  other: [string, Record<string, number>, boolean?],
+): Map<string, Place> {
+  return new Map(
+    Object.entries({ here, other }).map(([id, [path, kernel_types, simulated = false]]) => {
+      const only = { ...span(id), simulated };
+      const own = { ...worker(id, 0, []), spans: [only] };
+      const run = { ...runJson(id, path, [own]), folders: [{ id, label: path }], kernel_types };
+      return [id, { run, worker: own, span: only }];
+    }),
+  );
+}
+
+test.each([
+  ["the same kernels", ["a/x", { Conv2D: 0.6, Relu: 0.4 }], ["b/y", { Conv2D: 0.5, Add: 0.5 }], true],
+  ["other kernels in the same folder", ["a/x", { Conv2D: 0.8, Add: 0.2 }], ["a/y", { Cast: 0.8, Add: 0.2 }], false],
+  ["a simulated capture beside a recorded one", ["a/x", { Cast: 1 }], ["a/y", { Cast: 1 }, true], false],
+  ["unread captures of one folder", ["a/x", { Cast: 1 }], ["a/y", {}], true],
+  ["unread captures of different folders", ["a/x", {}], ["b/y", { Cast: 1 }], false],
+] as const)("compared or not by default: %s", (_, here, other, isPair) => {
+  const all = twoRuns(here as never, other as never);
+  expect(resolve(CATALOG, all, { baseline: "here" }).experimental).toBe(isPair ? "other" : "");
+});
+
+test("the last capture is the latest of those like this one", () => {
+  const all = runs({ here: [0, "", "5"], next: [0, "", "6"], last: [0, "", "9"], before: [0, "", "1"] });
+  expect(["here", "next", "last"].map((id) => lastCapture(all, id))).toEqual(["last", "last", ""]);
 });
 
 test("a rank is compared with the same rank", () => {

@@ -63,7 +63,7 @@ test("evidence opens a range of the trace, a row of a table, or a step", () => {
 test("links: one for each view that has data, with both ranks where one holds the other up", () => {
   const span = (id: string, available: boolean) => ({ id, views: [{ id: "trace", available }] });
   const worker = (rank: number, available = true) => ({ id: `w${rank}`, rank, spans: [span(`s${rank}`, available)] });
-  const run = { id: "r", label: "r", folders: [], workers: [worker(0), worker(2), worker(3, false)] };
+  const run = { kernel_types: {}, id: "r", label: "r", folders: [], workers: [worker(0), worker(2), worker(3, false)] };
   catalog.value = { runs: [run], skipped: [], generation: 1 } as unknown as CatalogJson;
   const evidence = [
     { ...NONE, span: "s2" },

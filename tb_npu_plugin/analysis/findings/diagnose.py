@@ -111,7 +111,11 @@ def diagnose(spans: Sequence[SpanData], step: Optional[str] = None) -> Diagnosis
         spans: One for each rank that is read; the order does not matter.
         step: The step of `ledgers`, in place of the mean step.
     """
-    run = RunData(spans)
+    return conclude(RunData(spans), step)
+
+
+def conclude(run: RunData, step: Optional[str] = None) -> Diagnosis:
+    """The same about a run whose figures are shared."""
     found: list[Finding] = []
     unchecked: list[Unchecked] = []
     for rule in RULES:
@@ -138,7 +142,7 @@ def diagnose(spans: Sequence[SpanData], step: Optional[str] = None) -> Diagnosis
         step,
         at_stake(findings, run),
         _verdict_in(verdict_of(findings, run), run.period),
-        run.ledgers if step is None else run.ledgers_in(step),
+        run.ledgers if step is None else run.ledgers_in([step]),
         bubbles_of(run) if step is None else {},
         run.excess,
         run.judgement.culprits,

@@ -122,7 +122,7 @@ def explain_step(run: RunData, step: Optional[str]) -> Explanation:
     """About a step of all ranks, or with None about the mean step, without kernels: the parts are those of its ledgers."""
     lines = {(line.span.token, line.device_id): line for line in run.communication.lines}
     ranks = []
-    for ledger in run.ledgers if step is None else run.ledgers_in(step):
+    for ledger in run.ledgers if step is None else run.ledgers_in([step]):
         line = lines[ledger.span.token, ledger.device_id]
         window = (0, 0) if step is None else _window_of(line, step)
         awaited = Counter({str(one.culprit): one.ns for one in ledger.entries if one.culprit is not None})

@@ -111,7 +111,7 @@ def rows_of(
     }
     rows += [_part(kind, kind, ns, Message("ledger.outside")) for kind, ns in beside.items() if ns > 0]
     for at, one in enumerate(findings):
-        row = _row_for(one, rows, ledger)
+        row = row_for(one, rows, ledger)
         if row is not None:
             row.findings.append(at)
             if one.part == row.kind == "waiting" and one.cost_ns > row.high_ns:
@@ -232,7 +232,7 @@ def _end(end: ChainEnd) -> Message:
     return Message(_ENDS[end.kind], rank=who, time=duration(end.ns))
 
 
-def _row_for(finding: Finding, rows: Sequence[Row], ledger: RankLedger) -> Optional[Row]:
+def row_for(finding: Finding, rows: Sequence[Row], ledger: RankLedger) -> Optional[Row]:
     """The row that a finding would shorten. One about another rank shortens the waiting for it, or nothing here."""
     subject, is_of_ranks, kinds = finding.subject, finding.category == "ranks", SHORTENS[finding.part]
     is_here = subject.rank == ledger.rank is not None or subject.worker == ledger.span.worker_label

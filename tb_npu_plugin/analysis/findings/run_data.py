@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from statistics import median
 from typing import Optional
@@ -234,15 +234,12 @@ class RunData:
     @cached_property
     def ledgers(self) -> list[RankLedger]:
         """Where the mean step of each rank went."""
-        return with_chains(self.communication, self._ledgers_of(None), self.chains)
+        return with_chains(self.communication, self.ledgers_in(None), self.chains)
 
-    def ledgers_in(self, step: str) -> list[RankLedger]:
-        """Where a step of each rank went, without the chains of its waits; [] for an unknown step."""
-        return self._ledgers_of(step)
-
-    def _ledgers_of(self, step: Optional[str]) -> list[RankLedger]:
+    def ledgers_in(self, names: Optional[Collection[Optional[str]]]) -> list[RankLedger]:
+        """Where the mean of some steps of each rank went, without chains. names: None: the steps that enter the mean step."""
         idle = {span.token: devices for span, devices in self.idle}
-        return ledgers_of(self.communication, self._waits, idle, step)
+        return ledgers_of(self.communication, self._waits, idle, names)
 
     @property
     def repeats(self) -> int:

@@ -5,7 +5,7 @@ The waits of the rank divide the communication. The launches in its trace divide
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Optional
 
@@ -68,18 +68,18 @@ def ledgers_of(
     run: RunCommunication,
     waits: Sequence[LineWaits],
     idle: Mapping[str, Sequence[DeviceIdle]],
-    only: Optional[str] = None,
+    names: Optional[Collection[Optional[str]]] = None,
 ) -> list[RankLedger]:
     """The ledger of each line that has steps.
 
     Args:
         idle: Token of the span -> its devices; none without a trace.
-        only: This step, in place of the mean of the averaged steps.
+        names: Steps whose mean it is of; None: those that enter the mean step.
     """
     out = []
     for at, line in enumerate(run.lines):
-        chosen = averaged_of_span(line.span, line.steps) if only is None else line.steps
-        steps = [step for step in chosen if step.total_ns is not None and only in (None, step.step)]
+        averaged = averaged_of_span(line.span, line.steps) if names is None else line.steps
+        steps = [step for step in averaged if step.total_ns is not None and (names is None or step.step in names)]
         if steps:
             found = [waits[at][step.step] for step in steps]
             waiting = [None if one is None else one.by_rank(run, at) for one in found]
@@ -88,7 +88,7 @@ def ledgers_of(
             unmatched = run.fused.unmatched.get(at, {})
             times = sum(unmatched.get(step.step, 0) for step in steps)
             out.append(_mean(line, steps, waiting, device, fused, times))
-        elif only is None and (points := ledger_of_points(line.span)) is not None:
+        elif names is None and (points := ledger_of_points(line.span)) is not None:
             out.append(points)
     return _with_bounds(_with_outside(out))
 

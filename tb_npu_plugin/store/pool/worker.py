@@ -25,7 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
+from tb_npu_plugin.analysis.kernels.kinds import is_computing
 from tb_npu_plugin.discovery.model import modified_ns
 from tb_npu_plugin.errors import BadFile, BadSetting, NoEvents
 from tb_npu_plugin.messages import Message
@@ -246,6 +248,7 @@ class _Tables:
             "capture": msgspec.to_builtins(self._capture),
             "start_ns": _earliest_time(times_within(self.tables)),
             "device_ns": _device_time(self.tables.get("kernels")),
+            "kernel_types": _kernel_types(self.tables.get("kernels")),
             "steps": _steps(self.tables.get("step_trace")),
         }
 
@@ -305,6 +308,21 @@ def _device_time(kernels: Table | None) -> tuple[int, int] | None:
     start, dur = kernels.ints("start_ns"), kernels.ints("dur_ns")
     own = known(start) & known(dur)
     return (int(start[own].min()), int((start + dur)[own].max())) if own.any() else None
+
+
+#: Number of kernel types by which workloads are compared.
+_KERNEL_TYPES = 12
+
+
+def _kernel_types(kernels: Table | None) -> dict[str, float]:
+    """Share of computing time of the kernel types that take most, the longest first; of names where there are no types."""
+    if kernels is None or not (kernels.has("dur_ns") and kernels.has("name")):
+        return {}
+    types = kernels.text("type") if kernels.has("type") else kernels.text("name")
+    rows = is_computing(kernels) & known(kernels.ints("dur_ns")) & (types.codes >= 0)
+    times = np.bincount(types.codes[rows], kernels.ints("dur_ns")[rows], minlength=len(types.values))
+    longest = np.argsort(-times, kind="stable")[:_KERNEL_TYPES]
+    return {types.values[code]: round(times[code] / times.sum(), 3) for code in longest.tolist() if times[code] > 0}
 
 
 def _trace(request: Request, log: ProblemLog, progress: Progress, ledger: Ledger) -> dict[str, Any]:

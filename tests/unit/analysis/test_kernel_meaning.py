@@ -231,7 +231,7 @@ def test_diff_pairs_collectives_by_operation_and_group_and_their_calls_by_order(
         return diff.Side(kernels(*rows, MATMUL), {group: {"group_name": "tp"}, other: {"group_name": "dp"}})
 
     sides = side("a%1", "a%2", 0, 10), side("b%1", "b%2", 7, 20)
-    found = diff.kernels(*sides)
+    found = diff.kernels(sides)
     columns = ("name", "group", "class"), ("baseline_ns", "experimental_ns")
     rows = zip(*(found.text(key).tolist() for key in columns[0]), *(found.ints(key).tolist() for key in columns[1]))
     assert list(rows) == [
@@ -239,7 +239,7 @@ def test_diff_pairs_collectives_by_operation_and_group_and_their_calls_by_order(
         ("hcom_allReduce", "dp", "communication", 50, 50),
         (MATMUL[0], None, "matmul", 50, 50),
     ]
-    calls = diff.calls(*sides)
+    calls = diff.calls(sides)
     assert calls is not None
     times = zip(calls.text("group").tolist(), *(calls.ints(key).tolist() for key in ("number", *columns[1])))
     assert list(times) == [("tp", 1, 10, 20), ("dp", 1, 50, 50), ("tp", 2, 12, 22)]
@@ -249,7 +249,7 @@ def test_groups_without_a_role_are_paired_by_their_ranks_and_their_order() -> No
     def labels(groups: dict[str, list[int]], *order: str) -> list[str | None]:
         rows = [(f"hcom_allReduce__{group_hash(one)[-3:]}_0_1", "hcom_allReduce_", "HCCL", 10) for one in order]
         found = diff.kernels(
-            *[diff.Side(kernels(*rows), {key: {"global_ranks": ranks} for key, ranks in groups.items()})] * 2
+            [diff.Side(kernels(*rows), {key: {"global_ranks": ranks} for key, ranks in groups.items()})] * 2
         )
         return found.text("group").tolist()
 

@@ -129,7 +129,7 @@ def test_what_is_on_one_side_only_changed() -> None:
         return table_of("kernels", [{"name": name, "type": "A", "dur_ns": time} for name, time in times.items()])
 
     table = diff.kernels(
-        *(diff.Side(one, {}) for one in (side(gone=10, same=100, slow=100), side(new=10, same=104, slow=105)))
+        [diff.Side(one, {}) for one in (side(gone=10, same=100, slow=100), side(new=10, same=104, slow=105))]
     )
     changed = dict(zip(table.text("name").tolist(), table.text("changed").tolist()))
     assert changed == {"gone": "faster", "same": None, "slow": "slower", "new": "slower"}

@@ -67,6 +67,7 @@ def test_meta_has_rows_times_steps_and_progress(tmp_path: Path) -> None:
     assert rows_of(meta) == {"kernels": 2, "step_trace": 1}
     assert meta["start_ns"] == 1736408883704643212 and meta["steps"] == ["7"]
     assert meta["device_ns"] == [1736408883704643212, 1736408883704710251]
+    assert meta["kernel_types"] == {"MatMul": 0.745, "Add": 0.255}
     assert meta["capture"]["rank"] == 3 and meta["problems"] == [] and meta["changed"] == []
     assert [message["file"] for message in said] == [file.relative for file in asked.files]
     counts = [message["bytes"] for message in said]

@@ -1,7 +1,7 @@
-import type { DiffStepJson } from "../../api/types.gen";
+import type { DiffJson, DiffStepJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
-import { type Period, t, tOf, tOr } from "../../i18n";
+import { t, tOf, tOr } from "../../i18n";
 import { Button, Card, meaningName, Time } from "../../widgets";
 import { type ClassRow, classRows, direction, totals, WHOLE } from "./classes";
 
@@ -9,15 +9,16 @@ import { type ClassRow, classRows, direction, totals, WHOLE } from "./classes";
 const NO_KERNELS: ReadonlySet<string> = new Set(["computing", "waiting", "bubble", "idle"]);
 
 interface Props {
+  data: DiffJson;
   pair: DiffStepJson;
-  period: Period;
   /** Class whose kernels are listed below; "" for all. */
   chosen: string;
   onChoose: (id: string) => void;
 }
 
 /** Both sides by class: two bars, the difference, and the running sum. */
-export function ClassChart({ pair, period, chosen, onChoose }: Props) {
+export function ClassChart({ data, pair, chosen, onChoose }: Props) {
+  const { period } = data;
   const rows = classRows(pair.classes);
   const sum = totals(pair.classes);
   const unit = format.timeUnit([sum.baseline, sum.experimental]);
@@ -31,7 +32,7 @@ export function ClassChart({ pair, period, chosen, onChoose }: Props) {
       chart={{ name: "diff-classes", csv: () => classesCsv(rows) }}
     >
       <div class="diff-classes">
-        <Head unit={unit.name} />
+        <Head unit={unit.name} data={data} />
         {rows.map((row) =>
           NO_KERNELS.has(row.id) ? (
             <div key={row.id} class="bar-row diff-row">
@@ -95,16 +96,17 @@ function classesCsv(rows: readonly ClassRow[]): string {
   );
 }
 
-function Head({ unit }: { unit: string }) {
+function Head({ unit, data }: { unit: string; data: DiffJson }) {
+  const [before, after] = [data.baseline.name, data.experimental.name];
   return (
     <div class="bar-row diff-row head">
       <span class="ellipsis">{t("diff.class")}</span>
       <span class="ellipsis" data-tip-cut>
         {t("diff.bars", { unit })}
       </span>
-      <span class="ellipsis">{t("diff.baseline")}</span>
-      <span class="ellipsis">{t("diff.experimental")}</span>
-      <span class="middle ellipsis">{t("diff.difference", { unit })}</span>
+      <span class="ellipsis">{before}</span>
+      <span class="ellipsis">{after}</span>
+      <span class="middle ellipsis">{`${after} − ${before}, ${unit}`}</span>
       <span class="ellipsis" data-tip={t("diff.running.help")}>
         {t("diff.running")}
       </span>

@@ -17,6 +17,9 @@ export function changeClass(difference: number): string {
   return { slower: "worse", faster: "good", same: "" }[direction(difference)];
 }
 
+/** Class of a difference; "" if its figure is zero as it is written. */
+export const lookOf = (difference: number, text: string): string => (/[1-9]/.test(text) ? changeClass(difference) : "");
+
 /** Ids instead of a pair of steps: the mean step of each side; the whole captures, if a side has no steps. */
 export const MEAN = "mean";
 export const WHOLE = "*";

@@ -1,24 +1,38 @@
-import type { DiffJson, DiffStepJson, ViewJson } from "../../api/types.gen";
+import type { ComponentChildren } from "preact";
+import type { Query } from "../../api/client";
+import type { DiffJson, DiffLedgerJson, DiffStepJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { addStyle } from "../../base/style";
 import { type Period, t, tOf } from "../../i18n";
-import { places, workerName } from "../../state/catalog";
+import { places } from "../../state/catalog";
 import { param, setParams } from "../../state/params";
-import { type Selection, swapSides } from "../../state/selection";
-import { useAccepted, useView } from "../../state/use_view";
-import { Button, Card, Empty, Select, SimulatedMark, ViewFrame } from "../../widgets";
+import { LETTERS } from "../../state/selection";
+import { useAccepted, useView, type ViewState } from "../../state/use_view";
+import { Card, Empty, ErrorPanel, Reading, Select, ViewFrame } from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
+import { Captures } from "./captures";
 import { ClassChart, partName } from "./class_chart";
 import { changeClass, isPair, largestChanges, MEAN, shownPair, stepName, WHOLE } from "./classes";
 import css from "./diff.css?inline";
+import { OutcomesCard } from "./outcomes";
 import { Tables } from "./tables";
+import { pairsOf } from "./waterfall";
+import { WaterfallCard } from "./waterfall_card";
 
 addStyle(css);
 
-/** Two captures side by side. */
+/** Captures side by side. */
 function DiffView({ selection }: ViewProps) {
-  const { baseline, experimental } = selection;
-  if (places.value.size < 2) {
+  const { captures } = selection;
+  const step = param("x.step");
+  const first = captures[0] ?? "";
+  const pair = pairsOf(LETTERS.slice(0, captures.length)).find((id) => id === param("x.pair")) ?? "";
+  // One capture beside itself: its run has pairs to offer.
+  const [baseline = "", ...others] = captures.length > 1 ? captures : [first, first];
+  const query = { baseline, captures: others.slice(0, -1).join(","), experimental: others.at(-1) ?? "", step, pair };
+  const ledgers = useView<DiffLedgerJson>("diff_ledger", query);
+  useAccepted(ledgers, "x.step", "x.pair");
+  if (places.value.size < 2 && !step) {
     return (
       <section class="card panel">
         <h2>{t("diff.none.title")}</h2>
@@ -26,27 +40,64 @@ function DiffView({ selection }: ViewProps) {
       </section>
     );
   }
+  const isSame = captures.length === 2 && captures[0] === captures[1] && !step.includes(":");
+  const isChosen = captures.length > 1 && !isSame;
+  const shown = pair || `A${LETTERS[Math.max(1, captures.length - 1)]}`;
   return (
     <div class="grid">
       <Card>
-        <Sides selection={selection} />
-        {(!baseline || !experimental) && <Empty text={t("diff.none.chosen")} />}
-        {baseline !== "" && baseline === experimental && <Empty text={t("diff.none.same")} />}
+        <Captures selection={selection} data={ledgers.data} pair={shown} />
+        {captures.length < 2 && <Empty text={t("diff.none.chosen")} />}
+        {isSame && <Empty text={t("diff.none.same")} />}
       </Card>
-      <div>{baseline && experimental && baseline !== experimental && <Comparison selection={selection} />}</div>
+      <div>{isChosen && <Comparison query={query} ledgers={ledgers} pair={shown} />}</div>
     </div>
   );
 }
 
-function Comparison({ selection }: { selection: Selection }) {
-  const { baseline, experimental } = selection;
-  const query = { baseline, experimental, step: param("x.step") };
-  const view = useView<DiffJson>("diff", query);
-  useAccepted(view, "x.step");
-  return <ViewFrame view={view}>{(data, { tables }) => <Diff data={data} tables={tables} />}</ViewFrame>;
+interface ComparisonProps {
+  query: Query;
+  ledgers: ViewState<DiffLedgerJson>;
+  pair: string;
 }
 
-function Diff({ data, tables }: { data: DiffJson; tables: ViewJson["tables"] }) {
+function Comparison({ query, ledgers, pair }: ComparisonProps) {
+  const view = useView<DiffJson>("diff", query);
+  useAccepted(view, "x.step", "x.pair");
+  const period = view.data?.period ?? "step";
+  return (
+    <ViewFrame view={view}>
+      {(data, { tables }) => (
+        <Diff data={data} tables={tables}>
+          <Ledgers view={ledgers} pair={pair} period={period} />
+        </Diff>
+      )}
+    </ViewFrame>
+  );
+}
+
+/** The ledgers side by side; they need more files than the rest of the view. */
+function Ledgers({ view, pair, period }: { view: ViewState<DiffLedgerJson>; pair: string; period: Period }) {
+  const { data, answer, error, retry } = view;
+  if (error) return <ErrorPanel error={error} onRetry={retry} />;
+  if (answer?.state === "reading" && !data) return <Reading answer={answer} />;
+  if (!data) return null;
+  return (
+    <div class="grid">
+      <WaterfallCard data={data} pair={pair} period={period} isPreliminary={answer?.preliminary === true} />
+      <OutcomesCard data={data} pair={pair} period={period} />
+    </div>
+  );
+}
+
+interface DiffProps {
+  data: DiffJson;
+  tables: ViewJson["tables"];
+  /** What follows the headline. */
+  children: ComponentChildren;
+}
+
+function Diff({ data, tables, children }: DiffProps) {
   const pair = shownPair(data);
   const chosen = param("x.class");
   const onChoose = (id: string) =>
@@ -69,14 +120,15 @@ function Diff({ data, tables }: { data: DiffJson; tables: ViewJson["tables"] }) 
         )}
       </div>
       {pair && <Headline data={data} pair={pair} />}
+      <div>{children}</div>
       {pair ? (
-        <ClassChart pair={pair} period={data.period} chosen={chosen} onChoose={onChoose} />
+        <ClassChart data={data} pair={pair} chosen={chosen} onChoose={onChoose} />
       ) : (
         <Card title={t("diff.classes")}>
           <Empty text={t("diff.none.steps")} />
         </Card>
       )}
-      <Tables tables={tables} chosen={chosen} shown={data.shown} period={data.period} />
+      <Tables tables={tables} chosen={chosen} data={data} />
     </div>
   );
 }
@@ -92,33 +144,6 @@ function pairTip({ id }: DiffStepJson, period: Period): { tip?: string } {
 }
 
 export const view: ViewModule = { Component: DiffView };
-
-/** Names both sides, with a button that swaps them; the sidebar chooses them. */
-export function Sides({ selection }: { selection: Selection }) {
-  const { baseline, experimental } = selection;
-  return (
-    <div class="diff-sides">
-      <Side name={t("diff.baseline")} token={baseline} />
-      <Side name={t("diff.experimental")} token={experimental} />
-      <Button tip={t("diff.swap.tip")} onClick={swapSides}>
-        ⇄ {t("diff.swap")}
-      </Button>
-    </div>
-  );
-}
-
-function Side({ name, token }: { name: string; token: string }) {
-  const place = places.value.get(token);
-  const label = place ? [place.run.label, workerName(place.worker), place.span.label].filter(Boolean).join(" · ") : "";
-  return (
-    <span class="diff-side">
-      <span class="ellipsis" data-tip-cut>
-        <span class="muted">{name}</span> <span class="mono">{label || format.UNKNOWN}</span>
-      </span>
-      <SimulatedMark span={place?.span} />
-    </span>
-  );
-}
 
 /** Number of classes in the headline. */
 const MOST = 3;

@@ -1,11 +1,10 @@
 import type { ComponentChildren } from "preact";
-import { useContext, useMemo } from "preact/hooks";
-import type { TableJson, ViewJson } from "../../api/types.gen";
+import { useMemo } from "preact/hooks";
+import type { DiffJson, TableJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { lang, type Period, t, tOf } from "../../i18n";
+import { lang, t, tOf } from "../../i18n";
 import { places } from "../../state/catalog";
 import { param, setParams } from "../../state/params";
-import { openView } from "../../state/selection";
 import {
   Button,
   Card,
@@ -18,7 +17,6 @@ import {
   Segments,
   Select,
   TextButton,
-  ViewSource,
   type Where,
 } from "../../widgets";
 import { className } from "./class_chart";
@@ -28,44 +26,50 @@ import {
   type Change,
   changeClass,
   changeWhere,
+  lookOf,
   MEAN,
   signedShare,
   TIMES,
   WHOLE,
   withSign,
 } from "./classes";
+import { bothTimelines, placeOf, TraceLink } from "./trace_link";
 
-type Tab = "operators" | "kernels" | "calls";
-const TABS: readonly Tab[] = ["operators", "kernels", "calls"];
+const TABS = ["operators", "kernels", "types", "shapes", "calls", "api", "memory"] as const;
+type Tab = (typeof TABS)[number];
+/** Tabs that stay without their table, and say so. */
+const LASTING: readonly Tab[] = ["operators", "kernels"];
 
 interface Props {
   tables: ViewJson["tables"];
   /** Selected class of kernels; "" for all. */
   chosen: string;
-  /** Id of the pair of steps, MEAN or WHOLE. */
-  shown: string;
-  period: Period;
+  data: DiffJson;
 }
 
-/** Baseline, experimental and difference of a time, in one unit. */
-const sidesOf = (time: string) => ["baseline", "experimental", "difference"].map((side) => `${side}${time}_ns`);
-const COMPARED = [sidesOf(""), ...TIMES.map((id) => sidesOf(`_${id}`))];
+/** Columns of a time (or size) in one unit: both captures, the others, and the difference. */
+function sidesOf(time: string, { captures, baseline, experimental }: DiffJson, unit = "ns"): string[] {
+  const others = captures.map(({ name }) => name).filter((name) => ![baseline.name, experimental.name].includes(name));
+  return ["baseline", "experimental", ...others.map((name) => name.toLowerCase()), "difference"].map(
+    (side) => `${side}${time}_${unit}`,
+  );
+}
 
 /** Operators or kernels of both sides, row by row. */
-export function Tables({ tables, chosen, shown, period }: Props) {
+export function Tables({ tables, chosen, data }: Props) {
   const tab = TABS.find((id) => id === param("x.tab")) ?? (tables.operators ? "operators" : "kernels");
   const change = CHANGES.find((id) => id === param("x.change")) ?? "any";
   const table = tables[tab];
   const tools = (
     <Segments
       label={t("diff.tables")}
-      options={TABS.filter((id) => id !== "calls" || tables.calls).map((id) => ({
+      options={TABS.filter((id) => LASTING.includes(id) || tables[id]).map((id) => ({
         id,
         label: t(`diff.tab.${id}`),
         tip: t(`diff.tab.${id}.tip`),
       }))}
       value={tab}
-      onChange={(id) => setParams({ "x.tab": id, "x.class": null, "x.name": null, "x.group": null })}
+      onChange={(id) => setParams({ "x.tab": id, "x.class": null, "x.name": null, "x.group": null, "x.type": null })}
     />
   );
   const filter = (
@@ -87,11 +91,7 @@ export function Tables({ tables, chosen, shown, period }: Props) {
   }
   return (
     <Card>
-      <Rows
-        key={tab}
-        {...{ table, tab, tools, filter, change, chosen, shown, period }}
-        hasCalls={Boolean(tables.calls)}
-      />
+      <Rows key={tab} {...{ table, tab, tools, filter, change, chosen, data }} hasCalls={Boolean(tables.calls)} />
     </Card>
   );
 }
@@ -105,32 +105,44 @@ interface RowsProps extends Omit<Props, "tables"> {
   hasCalls: boolean;
 }
 
-function Rows({ table, tab, tools, filter, change, chosen, shown, period, hasCalls }: RowsProps) {
+function Rows({ table, tab, tools, filter, change, chosen, data, hasCalls }: RowsProps) {
+  const { shown, period } = data;
   const isOperators = tab === "operators";
   const time = TIMES.find((id) => id === param("x.time")) ?? "device_self";
   const suffix = isOperators ? `_${time}` : "";
+  const unit = tab === "memory" ? "bytes" : "ns";
   const ofCalls = tab === "calls" ? OF_CALLS_PARAMS.filter((id) => param(id)) : [];
   const where: Where[] = changeWhere(change, `changed${suffix}`);
   where.push(...ofCalls.map((id) => ({ column: OF_CALLS[id], value: param(id) })));
   const filters = [...changeFilters(change), ...(tab === "calls" ? callsFilters() : [])];
+  const type = tab === "shapes" ? param("x.type") : "";
+  if (type) {
+    where.push({ column: "type", value: type });
+    filters.push({ label: type, clear: () => setParams({ "x.type": null }) });
+  }
   const clear = () => setParams({ "x.class": null });
   const isOfClass = chosen !== "" && tab === "kernels";
   if (isOfClass) {
     where.push({ column: "class", value: chosen });
     filters.push({ label: `${t("diff.class")}: ${className(chosen)}`, clear });
   }
-  const sorted = useMemo(() => byChange(withCalls(table), `difference${suffix}_ns`), [table, suffix, lang.value]);
-  const each = isOperators ? shown !== WHOLE && t("diff.operators.each") : shown === MEAN && tOf(period, "diff.each");
+  const sorted = useMemo(() => byChange(withCalls(table), `difference${suffix}_${unit}`), [table, suffix, lang.value]);
+  const isOfAll = isOperators || tab === "api";
+  const each = isOfAll
+    ? shown !== WHOLE && t("diff.operators.each")
+    : tab !== "memory" && shown === MEAN && tOf(period, "diff.each");
   return (
     <DataTable
       name={t(`diff.tab.${tab}`)}
       table={sorted}
-      columns={[...KEYS[tab], ...sidesOf(suffix), `ratio${suffix}`]}
-      compared={COMPARED}
+      columns={[...KEYS[tab], ...sidesOf(suffix, data, unit), `ratio${suffix}`]}
+      compared={["", ...TIMES.map((id) => `_${id}`)].map((one) => sidesOf(one, data, unit))}
       where={where}
       filters={filters}
-      cell={isOperators ? OPERATOR_CELLS : KERNEL_CELLS}
-      details={(row) => <Details table={sorted} row={row} hasCalls={hasCalls} />}
+      cell={isOperators ? OPERATOR_CELLS : tab === "memory" ? MEMORY_CELLS : KERNEL_CELLS}
+      details={(row) => (
+        <Details table={sorted} tab={tab} row={row} hasCalls={hasCalls && tab === "kernels"} data={data} />
+      )}
       tools={tools}
       moreTools={
         <>
@@ -145,6 +157,7 @@ function Rows({ table, tab, tools, filter, change, chosen, shown, period, hasCal
           )}
           {filter}
           {each && <span class="chip">{each}</span>}
+          <Sum data={data} tab={tab} />
           {isOfClass && (
             <Button look="chip" label={t("diff.class.clear")} onClick={clear}>
               {className(chosen)} ✕
@@ -160,8 +173,30 @@ function Rows({ table, tab, tools, filter, change, chosen, shown, period, hasCal
 const KEYS: Readonly<Record<Tab, readonly string[]>> = {
   operators: ["name", "baseline_calls"],
   kernels: ["name", "group", "class", "core", "baseline_calls"],
+  types: ["type", "baseline_calls"],
+  shapes: ["type", "input_shapes", "baseline_calls"],
   calls: ["name", "group", "number"],
+  api: ["level", "name", "baseline_calls"],
+  memory: ["component", "figure"],
 };
+
+/** The sum of all rows, of both captures. */
+function Sum({ data, tab }: { data: DiffJson; tab: Tab }) {
+  const { sums, captures, baseline, experimental } = data;
+  const times = sums.find(({ table }) => table === tab)?.ns ?? [];
+  const [before, after] = [baseline, experimental].map(({ name }) => {
+    const at = captures.findIndex((one) => one.name === name);
+    return times[at] ?? null;
+  });
+  if (before == null || after == null) return null;
+  const change = format.signedDuration(after - before);
+  return (
+    <span class="small" data-tip={t("diff.sum.rows.tip")}>
+      {t("diff.sum.rows", { before: format.duration(before, 2), after: format.duration(after, 2) })}{" "}
+      <b class={lookOf(after - before, change)}>{change}</b>
+    </span>
+  );
+}
 
 /** The operation and group whose calls are listed, by parameter and column. */
 const OF_CALLS = { "x.name": "name", "x.group": "group" } as const;
@@ -180,9 +215,9 @@ function changeFilters(change: Change): Filter[] {
   return [{ label, clear: () => setParams({ "x.change": null }) }];
 }
 
-/** All times of a row, and links to the trace of each side. */
-function Details({ table, row, hasCalls }: { table: TableJson; row: Row; hasCalls: boolean }) {
-  const { query } = useContext(ViewSource);
+/** All times of a row, and links to the trace of each capture. */
+function Details(props: { table: TableJson; tab: Tab; row: Row; hasCalls: boolean; data: DiffJson }) {
+  const { table, tab, row, hasCalls } = props;
   const name = row.get("name");
   const times = table.columns.filter((column) => column.group === "time");
   return (
@@ -197,20 +232,36 @@ function Details({ table, row, hasCalls }: { table: TableJson; row: Row; hasCall
           {t("diff.calls")} →
         </TextButton>
       )}
-      {(["baseline", "experimental"] as const).map((side) => {
-        const place = places.value.get(String(query[side] ?? ""));
-        if (!place || typeof name !== "string" || row.get(`${side}_calls`) === 0) return null;
-        const { run, worker, span } = place;
+      {tab === "types" && (
+        <TextButton onClick={() => setParams({ "x.tab": "shapes", "x.type": String(row.get("type")) })}>
+          {t("diff.shapes")} →
+        </TextButton>
+      )}
+      {typeof name === "string" && tab !== "api" && <TraceLinks {...props} name={name} />}
+    </RowFacts>
+  );
+}
+
+/** Links to a kernel or operator in the trace of each capture that has it, and in both timelines. */
+function TraceLinks({ row, data, name }: { row: Row; data: DiffJson; name: string }) {
+  const sides = (["baseline", "experimental"] as const).filter((side) => row.get(`${side}_calls`) !== 0);
+  const both = sides.length === 2 && bothTimelines([data.baseline.span, data.experimental.span], null);
+  return (
+    <>
+      {sides.map((side) => {
+        const place = places.value.get(data[side].span);
         return (
-          <TextButton
-            key={side}
-            onClick={() => openView("trace", { run: run.id, worker: worker.id, span: span.id, find: name })}
-          >
-            {t(`diff.trace.${side}`)} →
-          </TextButton>
+          place && (
+            <TraceLink key={side} state={{ ...placeOf(place), find: name, at: null }}>
+              {t("diff.trace", { name: data[side].name })} →
+            </TraceLink>
+          )
         );
       })}
-    </RowFacts>
+      {both && data.baseline.span !== data.experimental.span && (
+        <TraceLink state={{ ...both, find: name }}>{t("diff.trace.both")} →</TraceLink>
+      )}
+    </>
   );
 }
 
@@ -230,8 +281,8 @@ function calls(row: Row) {
 }
 
 /** Difference and ratio with their sign, coloured by direction. */
-function differenceCells(suffix: string) {
-  const difference = suffix ? `difference${suffix}_ns` : "difference_ns";
+function differenceCells(suffix: string, unit = "ns") {
+  const difference = `difference${suffix}_${unit}`;
   const ratio = `ratio${suffix}`;
   return {
     [difference]: (row: Row, text: string) => {
@@ -251,6 +302,7 @@ const OPERATOR_CELLS = {
   ...Object.fromEntries(TIMES.flatMap((id) => Object.entries(differenceCells(`_${id}`)))),
   baseline_calls: calls,
 };
+const MEMORY_CELLS = differenceCells("", "bytes");
 const KERNEL_CELLS = {
   ...differenceCells(""),
   baseline_calls: calls,
