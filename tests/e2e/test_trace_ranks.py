@@ -32,15 +32,11 @@ def test_from_the_strips_to_the_straggler_at_a_collective_and_to_a_link(open_plu
     plugin = open_plugin(demo_server)
     place = plugin.span_of("transformer_slow_rank")
     plugin.open("trace", **place)
-    settled(plugin)
-    frame, page = plugin.frame, plugin.page
-    assert frame.locator(".rank-strips").count() == 0, "a link without ranks opens one"
-    frame.get_by_role("button", name="Ranks: 0 of 8").click()
-    frame.get_by_role("button", name="All", exact=True).click()
-    page.keyboard.press("Escape")
     strips_settled(plugin)
+    frame, page = plugin.frame, plugin.page
+    strips_are_hidden_and_shown(plugin)
     slow = frame.locator(".rank-strip-name.slow")
-    assert slow.inner_text().split() == ["▸", "rank", "5", "straggler"]
+    assert slow.inner_text().split() == ["▸", "rank", "5", "computes", "×1.49"]
 
     frame.locator(".trace-tools button", has_text="Align: estimated clocks").click()
     frame.get_by_role("radio", name="end of hcom_allReduce").first.check()
@@ -78,6 +74,18 @@ def test_from_the_strips_to_the_straggler_at_a_collective_and_to_a_link(open_plu
     assert pictures(other) == drawn
 
 
+def strips_are_hidden_and_shown(plugin: Plugin) -> None:
+    """An empty choice is in the link, too."""
+    frame = plugin.frame
+    frame.get_by_role("button", name="Ranks: 8 of 8").click()
+    frame.get_by_role("button", name="None", exact=True).click()
+    assert param(plugin, "ranks") == "none"
+    expect(frame.locator(".rank-strips")).to_have_count(0)
+    frame.get_by_role("button", name="All", exact=True).click()
+    plugin.page.keyboard.press("Escape")
+    strips_settled(plugin)
+
+
 def slow_kernel_is_marked(plugin: Plugin) -> None:
     """By search and key; the mark is named."""
     find(plugin, "FlashAttentionScore")
@@ -90,6 +98,59 @@ def slow_kernel_is_marked(plugin: Plugin) -> None:
     plugin.page.mouse.move(0, 0)  # what is under the pointer is highlighted
     param(plugin, "marks")
     strips_settled(plugin)
+
+
+def test_a_click_on_a_strip_selects_and_a_drag_makes_a_range_of_ranks(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    place = plugin.span_of("transformer_slow_rank")
+    plugin.open("trace", **place)
+    strips_settled(plugin)
+    frame, mouse = plugin.frame, plugin.page.mouse
+    start, end = shown(plugin)
+    wait = longest_wait(plugin, place["span"])
+    strips = frame.locator(".rank-strips").bounding_box()
+    assert strips is not None
+    gutter = 210
+    scale = (strips["width"] - SCROLLBAR - gutter) / (end - start)
+    x = strips["x"] + gutter + ((wait[0] + wait[1]) / 2 - start) * scale
+
+    def y(rank: int) -> float:
+        return strips["y"] + rank * 24 + 12
+
+    mouse.move(x, y(0))
+    expect(frame.locator(".tooltip")).to_contain_text("waits for rank 5 · ")
+    mouse.down()
+    mouse.move(x + 2, y(0) + 2)  # a hand is not still
+    mouse.up()
+    expect(panel(plugin)).to_contain_text("waits for rank 5")
+    span, first, last = param(plugin, "part").split(",")
+    assert span == place["span"] and [float(first), float(last)] == pytest.approx(wait[:2], abs=1)
+
+    mouse.move(x - 60, y(1))
+    mouse.down()
+    mouse.move(x + 40, y(3), steps=4)
+    mouse.up()
+    rows = panel(plugin).locator(".data-row.body")
+    expect(rows).to_have_count(3)
+    assert param(plugin, "area").split(",")[2:] == ["r2", "r3", "r4"], "numbers of ranks 1 to 3 on the page"
+    assert place["span"] in plugin.page.url, "a release on a strip opens no rank"
+    mouse.dblclick(x, y(3))
+    frame.get_by_role("button", name="Hide the rows of rank 3").wait_for()
+
+
+#: Width of the scrollbar of the strips.
+SCROLLBAR = 0
+
+
+def longest_wait(plugin: Plugin, span: str) -> tuple[float, float, str]:
+    """Start and end on the page, and late rank."""
+    base = int(plugin.get(f"view/trace?span={span}")["base_ns"])
+    asked = {"sources": [{"span": span, "zero": str(base)}], "t0": 0, "t1": 150_000_000, "bins": 10}
+    url = f"{plugin.url}data/plugin/npu_profiler/api/timeline/strips"
+    header, _ = decode(plugin.page.request.get(url, params={"query": json.dumps(asked)}).body())
+    start, end, rank, via = max(header["strips"][0]["waits"], key=lambda wait: wait[1] - wait[0])
+    assert via is None, "rank 5 waits for nobody"
+    return start, end, rank
 
 
 @pytest.mark.full
@@ -189,7 +250,7 @@ def test_two_runs_one_above_the_other(open_plugin: Open, demo_server: str) -> No
     plugin.open("trace", **place)
     settled(plugin)
     frame, page = plugin.frame, plugin.page
-    frame.get_by_role("button", name="Ranks: 0 of 2").click()
+    frame.get_by_role("button", name="Ranks: 2 of 2").click()
     frame.get_by_role("button", name="Compare with run: none").click()
     frame.get_by_role("option", name="transformer_910b_tuned").click()
     page.keyboard.press("Escape")
@@ -373,7 +434,7 @@ def hits_are_sorted_by_rank(plugin: Plugin, counter: Locator) -> None:
 def test_tasks_of_a_collective_on_all_ranks(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server)
     place = plugin.span_of("transformer_slow_rank")
-    plugin.open("trace", **place)
+    plugin.open("trace", **place, **{"trace.ranks": "none"})
     settled(plugin)
     plugin.frame.get_by_placeholder("Search slices").fill("hcom_allReduce__587_1_1")
     plugin.page.keyboard.press("Enter")

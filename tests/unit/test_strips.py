@@ -95,7 +95,7 @@ def test_each_nanosecond_of_random_ranks_is_in_one_part(seed: int, monkeypatch: 
                 if part is not None:
                     expected[PARTS.index(part), number] += 1
         assert found.tolist() == expected.tolist()
-        for start, end, _ in header["strips"][at]["waits"]:
+        for start, end, *_ in header["strips"][at]["waits"]:
             moments = {part_at(times, waits, moment - shifts[at] + bases[at]) for moment in range(start, end)}
             assert moments == {"waiting"}
 
@@ -108,7 +108,7 @@ def test_each_nanosecond_of_random_ranks_is_in_one_part(seed: int, monkeypatch: 
         {"sources": []},
         {"sources": [{"span": "s", "zero": "x"}]},
         {"t1": 0},
-        {"sources": [{"span": "s"}] * 65},
+        {"sources": [{"span": "s"}] * 129},
     ],
 )
 def test_parameters_out_of_range_are_refused(wrong: dict[str, Any]) -> None:

@@ -16,7 +16,16 @@ import type { Area, HoverBar, Range } from "../../timeline/scene";
 import { TimelineApi } from "./api";
 import { DerivedRows, RepackedRows } from "./derived_rows";
 import { messageOf, offset } from "./format";
-import { formatArea, formatDisplay, formatLayout, formatRange, KEYS, type LinkState } from "./link/link";
+import {
+  formatArea,
+  formatDisplay,
+  formatLayout,
+  formatPart,
+  formatRange,
+  KEYS,
+  type LinkState,
+  type StripPart,
+} from "./link/link";
 import { checkLink, type Note, PendingLink } from "./link/link_notice";
 import { carryWindow, inheritedWindow, keepSpan, rememberWindow } from "./link/span_state";
 import { Marks } from "./marks/marks";
@@ -55,6 +64,8 @@ export class TraceSession implements TimelinePort {
   readonly layout: Signal<LayoutState>;
   readonly display: Signal<Display>;
   readonly hovered = signal<Hovered | null>(null);
+  /** The selected part of a strip. */
+  readonly part: Signal<StripPart | null>;
   readonly rowMenu = signal<OpenMenu | null>(null);
   readonly note = signal<Note | null>(null);
   readonly busy = signal(false);
@@ -110,6 +121,8 @@ export class TraceSession implements TimelinePort {
       this.inherited = inheritedWindow({ span, base, steps: data.steps }, homeRange(data));
       this.link = { ...this.link, range: this.inherited };
     }
+    this.part = signal(this.link.part);
+    if (this.link.part && this.link.slice === null) this.panel.value = "rank";
     this.layout = signal(this.link.layout);
     this.display = signal(this.link.display);
     this.repacked = new RepackedRows(computed(() => this.display.value.packings));
@@ -322,6 +335,7 @@ export class TraceSession implements TimelinePort {
   async setArea(area: Area | null): Promise<void> {
     this.engine?.update({ area });
     this.save({ [KEYS.area]: area && formatArea(area) });
+    this.area.listRanks(area?.lanes !== undefined);
     if (area) this.panel.value = "area";
     else if (this.panel.peek() === "area") this.panel.value = "slice";
     await this.area.set(area);
@@ -329,6 +343,13 @@ export class TraceSession implements TimelinePort {
     if (area && stats && this.area.area.peek() === area) {
       this.announcement.value = t("trace.said.area", { duration: `${area.end - area.start} ns`, count: stats.slices });
     }
+  }
+
+  /** Selects a part of a strip; null: none. */
+  pickPart(part: StripPart | null): void {
+    this.part.value = part;
+    this.save({ [KEYS.part]: part && formatPart(part) });
+    if (part) this.openPanel("rank");
   }
 
   // Names

@@ -10,7 +10,7 @@ import type { DerivedRows } from "./derived_rows";
 import type { Lanes } from "./ranks/lanes";
 import type { RanksState } from "./ranks/ranks_state";
 
-export type PanelId = "slice" | "area" | "hits" | "marks" | "steps";
+export type PanelId = "slice" | "rank" | "area" | "hits" | "marks" | "steps";
 
 /** A reading on the page. `first`: number of its track 0. */
 export interface PageReading {

@@ -37,13 +37,19 @@ export function AreaPanel({ session }: { session: TraceSession }) {
   const table = useMemo(() => stats && withRows(session, stats.table), [stats, lang.value]);
   if (!area) return <Empty text={t("trace.panel.none")} />;
   const length = area.end - area.start;
-  const rows = area.tracks ? t("trace.area.rows", { count: area.tracks.length }) : t("trace.area.all");
+  const strips = area.lanes && t("trace.area.of_ranks", { count: area.lanes.length });
+  const rows = strips ?? (area.tracks ? t("trace.area.rows", { count: area.tracks.length }) : t("trace.area.all"));
   const { rows: named = 0, total = 0 } = stats?.table ?? {};
   // The server only returns the names with the largest totals.
   const some = named < total && t("trace.area.some", { shown: integer(named), total: integer(total) });
   const counted = stats?.parts.length ?? 1;
+  const hasRows = session.api.statsKey(area) !== "";
   const isOffered = (id: (typeof SHOWN)[number]) =>
-    id === "rank" ? counted > 1 || by === "rank" : id !== "ranks" || ranks.length > 0;
+    !hasRows && area.lanes
+      ? id === "ranks"
+      : id === "rank"
+        ? counted > 1 || by === "rank"
+        : id !== "ranks" || ranks.length > 0;
   return (
     <div>
       <div class="trace-title wraps">
@@ -76,8 +82,8 @@ export function AreaPanel({ session }: { session: TraceSession }) {
               {t("trace.area.use", { view: viewTitle(view) })}
             </TextButton>
           ))}
-          {area.tracks && (
-            <TextButton onClick={() => void session.setArea({ ...area, tracks: null })}>
+          {(area.tracks || area.lanes) && (
+            <TextButton onClick={() => void session.setArea({ start: area.start, end: area.end, tracks: null })}>
               {t("trace.area.whole")}
             </TextButton>
           )}
@@ -88,7 +94,7 @@ export function AreaPanel({ session }: { session: TraceSession }) {
         </div>
       </div>
       {error && <Empty text={t("trace.area.failed", { message: error })} />}
-      {!stats && !error && <Empty text={t("state.loading")} />}
+      {!stats && !error && list !== "ranks" && <Empty text={t("state.loading")} />}
       {members && <MembersList session={session} area={area} of={members} />}
       {table && !members && list === "slices" && (
         <DataTable

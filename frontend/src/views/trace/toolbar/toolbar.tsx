@@ -8,6 +8,7 @@ import { type Arrangement, processKey } from "../../../timeline/rows";
 import { Button } from "../../../widgets";
 import { FileMenu } from "../export/file_menu";
 import { AlignMenu } from "../ranks/align_menu";
+import { OrderMenus } from "../ranks/order_menus";
 import { RanksMenu } from "../ranks/ranks_menu";
 import { SearchBox } from "../search/search_box";
 import type { TraceSession } from "../session";
@@ -37,6 +38,7 @@ export function Toolbar({ session, field, onHelp }: Props) {
   return (
     <div class="row trace-tools">
       <RanksMenu session={session} />
+      <OrderMenus ranks={session.ranks} />
       <AlignMenu session={session} />
       <Menu text={rows ? t("trace.rows.filtered", { text: rows }) : t("trace.rows")}>
         {() => <RowsMenu session={session} />}
