@@ -2,8 +2,10 @@ import { describe, expect, it } from "vitest";
 import type { RunJson, TraceRanksJson } from "../../../src/api/types.gen";
 import {
   collectiveKey,
+  collectiveName,
   formatAlignment,
   formatOffsets,
+  groupTitle,
   parseAlignment,
   parseOffsets,
   shiftsOf,
@@ -89,6 +91,15 @@ describe("alignment", () => {
   it("puts the starts of a step at one moment, and adds offsets by hand to those of the others", () => {
     expect(shifts("s2", "step:7")).toMatchObject({ s0: [2000, null, "alignment"], s3: [-1000, null, "alignment"] });
     expect(shifts("s1", "", "s0:40,s1:15")).toMatchObject({ s0: [125, 7, "clock"], s1: [0, null, "alignment"] });
+  });
+
+  it("names a collective by what it does and its number in its group", () => {
+    const name = (operator: string, occurrence = 0) => collectiveName({ operator, occurrence });
+    expect(name("hcom_allReduce__587_6_1")).toBe("hcom_allReduce #6");
+    expect(name("hcom_batchSendRecv__8a5_12_0")).toBe("hcom_batchSendRecv #12");
+    expect(name("ncclAllReduce", 2)).toBe("ncclAllReduce #3");
+    expect(groupTitle({ groups: [{ group: "g:1", title: "tp", spans: [] }] }, collective)).toBe("tp");
+    expect(groupTitle(data, collective)).toBe("");
   });
 
   it("is the same after the way through a link", () => {
