@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlparse
 
@@ -12,7 +13,9 @@ from playwright.sync_api import Locator, Route, expect
 
 from tests.conftest import FIXTURES
 from tests.e2e.conftest import Open, Plugin, wait_until
+from tests.e2e.tensorboard import tensorboard
 from tests.e2e.timeline import box, copied_time, drag_range, find, panel, param, ranks_settled, settled, shown
+from tests.support.cli import run
 from tests.support.trace import decode
 
 
@@ -151,6 +154,48 @@ def longest_wait(plugin: Plugin, span: str) -> tuple[float, float, str]:
     start, end, rank, via = max(header["strips"][0]["waits"], key=lambda wait: wait[1] - wait[0])
     assert via is None, "rank 5 waits for nobody"
     return start, end, rank
+
+
+@pytest.fixture(scope="module")
+def many_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """24 ranks, three hosts; rank 22 computes three times as long."""
+    folder = tmp_path_factory.mktemp("many")
+    options = "--model tiny --ranks 24 --tp 8 --steps 1 --layers 1 --seq 2048 --batch 4 --no-stack --no-shapes --no-memory"
+    run("mock", "--out", str(folder / "logs" / "many"), *options.split(), "--fault", "slow-rank:22:3")
+    with tensorboard("--logdir", str(folder / "logs"), cache=folder / "cache") as url:
+        yield url
+
+
+def test_the_straggler_among_many_ranks_is_in_sight(open_plugin: Open, many_server: str) -> None:
+    plugin = open_plugin(many_server, height=520)
+    plugin.open("trace")
+    strips_settled(plugin)
+    frame = plugin.frame
+    slow = frame.locator(".rank-strip-name.slow")
+    assert slow.inner_text().split()[1:4] == ["rank", "22", "computes"]
+    assert is_inside(slow, frame.locator(".rank-strips")), "scrolled to"
+    expect(frame.locator(".rank-strip-group.slow")).to_contain_text("node2")
+
+    frame.get_by_role("button", name="Sort: rank").click()
+    frame.get_by_role("option", name="computing, longest first").click()
+    assert param(plugin, "sort") == "computing"
+    frame.get_by_role("button", name="Group: host").click()
+    frame.get_by_role("option", name="none").click()
+    expect(slow).to_have_attribute("style", re.compile("^top: 0px"))
+    strips_settled(plugin)
+    splitter = frame.get_by_role("separator", name="Height of the strips")
+    before = frame.locator(".rank-strips").bounding_box()
+    splitter.press("ArrowUp")
+    plugin.page.reload()
+    strips_settled(plugin)
+    after = frame.locator(".rank-strips").bounding_box()
+    assert before and after and after["height"] == before["height"] - 24, "the browser keeps the height"
+
+
+def is_inside(inner: Locator, outer: Locator) -> bool:
+    one, other = inner.bounding_box(), outer.bounding_box()
+    assert one and other
+    return one["y"] >= other["y"] and one["y"] + one["height"] <= other["y"] + other["height"]
 
 
 @pytest.mark.full

@@ -40,6 +40,8 @@ import { Selection } from "./selection/selection";
 import { StepMarks } from "./step_marks";
 import type { PageReading, PanelId, TimelinePort } from "./timeline_port";
 
+/** Jumps that follow one another faster (ms) are one entry of the history. */
+const JUMP_MS = 700;
 /** Loading that lasts longer than this (ms) is shown. */
 const LOADING_MS = 200;
 
@@ -94,6 +96,7 @@ export class TraceSession implements TimelinePort {
   engine: TimelineEngine | null = null;
   api: TimelineApi;
   private stopFollowing = () => {};
+  private lastJump = Number.NEGATIVE_INFINITY;
   private loadingTimer: ReturnType<typeof setTimeout> | undefined;
   private readonly lookup = new Latest();
   private readonly pending = new PendingLink();
@@ -458,11 +461,14 @@ export class TraceSession implements TimelinePort {
     this.note.value = { text, isPassing: false, action: { label: t("state.retry"), run, isError: true } };
   }
 
-  save(changes: Record<string, string | null>): void {
+  save(changes: Record<string, string | null>, isJump = false): void {
+    const isEntry = isJump && performance.now() - this.lastJump >= JUMP_MS;
+    if (isEntry) this.remember(); // Back returns to what is shown now
+    if (isJump) this.lastJump = performance.now();
     const { data } = this.reading.peek();
     const given = this.pending.giveUp(changes);
     const version = data.partial === null || this.pending.link ? null : data.version;
-    setParams({ ...given, ...changes, [KEYS.of]: this.span, [KEYS.version]: version });
+    setParams({ ...given, ...changes, [KEYS.of]: this.span, [KEYS.version]: version }, isEntry);
     keepSpan(this.span, params.peek(), this.inherited === null);
   }
 

@@ -42,7 +42,8 @@ export interface TimelinePort {
   readingOf(lane: number): PageReading | undefined;
   showDerived(): void;
   nameOf(slice: { name: string }): string;
-  save(changes: Record<string, string | null>): void;
+  /** Puts changes into the link; of a jump, as a new entry of the browser's history. */
+  save(changes: Record<string, string | null>, isJump?: boolean): void;
   say(text: string): void;
   fail(error: unknown): void;
 }

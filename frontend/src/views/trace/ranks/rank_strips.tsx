@@ -46,6 +46,8 @@ function Strips({ session }: { session: TraceSession }) {
   const isLow = layout.items.some((item) => item.kind === "rank" && item.height < LABELLED);
   const shown = Math.min(height || Math.round(window.innerHeight * (isLow ? LOW_SHARE : SHARE)), most);
   const { top, bottom } = strips.sight.value;
+  // The rows below may leave less.
+  const given = bottom > top ? Math.min(bottom - top, shown) : shown;
   return (
     <div class="rank-strips-frame">
       {otherRun && <OtherRun key={otherRun.id} session={session} run={otherRun.id} />}
@@ -72,9 +74,9 @@ function Strips({ session }: { session: TraceSession }) {
         <Splitter
           class="rank-strips-splitter"
           label={t("trace.ranks.height")}
-          size={shown}
+          size={given}
           least={LEAST}
-          most={most}
+          most={given < shown ? given : most}
           grows="down"
           onResize={setHeight}
         />
@@ -88,9 +90,9 @@ function mostHeight(): number {
   return Math.max(LEAST, window.innerHeight - ROOM);
 }
 
-/** Scrolls to the first straggler once it is known, and when the strips are ordered anew. */
+/** Scrolls to the first straggler when it is known, and when the strips are ordered anew. */
 function useStragglerInSight(box: { current: HTMLDivElement | null }, layout: StripLayout, ranks: RanksState): void {
-  const order = `${ranks.data.value !== null} ${ranks.grouping.value} ${ranks.sort.value} ${ranks.shown.value.length}`;
+  const order = `${[...ranks.known().stragglers]} ${ranks.grouping.value} ${ranks.sort.value} ${ranks.shown.value.length}`;
   useEffect(() => {
     const found = layout.items.find((item) => item.kind === "rank" && ranks.isStraggler(item.place.span));
     const element = box.current;

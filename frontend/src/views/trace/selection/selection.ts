@@ -107,7 +107,7 @@ export class Selection {
     this.due = follow;
     this.selected.value = { id, merged, detail: null, flows: [], error: "" };
     port.panel.value = "slice";
-    port.save({ [KEYS.slice]: String(id) });
+    port.save({ [KEYS.slice]: String(id) }, follow === "sight");
     try {
       const found = await this.request.run(() => Promise.all([this.load(id), this.flows.get(id)]));
       if (!found) return;
