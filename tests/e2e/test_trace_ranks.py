@@ -158,17 +158,51 @@ def longest_wait(plugin: Plugin, span: str) -> tuple[float, float, str]:
 
 @pytest.fixture(scope="module")
 def many_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """24 ranks, three hosts; rank 22 computes three times as long."""
+    """24 ranks, three hosts; rank 22 computes three times as long. Beside it 4 ranks without traces."""
     folder = tmp_path_factory.mktemp("many")
-    options = "--model tiny --ranks 24 --tp 8 --steps 1 --layers 1 --seq 2048 --batch 4 --no-stack --no-shapes --no-memory"
+    options = (
+        "--model tiny --ranks 24 --tp 8 --steps 1 --layers 1 --seq 2048 --batch 4 --no-stack --no-shapes --no-memory"
+    )
     run("mock", "--out", str(folder / "logs" / "many"), *options.split(), "--fault", "slow-rank:22:3")
+    run(
+        "mock",
+        "--out",
+        str(folder / "logs" / "bare"),
+        "--model",
+        "tiny",
+        "--ranks",
+        "4",
+        "--steps",
+        "1",
+        "--layers",
+        "1",
+    )
+    for trace in (folder / "logs" / "bare").rglob("trace_view.json"):
+        trace.unlink()
     with tensorboard("--logdir", str(folder / "logs"), cache=folder / "cache") as url:
         yield url
 
 
+def test_ranks_without_a_trace_have_strips(open_plugin: Open, many_server: str) -> None:
+    """Their kernels are enough; the page says what rows need."""
+    plugin = open_plugin(many_server)
+    place = plugin.span_of("bare")
+    plugin.open("trace", **place)
+    frame = plugin.frame
+    frame.locator(".rank-strips[data-ready=yes]").wait_for()
+    expect(frame.locator(".rank-strip-open b")).to_have_text([f"rank {rank}" for rank in range(4)])
+    expect(frame.locator(".trace-rows-missing")).to_contain_text("rows need the trace (trace_view.json)")
+    expect(frame.get_by_placeholder("Search slices")).to_have_count(0)
+    strips = frame.locator(".rank-strips").bounding_box()
+    assert strips
+    plugin.page.mouse.click(strips["x"] + 500, strips["y"] + 36)
+    expect(panel(plugin)).to_contain_text("Exposed computing")
+
+
 def test_the_straggler_among_many_ranks_is_in_sight(open_plugin: Open, many_server: str) -> None:
     plugin = open_plugin(many_server, height=520)
-    plugin.open("trace")
+    place = plugin.span_of("many")
+    plugin.open("trace", **place)
     strips_settled(plugin)
     frame = plugin.frame
     slow = frame.locator(".rank-strip-name.slow")

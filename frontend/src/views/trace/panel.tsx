@@ -1,4 +1,4 @@
-/** The panel below the rows: details of a slice, statistics of a range, hits of the search, marks. */
+/** The panel below the rows, or beside them: details of a slice, statistics of a range, hits of the search, marks. */
 
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
@@ -10,7 +10,7 @@ import { Button, DataTable, Empty, type PageColumn, pageTable, Segments } from "
 import { partTitle } from "../../widgets/parts";
 import { messageOf } from "./format";
 import { MarksPanel } from "./marks/marks_panel";
-import { AreaPanel } from "./range/area_panel";
+import { AreaPanel, AreaTitle } from "./range/area_panel";
 import { PartPanel } from "./ranks/part_panel";
 import { inRanks, unsearchedTip } from "./ranks/placement";
 import type { RanksState } from "./ranks/ranks_state";
@@ -23,9 +23,13 @@ import type { PanelId } from "./timeline_port";
 
 const HEIGHT = 190;
 const LEAST = 96;
+const WIDTH = 360;
+const LEAST_WIDTH = 260;
 
-export function Panel({ session }: { session: TraceSession }) {
+/** `isBeside`: at the right of the rows. */
+export function Panel({ session, isBeside }: { session: TraceSession; isBeside: boolean }) {
   const [height, setHeight] = useStoredSize("trace.panel", HEIGHT);
+  const [width, setWidth] = useStoredSize("trace.panel.width", WIDTH);
   const isOpen = session.panelOpen.value;
   const tabs = tabsOf(session);
   const shown = tabs.some((tab) => tab.id === session.panel.value) ? session.panel.value : "slice";
@@ -33,8 +37,19 @@ export function Panel({ session }: { session: TraceSession }) {
   const isHint = shown === "slice" && session.selection.selected.value === null;
   const toggle = () => (session.panelOpen.value = !isOpen);
   return (
-    <section class="trace-panel card">
-      {isOpen && !isHint && (
+    <section class="trace-panel card" style={isBeside ? { width: `${Math.min(width, mostWidth())}px` } : {}}>
+      {isBeside && (
+        <Splitter
+          class="trace-handle beside"
+          label={t("trace.panel.width")}
+          size={width}
+          least={LEAST_WIDTH}
+          most={mostWidth()}
+          grows="left"
+          onResize={setWidth}
+        />
+      )}
+      {isOpen && !isBeside && !isHint && (
         <Splitter
           class="trace-handle"
           label={t("trace.panel.height")}
@@ -53,13 +68,14 @@ export function Panel({ session }: { session: TraceSession }) {
           options={tabs}
           onChange={(id) => session.openPanel(id)}
         />
+        {shown === "area" && <AreaTitle session={session} />}
         <Button
           look="control plain"
           name={t(isOpen ? "trace.panel.hide" : "trace.panel.show")}
           expanded={isOpen}
           onClick={toggle}
         >
-          {isOpen ? "▾" : "▴"}
+          {isBeside ? "▸" : isOpen ? "▾" : "▴"}
         </Button>
       </div>
       {isOpen && (
@@ -67,7 +83,7 @@ export function Panel({ session }: { session: TraceSession }) {
           class="trace-panel-body"
           role="tabpanel"
           aria-label={t(`trace.panel.${shown}`)}
-          style={{ height: isHint ? "auto" : `${height}px` }}
+          style={isBeside ? {} : { height: isHint ? "auto" : `${height}px` }}
         >
           {content(session, shown)}
         </div>
@@ -118,6 +134,11 @@ function content(session: TraceSession, shown: PanelId): ComponentChildren {
 /** Keeps some rows visible. */
 function mostHeight(): number {
   return Math.max(LEAST, window.innerHeight - 260);
+}
+
+/** Keeps most of the width for the rows. */
+function mostWidth(): number {
+  return Math.max(LEAST_WIDTH, window.innerWidth / 2);
 }
 
 const COLUMNS = ["name", "start", "dur", "self", "row"];

@@ -36,7 +36,6 @@ export function AreaPanel({ session }: { session: TraceSession }) {
   const members = session.area.members.value;
   const table = useMemo(() => stats && withRows(session, stats.table), [stats, lang.value]);
   if (!area) return <Empty text={t("trace.panel.none")} />;
-  const length = area.end - area.start;
   const strips = area.lanes && t("trace.area.of_ranks", { count: area.lanes.length });
   const rows = strips ?? (area.tracks ? t("trace.area.rows", { count: area.tracks.length }) : t("trace.area.all"));
   const { rows: named = 0, total = 0 } = stats?.table ?? {};
@@ -53,9 +52,6 @@ export function AreaPanel({ session }: { session: TraceSession }) {
   return (
     <div>
       <div class="trace-title wraps">
-        <h2 data-tip={exactDuration(length)}>
-          {t("trace.area.title", { duration: duration(length), start: session.shownTime(area.start) })}
-        </h2>
         <Cut class="muted">
           {rows}
           {counted > 1 && ` · ${t("trace.area.of_ranks", { count: counted })}`}
@@ -116,6 +112,19 @@ export function AreaPanel({ session }: { session: TraceSession }) {
       {list === "counters" && <CountersList session={session} area={area} />}
       {list === "ranks" && <RanksList session={session} area={area} />}
     </div>
+  );
+}
+
+/** Length and start of the range. */
+export function AreaTitle({ session }: { session: TraceSession }) {
+  const area = session.area.area.value;
+  if (!area) return null;
+  const length = area.end - area.start;
+  const text = t("trace.area.title", { duration: duration(length), start: session.shownTime(area.start) });
+  return (
+    <h2 class="trace-panel-range ellipsis" data-tip={exactDuration(length)}>
+      {text}
+    </h2>
   );
 }
 

@@ -91,6 +91,7 @@ export class StripCanvas {
     const { width, gutter, ratio, view, theme } = scene;
     const height = box.clientHeight;
     resizeCanvas(canvas, width, height, ratio);
+    box.style.setProperty("--gutter", `${gutter}px`);
     const inSight = this.inSight();
     const strips = inSight.map(({ item: { place, height }, y }) => {
       const strip = loader.answer?.strips.get(place.span);
