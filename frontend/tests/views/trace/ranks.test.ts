@@ -20,7 +20,8 @@ import {
   ranksOf,
 } from "../../../src/views/trace/ranks/choice";
 import { changeOf, stepPairs, stepTime } from "../../../src/views/trace/ranks/step_differences";
-import { covers, decodeStrips, timesIn, windowAround } from "../../../src/views/trace/ranks/strip_data";
+import { covers, decodeStrips, timeBefore, timesIn, windowAround } from "../../../src/views/trace/ranks/strip_data";
+import { fillShares } from "../../../src/views/trace/ranks/strip_paint";
 
 const line = (span: string, clock: [string, number, number] | null, more = {}) => ({
   span,
@@ -264,6 +265,25 @@ describe("strips", () => {
     expect(timesIn(found, strip, 105, 125)).toEqual([6, 14]);
     expect(timesIn(found, strip, 0, 9999)).toEqual([16, 24]);
     expect(found.strips.get("b")?.sums).toEqual([]);
+  });
+
+  it("have for each pixel column the share of a part, as the sums say", () => {
+    const found = decodeStrips(answer());
+    const sums = found.strips.get("a")?.sums[1] ?? new Float64Array();
+    for (const [start, scale] of [
+      [90, 3.7],
+      [100, 10],
+      [117.3, 0.4],
+    ] as const) {
+      const shares = new Float64Array(20);
+      fillShares(shares, found, sums, start, scale);
+      const expected = Array.from(shares, (_, x) => {
+        const [from, to] = [start + x * scale, start + (x + 1) * scale];
+        return (timeBefore(found, sums, to) - timeBefore(found, sums, from)) / scale;
+      });
+      for (const [x, share] of shares.entries()) expect(share).toBeCloseTo(expected[x] ?? Number.NaN, 9);
+      expect(Math.max(...shares)).toBeGreaterThan(0);
+    }
   });
 
   it("are requested in bins of whole ns that cover the view at its resolution", () => {

@@ -5,7 +5,7 @@ import { cssColour, pixelOf, textOn } from "../../../timeline/colours";
 import { fillBox, fillText, trace } from "../../../timeline/paint/shapes";
 import type { Theme } from "../../../timeline/theme";
 import type { Range, View } from "../../../timeline/viewport";
-import { type PartId, type Strip, type StripAnswer, type StripWait, timeBefore } from "./strip_data";
+import type { PartId, Strip, StripAnswer, StripWait } from "./strip_data";
 import { LABELLED } from "./strip_layout";
 
 /** Space above and below the bar of a strip that has a name, and below that of a lower one. */
@@ -66,10 +66,10 @@ export function paintStrips(context: CanvasRenderingContext2D, scene: StripScene
   fillBox(context, theme.surfaceText, 0, 0, width, height);
   context.font = FONT;
   context.textBaseline = "middle";
+  if (scene.answer) paintBars(context, scene, scene.answer);
   for (const placed of scene.strips) {
     const bar = barOf(placed);
     if (scene.answer && placed.strip?.state === "ready") {
-      paintParts(context, scene, scene.answer, placed.strip, bar);
       if (bar.height >= LEAST_TEXT) paintWaits(context, scene, placed.strip, bar);
       for (const step of placed.steps) paintStep(context, scene, step, placed.y);
     } else if (placed.note && bar.height >= LEAST_TEXT) {
@@ -91,41 +91,80 @@ function barOf({ y, height }: Pick<PlacedStrip, "y" | "height">): Bar {
   return height >= LABELLED ? { y: y + TOP, height: height - 2 * TOP } : { y, height: height - GAP };
 }
 
-function paintParts(context: CanvasRenderingContext2D, scene: StripScene, answer: StripAnswer, strip: Strip, bar: Bar) {
-  const { width, gutter, ratio, view, theme } = scene;
+/** Pixels of all strips, right of the names. Kept for the next frame: a new image for each strip costs more than drawing it. */
+let kept: ImageData | null = null;
+
+function imageOf(context: CanvasRenderingContext2D, { width, height, gutter, ratio }: StripScene): ImageData {
   const columns = Math.max(Math.round((width - gutter) * ratio), 1);
-  const rows = Math.round(bar.height * ratio);
-  const image = context.createImageData(columns, rows);
+  const rows = Math.max(Math.round(height * ratio), 1);
+  if (kept?.width !== columns || kept.height !== rows) kept = context.createImageData(columns, rows);
+  else kept.data.fill(0);
+  return kept;
+}
+
+/** Draws the parts of strips with their times. */
+function paintBars(context: CanvasRenderingContext2D, scene: StripScene, answer: StripAnswer): void {
+  const image = imageOf(context, scene);
   const pixels = new Uint32Array(image.data.buffer);
-  const filled = new Float64Array(columns);
+  const room = { filled: new Float64Array(image.width), shares: new Float64Array(image.width) };
+  for (const placed of scene.strips) {
+    if (placed.strip?.state !== "ready") continue;
+    const bar = barOf(placed);
+    const top = Math.round(bar.y * scene.ratio);
+    const bottom = top + Math.round(bar.height * scene.ratio);
+    paintParts(pixels, image, room, scene, answer, placed.strip, [top, bottom]);
+  }
+  context.putImageData(image, Math.round(scene.gutter * scene.ratio), 0);
+}
+
+/** `room`: memory for a number of each column. */
+function paintParts(
+  pixels: Uint32Array,
+  { width: columns, height }: ImageData,
+  { filled, shares }: Record<"filled" | "shares", Float64Array>,
+  { ratio, view, theme }: StripScene,
+  answer: StripAnswer,
+  strip: Strip,
+  [top, bottom]: readonly [number, number],
+): void {
+  const rows = bottom - top;
+  filled.fill(0);
   for (const id of STACK) {
     const sums = strip.sums[answer.parts.indexOf(id)];
     if (!sums || sums[answer.bins] === 0) continue;
     const most = id === "free" ? Math.round(FREE * ratio) : rows;
-    const shares = columnShares(answer, sums, view.start, view.scale / ratio, columns);
+    fillShares(shares, answer, sums, view.start, view.scale / ratio);
     const pixel = pixelOf(theme.token(PARTS.budget[id].color));
     for (let x = 0; x < columns; x++) {
-      const share = shares[x] ?? 0;
+      const share = shares[x] as number;
       if (share <= 0) continue;
-      const below = filled[x] ?? 0;
+      const below = filled[x] as number;
       filled[x] = below + share;
-      const top = Math.min(Math.round((below + share) * rows), most);
-      for (let row = Math.round(below * rows); row < top; row++) pixels[(rows - 1 - row) * columns + x] = pixel;
+      const high = bottom - Math.min(Math.round((below + share) * rows), most);
+      const low = Math.min(bottom - Math.round(below * rows), height);
+      for (let y = Math.max(high, 0); y < low; y++) pixels[y * columns + x] = pixel;
     }
   }
-  context.putImageData(image, Math.round(gutter * ratio), Math.round(bar.y * ratio));
 }
 
-/** Share of a part in the time of each pixel column. `scale`: ns of a column. */
-function columnShares(answer: StripAnswer, sums: Float64Array, start: number, scale: number, columns: number) {
-  const shares = new Float64Array(columns);
-  let before = timeBefore(answer, sums, start);
-  for (let x = 0; x < columns; x++) {
-    const after = timeBefore(answer, sums, start + (x + 1) * scale);
-    shares[x] = (after - before) / scale;
+/** Share of a part in the time of each pixel column: see timeBefore. `scale`: ns of a column. */
+export function fillShares(
+  shares: Float64Array,
+  { start: first, end, bins }: Pick<StripAnswer, "start" | "end" | "bins">,
+  sums: Float64Array,
+  start: number,
+  scale: number,
+): void {
+  const perNs = bins / (end - first);
+  let before = 0;
+  for (let x = -1; x < shares.length; x++) {
+    const at = Math.min(Math.max((start + (x + 1) * scale - first) * perNs, 0), bins);
+    const bin = Math.min(at | 0, bins - 1);
+    const low = sums[bin] as number;
+    const after = low + (at - bin) * ((sums[bin + 1] as number) - low);
+    if (x >= 0) shares[x] = (after - before) / scale;
     before = after;
   }
-  return shares;
 }
 
 function paintWaits(context: CanvasRenderingContext2D, scene: StripScene, strip: Strip, bar: Bar): void {
