@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Optional, TypedDict
 
 from tb_npu_plugin.analysis.findings.outliers import over_median
+from tb_npu_plugin.analysis.findings.representatives import representatives_of
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.straggler import RULE as STRAGGLER
 from tb_npu_plugin.analysis.ranks.world import numbers_in_groups, pipeline_stage
 from tb_npu_plugin.analysis.run.arrivals import longest_collectives
 from tb_npu_plugin.analysis.run.communication import RunCommunication
-from tb_npu_plugin.analysis.run.representatives import representatives_of
 from tb_npu_plugin.analysis.run.strips import (
     PARTS,
     coverage_of,

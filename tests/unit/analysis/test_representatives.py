@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from tb_npu_plugin.analysis.findings.representatives import representatives_of
 from tb_npu_plugin.analysis.ranks.world import numbers_in_groups
-from tb_npu_plugin.analysis.run.representatives import representatives_of
 from tb_npu_plugin.model import Capture
 from tests.support.span import TestSpan
 

@@ -102,7 +102,7 @@ export interface StripPart extends Range {
 }
 
 /** Parses "span,start,end". */
-export function parsePart(text: string): StripPart | null {
+function parsePart(text: string): StripPart | null {
   const [span = "", ...times] = text.split(",");
   const range = parseRange(times.join(","));
   return range && span !== "" ? { ...range, span } : null;
