@@ -99,7 +99,8 @@ describe("alignment", () => {
     expect(name("hcom_allReduce__587_6_1")).toBe("hcom_allReduce #6");
     expect(name("hcom_batchSendRecv__8a5_12_0")).toBe("hcom_batchSendRecv #12");
     expect(name("ncclAllReduce", 2)).toBe("ncclAllReduce #3");
-    expect(groupTitle({ groups: [{ group: "g:1", title: "tp", spans: [] }] }, collective)).toBe("tp");
+    const title = (title: string) => groupTitle({ groups: [{ group: "g:1", title, spans: [] }] }, collective);
+    expect([title("tp"), title("default_group")]).toEqual(["tp", ""]);
     expect(groupTitle(data, collective)).toBe("");
   });
 

@@ -34,12 +34,16 @@ export function collectiveName({ operator, occurrence }: Pick<TraceCollectiveJso
   return `${name} #${number}`;
 }
 
-/** The kind of its group if it is recorded, such as "tp". */
+/** What PyTorch calls the group of all ranks. */
+const WORLD = "default_group";
+
+/** The kind of its group if it is recorded, such as "tp"; "" for the group of all ranks. */
 export function groupTitle(
   { groups }: Pick<TraceRanksJson, "groups">,
   { group }: Pick<TraceCollectiveJson, "group">,
 ): string {
-  return groups.find((one) => one.group === group)?.title ?? "";
+  const title = groups.find((one) => one.group === group)?.title ?? "";
+  return title === WORLD ? "" : title;
 }
 
 export function parseAlignment(text: string): Alignment {
