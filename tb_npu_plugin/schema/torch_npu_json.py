@@ -75,6 +75,8 @@ GROUPS = scan_keys.GROUPS
 DISTRIBUTED = scan_keys.MEGATRON
 #: Names of the pipeline in Megatron's groups and arguments.
 PIPELINE, STAGES = "pp", "pipeline_model_parallel_size"
+#: Names of Megatron's other groups of parallelism: data, tensor, context, expert.
+PARALLEL = ("dp", "tp", "cp", "ep")
 #: Key of our mock device: the device side is simulated.
 SIMULATED = "tb_npu_simulated"
 #: Its list of what the simulation leaves out (MindSpore), and what that may be.

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import Optional, TypedDict
 
+from tb_npu_plugin.analysis.findings.outliers import over_median
+from tb_npu_plugin.analysis.findings.representatives import representatives_of
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.straggler import RULE as STRAGGLER
-from tb_npu_plugin.analysis.ranks.world import pipeline_stage
+from tb_npu_plugin.analysis.ranks.world import numbers_in_groups, pipeline_stage
 from tb_npu_plugin.analysis.run.arrivals import longest_collectives
 from tb_npu_plugin.analysis.run.communication import RunCommunication
-from tb_npu_plugin.analysis.run.strips import PARTS, DeviceTimes, coverage_of, device_times, exposed_waits, step_parts
+from tb_npu_plugin.analysis.run.strips import (
+    PARTS,
+    coverage_of,
+    device_times,
+    exposed_waits,
+    longest_awaited,
+    mean_parts,
+    step_parts,
+)
 from tb_npu_plugin.messages import Period
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import IntArray
@@ -53,6 +63,8 @@ class TraceRankJson(TypedDict):
     """Host name; null if not recorded."""
     pipeline_stage: Optional[int]
     """From 1; null if not recorded."""
+    numbers: list[str]
+    """Its numbers in groups of parallelism, such as "tp 3"."""
     is_traced: bool
     """The trace is read: without it, the clock is that of the communication files, which may differ."""
     clock: Optional[TraceClockJson]
@@ -63,6 +75,12 @@ class TraceRankJson(TypedDict):
     """End of the last device task."""
     steps: list[DeviceStepJson]
     """Steps of known start, by start, at most the first MOST_STEPS."""
+    times: list[int]
+    """Mean time of each of `parts` in a step, ns; without steps, until the last device task. Empty if unknown."""
+    waits_for: Optional[str]
+    """Late rank that it waits for longest: "5", or "local 5" for a number inside the group; null if unknown."""
+    computing_ratio: Optional[float]
+    """Its computing over the median rank of its pipeline stage; null with fewer than three ranks."""
 
 
 class TraceGroupJson(TypedDict):
@@ -115,6 +133,8 @@ class TraceRanksJson(TypedDict):
     """Ranks that are read, by rank."""
     stragglers: list[str]
     """Spans of the stragglers (see docs/diagnosis.md)."""
+    representatives: list[str]
+    """Spans to show first of a large run: stragglers, who waits for them, one of each pipeline stage and host. At most 64."""
     groups: list[TraceGroupJson]
     """Communication groups."""
     collectives: list[TraceCollectiveJson]
@@ -126,12 +146,15 @@ def build(source: ViewInput) -> ViewResult:
     data = RunData(source.spans)
     run = data.communication
     base = min((span.base_ns for span in data.spans if span.base_ns), default=0)
+    stragglers = _stragglers(data)
+    ratios = _computing_ratios(data)
     ranks: TraceRanksJson = {
         "ranks": [],
         "parts": list(PARTS),
         "period": data.period,
-        "lines": [_rank(run, span, base) for span in data.spans],
-        "stragglers": _stragglers(data),
+        "lines": [_rank(run, span, base, ratios.get(span.token)) for span in data.spans],
+        "stragglers": stragglers,
+        "representatives": representatives_of(data.spans, data.ledgers, stragglers),
         "groups": _groups(run),
         "collectives": _collectives(run, base),
     }
@@ -144,34 +167,45 @@ def line_of(run: RunCommunication, span: str) -> Optional[int]:
     return found[0] if len(found) == 1 else None
 
 
-def _rank(run: RunCommunication, span: SpanData, base: int) -> TraceRankJson:
+def _rank(run: RunCommunication, span: SpanData, base: int, ratio: Optional[float]) -> TraceRankJson:
     at = line_of(run, span.token)
     times = None if at is None else device_times(run.lines[at])
+    waits = [] if at is None or times is None else exposed_waits(run, at, times)
     start, end = (None, None) if times is None else (time - base for time in times.extent)
+    found = [] if at is None else _starts(run, at)
+    waiting = coverage_of(waits)
+    parts = [] if times is None or not found else step_parts(times, waiting, [start for start, _ in found])
     return {
         "span": span.token,
         "worker": span.worker_label,
         "rank": span.capture.rank,
         "host": span.capture.host,
         "pipeline_stage": pipeline_stage(span.capture),
+        "numbers": numbers_in_groups(span.capture),
         "is_traced": span.timeline is not None and span.timeline.partial is None,
         "clock": None if at is None else _clock(run, at),
         "start": start,
         "end": end,
-        "steps": [] if at is None else _steps(run, at, times, base),
+        "steps": [
+            {"step": step, "start": start - base, "times": one}
+            for (start, step), one in zip(found[:MOST_STEPS], parts or [[]] * len(found))
+        ],
+        "times": [] if times is None else mean_parts(times, waiting, parts),
+        "waits_for": longest_awaited(waits),
+        "computing_ratio": ratio,
     }
 
 
-def _steps(run: RunCommunication, at: int, times: Optional[DeviceTimes], base: int) -> list[DeviceStepJson]:
+def _starts(run: RunCommunication, at: int) -> list[tuple[int, str]]:
+    """Start (ns since the epoch) and number of the steps of a line, by start."""
     steps = run.lines[at].steps
-    found = sorted((one.start_ns, one.step) for one in steps if one.start_ns is not None and one.step is not None)
-    parts: list[list[int]] = [[]] * len(found)
-    if times is not None and found:
-        waiting = coverage_of(exposed_waits(run, at, times))
-        parts = step_parts(times, waiting, [start for start, _ in found])
-    return [
-        {"step": step, "start": start - base, "times": one} for (start, step), one in zip(found[:MOST_STEPS], parts)
-    ]
+    return sorted((one.start_ns, one.step) for one in steps if one.start_ns is not None and one.step is not None)
+
+
+def _computing_ratios(data: RunData) -> dict[str, float]:
+    """Computing of each rank over that of the median rank of its pipeline stage, by token of its span."""
+    found = zip(data.lines, over_median([line.computing for line in data.lines], data.stages))
+    return {line.span.token: ratio for line, ratio in found if ratio is not None}
 
 
 def _clock(run: RunCommunication, at: int) -> Optional[TraceClockJson]:

@@ -90,7 +90,7 @@ def test_timeline_fills_in_while_the_rest_is_loaded(open_plugin: Open, tmp_path:
         settled(near)
         part = param(near, "range")
         near.frame.get_by_role("button", name="Rows").click()
-        near.frame.get_by_role("checkbox", name="Stream 2").check()
+        near.frame.get_by_role("button", name="Pin Stream 2 to the top").click()
         near.page.keyboard.press("Escape")
         beginning, hits, selected = search_cancelled(whole, near)
 

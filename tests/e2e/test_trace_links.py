@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.conftest import Open, Plugin
 from tests.e2e.timeline import (
@@ -33,6 +34,33 @@ def follow(open_plugin: Open, server: str, link: str, **options: object) -> Plug
     plugin.ready("trace")
     settled(plugin)
     return plugin
+
+
+def test_back_returns_to_where_a_jump_began(open_plugin: Open, demo_server: str) -> None:
+    """Zooming adds nothing to the history."""
+    plugin = trace(open_plugin, demo_server)
+    page = plugin.page
+    page.keyboard.press("w")
+    settled(plugin)
+    began = state_of(plugin)["range"]
+    find(plugin, KERNEL)
+    first = state_of(plugin)
+    entries = page.evaluate("history.length")
+    page.keyboard.press("s")
+    page.keyboard.press("w")
+    settled(plugin)
+    page.wait_for_timeout(700)  # faster jumps are one entry
+    assert page.evaluate("history.length") == entries
+    page.keyboard.press("Enter")
+    settled(plugin)
+    assert param(plugin, "slice") != first["slice"] and page.evaluate("history.length") == entries + 1
+    page.go_back()
+    page.wait_for_url(f"**trace.slice={first['slice']}*")
+    expect(panel(plugin)).to_contain_text(KERNEL)
+    page.go_back()
+    param(plugin, "slice", is_set=False)
+    settled(plugin)
+    assert param(plugin, "range") == began
 
 
 def test_link_restores_range_selection_and_marks(open_plugin: Open, demo_server: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlparse
 
@@ -12,7 +13,9 @@ from playwright.sync_api import Locator, Route, expect
 
 from tests.conftest import FIXTURES
 from tests.e2e.conftest import Open, Plugin, wait_until
+from tests.e2e.tensorboard import tensorboard
 from tests.e2e.timeline import box, copied_time, drag_range, find, panel, param, ranks_settled, settled, shown
+from tests.support.cli import run
 from tests.support.trace import decode
 
 
@@ -32,15 +35,11 @@ def test_from_the_strips_to_the_straggler_at_a_collective_and_to_a_link(open_plu
     plugin = open_plugin(demo_server)
     place = plugin.span_of("transformer_slow_rank")
     plugin.open("trace", **place)
-    settled(plugin)
-    frame, page = plugin.frame, plugin.page
-    assert frame.locator(".rank-strips").count() == 0, "a link without ranks opens one"
-    frame.get_by_role("button", name="Ranks: 0 of 8").click()
-    frame.get_by_role("button", name="All", exact=True).click()
-    page.keyboard.press("Escape")
     strips_settled(plugin)
+    frame, page = plugin.frame, plugin.page
+    strips_are_hidden_and_shown(plugin)
     slow = frame.locator(".rank-strip-name.slow")
-    assert slow.inner_text().split() == ["▸", "rank", "5", "straggler"]
+    assert slow.inner_text().split() == ["▸", "rank", "5", "computes", "×1.49"]
 
     frame.locator(".trace-tools button", has_text="Align: estimated clocks").click()
     frame.get_by_role("radio", name="end of hcom_allReduce").first.check()
@@ -78,6 +77,18 @@ def test_from_the_strips_to_the_straggler_at_a_collective_and_to_a_link(open_plu
     assert pictures(other) == drawn
 
 
+def strips_are_hidden_and_shown(plugin: Plugin) -> None:
+    """An empty choice is in the link, too."""
+    frame = plugin.frame
+    frame.get_by_role("button", name="Ranks: 8 of 8").click()
+    frame.get_by_role("button", name="None", exact=True).click()
+    assert param(plugin, "ranks") == "none"
+    expect(frame.locator(".rank-strips")).to_have_count(0)
+    frame.get_by_role("button", name="All", exact=True).click()
+    plugin.page.keyboard.press("Escape")
+    strips_settled(plugin)
+
+
 def slow_kernel_is_marked(plugin: Plugin) -> None:
     """By search and key; the mark is named."""
     find(plugin, "FlashAttentionScore")
@@ -90,6 +101,135 @@ def slow_kernel_is_marked(plugin: Plugin) -> None:
     plugin.page.mouse.move(0, 0)  # what is under the pointer is highlighted
     param(plugin, "marks")
     strips_settled(plugin)
+
+
+def test_a_click_on_a_strip_selects_and_a_drag_makes_a_range_of_ranks(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    place = plugin.span_of("transformer_slow_rank")
+    plugin.open("trace", **place)
+    strips_settled(plugin)
+    frame, mouse = plugin.frame, plugin.page.mouse
+    start, end = shown(plugin)
+    wait = longest_wait(plugin, place["span"])
+    strips = frame.locator(".rank-strips").bounding_box()
+    assert strips is not None
+    gutter = 210
+    scale = (strips["width"] - SCROLLBAR - gutter) / (end - start)
+    x = strips["x"] + gutter + ((wait[0] + wait[1]) / 2 - start) * scale
+
+    def y(rank: int) -> float:
+        return strips["y"] + rank * 24 + 12
+
+    mouse.move(x, y(0))
+    expect(frame.locator(".tooltip")).to_contain_text("waits for rank 5 · ")
+    mouse.down()
+    mouse.move(x + 2, y(0) + 2)  # a hand is not still
+    mouse.up()
+    expect(panel(plugin)).to_contain_text("waits for rank 5")
+    span, first, last = param(plugin, "part").split(",")
+    assert span == place["span"] and [float(first), float(last)] == pytest.approx(wait[:2], abs=1)
+
+    mouse.move(x - 60, y(1))
+    mouse.down()
+    mouse.move(x + 40, y(3), steps=4)
+    mouse.up()
+    rows = panel(plugin).locator(".data-row.body")
+    expect(rows).to_have_count(3)
+    assert param(plugin, "area").split(",")[2:] == ["r2", "r3", "r4"], "numbers of ranks 1 to 3 on the page"
+    assert place["span"] in plugin.page.url, "a release on a strip opens no rank"
+    mouse.dblclick(x, y(3))
+    frame.get_by_role("button", name="Hide the rows of rank 3").wait_for()
+
+
+#: Width of the scrollbar of the strips.
+SCROLLBAR = 0
+
+
+def longest_wait(plugin: Plugin, span: str) -> tuple[float, float, str]:
+    """Start and end on the page, and late rank."""
+    base = int(plugin.get(f"view/trace?span={span}")["base_ns"])
+    asked = {"sources": [{"span": span, "zero": str(base)}], "t0": 0, "t1": 150_000_000, "bins": 10}
+    url = f"{plugin.url}data/plugin/npu_profiler/api/timeline/strips"
+    header, _ = decode(plugin.page.request.get(url, params={"query": json.dumps(asked)}).body())
+    start, end, rank, via = max(header["strips"][0]["waits"], key=lambda wait: wait[1] - wait[0])
+    assert via is None, "rank 5 waits for nobody"
+    return start, end, rank
+
+
+@pytest.fixture(scope="module")
+def many_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """24 ranks, three hosts; rank 22 computes three times as long. Beside it 4 ranks without traces."""
+    folder = tmp_path_factory.mktemp("many")
+    options = (
+        "--model tiny --ranks 24 --tp 8 --steps 1 --layers 1 --seq 2048 --batch 4 --no-stack --no-shapes --no-memory"
+    )
+    run("mock", "--out", str(folder / "logs" / "many"), *options.split(), "--fault", "slow-rank:22:3")
+    run(
+        "mock",
+        "--out",
+        str(folder / "logs" / "bare"),
+        "--model",
+        "tiny",
+        "--ranks",
+        "4",
+        "--steps",
+        "1",
+        "--layers",
+        "1",
+    )
+    for trace in (folder / "logs" / "bare").rglob("trace_view.json"):
+        trace.unlink()
+    with tensorboard("--logdir", str(folder / "logs"), cache=folder / "cache") as url:
+        yield url
+
+
+def test_ranks_without_a_trace_have_strips(open_plugin: Open, many_server: str) -> None:
+    """Their kernels are enough; the page says what rows need."""
+    plugin = open_plugin(many_server)
+    place = plugin.span_of("bare")
+    plugin.open("trace", **place)
+    frame = plugin.frame
+    frame.locator(".rank-strips[data-ready=yes]").wait_for()
+    expect(frame.locator(".rank-strip-open b")).to_have_text([f"rank {rank}" for rank in range(4)])
+    expect(frame.locator(".trace-rows-missing")).to_contain_text("rows need the trace (trace_view.json)")
+    expect(frame.get_by_placeholder("Search slices")).to_have_count(0)
+    strips = frame.locator(".rank-strips").bounding_box()
+    assert strips
+    plugin.page.mouse.click(strips["x"] + 500, strips["y"] + 36)
+    expect(panel(plugin)).to_contain_text("Exposed computing")
+
+
+def test_the_straggler_among_many_ranks_is_in_sight(open_plugin: Open, many_server: str) -> None:
+    plugin = open_plugin(many_server, height=520)
+    place = plugin.span_of("many")
+    plugin.open("trace", **place)
+    strips_settled(plugin)
+    frame = plugin.frame
+    slow = frame.locator(".rank-strip-name.slow")
+    assert slow.inner_text().split()[1:4] == ["rank", "22", "computes"]
+    assert is_inside(slow, frame.locator(".rank-strips")), "scrolled to"
+    expect(frame.locator(".rank-strip-group.slow")).to_contain_text("node2")
+
+    frame.get_by_role("button", name="Sort: rank").click()
+    frame.get_by_role("option", name="computing, longest first").click()
+    assert param(plugin, "sort") == "computing"
+    frame.get_by_role("button", name="Group: host").click()
+    frame.get_by_role("option", name="none").click()
+    expect(slow).to_have_attribute("style", re.compile("^top: 0px"))
+    strips_settled(plugin)
+    splitter = frame.get_by_role("separator", name="Height of the strips")
+    before = frame.locator(".rank-strips").bounding_box()
+    splitter.press("ArrowUp")
+    plugin.page.reload()
+    strips_settled(plugin)
+    after = frame.locator(".rank-strips").bounding_box()
+    assert before and after and after["height"] == before["height"] - 24, "the browser keeps the height"
+
+
+def is_inside(inner: Locator, outer: Locator) -> bool:
+    one, other = inner.bounding_box(), outer.bounding_box()
+    assert one and other
+    return one["y"] >= other["y"] and one["y"] + one["height"] <= other["y"] + other["height"]
 
 
 @pytest.mark.full
@@ -189,7 +329,7 @@ def test_two_runs_one_above_the_other(open_plugin: Open, demo_server: str) -> No
     plugin.open("trace", **place)
     settled(plugin)
     frame, page = plugin.frame, plugin.page
-    frame.get_by_role("button", name="Ranks: 0 of 2").click()
+    frame.get_by_role("button", name="Ranks: 2 of 2").click()
     frame.get_by_role("button", name="Compare with run: none").click()
     frame.get_by_role("option", name="transformer_910b_tuned").click()
     page.keyboard.press("Escape")
@@ -373,7 +513,7 @@ def hits_are_sorted_by_rank(plugin: Plugin, counter: Locator) -> None:
 def test_tasks_of_a_collective_on_all_ranks(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server)
     place = plugin.span_of("transformer_slow_rank")
-    plugin.open("trace", **place)
+    plugin.open("trace", **place, **{"trace.ranks": "none"})
     settled(plugin)
     plugin.frame.get_by_placeholder("Search slices").fill("hcom_allReduce__587_1_1")
     plugin.page.keyboard.press("Enter")

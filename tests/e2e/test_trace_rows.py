@@ -98,7 +98,13 @@ def test_merged_streams_and_hidden_frames(open_plugin: Open, demo_server: str) -
         task = max((one for one in tasks if one["tid"] == stream), key=lambda one: one["dur"])
         start, dur = task["ts"] - base, task["dur"]
         plugin.open(
-            "trace", **{"trace.rows": "streams", "trace.rows_as": "streams", "trace.range": f"{start},{start + dur}"}
+            "trace",
+            **{
+                "trace.ranks": "none",
+                "trace.rows": "streams",
+                "trace.rows_as": "streams",
+                "trace.range": f"{start},{start + dur}",
+            },
         )
         settled(plugin)
         for depth in (0, 1):
@@ -109,7 +115,7 @@ def test_merged_streams_and_hidden_frames(open_plugin: Open, demo_server: str) -
                 assert f"Stream {stream}" in plugin.frame.locator(".trace-title").inner_text()
     assert found == [2, 3]
 
-    plugin.open("trace", **{"trace.rows_as": "frames,streams"})
+    plugin.open("trace", **{"trace.ranks": "none", "trace.rows_as": "frames,streams"})
     settled(plugin)
     plugin.frame.get_by_role("button", name="Rows: no frames · streams merged").wait_for()
     find(plugin, "train_step")

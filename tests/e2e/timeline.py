@@ -34,9 +34,9 @@ def slices() -> list[dict[str, Any]]:
 def trace(
     open_plugin: Open, server: str, state: dict[str, str] | None = None, ready: bool = True, **options: object
 ) -> Plugin:
-    """The Trace view, drawn; `ready` False: the part that is loaded."""
+    """The Trace view of one rank, without strips, drawn; `ready` False: the part that is loaded."""
     plugin = open_plugin(server, **options)
-    plugin.open("trace", wait=ready, **(state or {}))
+    plugin.open("trace", wait=ready, **{"trace.ranks": "none", **(state or {})})
     settled(plugin)
     return plugin
 
@@ -108,7 +108,7 @@ def find(plugin: Plugin, text: str) -> None:
 
 
 def place(frame: FrameLocator) -> tuple[int, int]:
-    at, total = re.findall(r"\d+", frame.locator(".trace-place .link").inner_text().replace("\u202f", ""))
+    at, total, *_ = re.findall(r"\d+", frame.locator(".trace-place .link").inner_text().replace("\u202f", ""))
     return int(at), int(total)
 
 

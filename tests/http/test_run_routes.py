@@ -152,6 +152,13 @@ def test_the_ranks_of_a_trace_have_clocks_steps_and_shared_collectives(slow_rank
     assert [rank_of[token] for token in data["stragglers"]] == [5]
     assert {line["clock"]["reference"] for line in data["lines"]} <= set(rank_of)
     assert [(one["title"], len(one["spans"])) for one in data["groups"]] == [("default_group", 8)]
+    ratios = {line["rank"]: line["computing_ratio"] for line in data["lines"]}
+    assert 1.4 < ratios.pop(5) < 1.6 and all(0.95 < ratio < 1.05 for ratio in ratios.values())
+    assert [line["waits_for"] for line in data["lines"]] == ["5"] * 5 + [data["lines"][5]["waits_for"]] + ["5"] * 2
+    assert set(data["representatives"]) >= {data["stragglers"][0], data["lines"][0]["span"]}
+    for line in data["lines"]:
+        steps = [step["times"] for step in line["steps"]]
+        assert line["times"] == [sum(part) // len(steps) for part in zip(*steps)]
     starts = [[step["start"] for step in line["steps"]] for line in data["lines"]]
     assert all(one == sorted(one) and one for one in starts)
     for line in data["lines"]:

@@ -86,7 +86,7 @@ def test_readmes_have_the_environment_variables_and_a_page_for_every_view() -> N
     sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tb_npu_plugin").rglob("*.py"))
     read = set(re.findall(r'"(TB_NPU_\w+)"', sources))
     assert len(read) > 2
-    pages = sorted({"trace" if view.id == "explain" else view.id.removesuffix("_ranks") for view in VIEWS})
+    pages = sorted({"trace" if view.id == "explain" else re.sub("_(ranks|ledger)$", "", view.id) for view in VIEWS})
     for name in ("README.md", "README.zh-CN.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         assert set(re.findall(r"`(TB_NPU_\w+)`", text)) == read

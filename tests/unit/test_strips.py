@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_npu_plugin.analysis.run.strips import PARTS
+from tb_npu_plugin.analysis.intervals import Intervals
+from tb_npu_plugin.analysis.run.strips import (
+    PARTS,
+    DeviceTimes,
+    Wait,
+    coverage_of,
+    exposed_waits,
+    longest_awaited,
+    mean_parts,
+)
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.service.strips import StripCache
 from tests.support.ask import ask_service
@@ -95,7 +104,7 @@ def test_each_nanosecond_of_random_ranks_is_in_one_part(seed: int, monkeypatch: 
                 if part is not None:
                     expected[PARTS.index(part), number] += 1
         assert found.tolist() == expected.tolist()
-        for start, end, _ in header["strips"][at]["waits"]:
+        for start, end, *_ in header["strips"][at]["waits"]:
             moments = {part_at(times, waits, moment - shifts[at] + bases[at]) for moment in range(start, end)}
             assert moments == {"waiting"}
 
@@ -108,7 +117,7 @@ def test_each_nanosecond_of_random_ranks_is_in_one_part(seed: int, monkeypatch: 
         {"sources": []},
         {"sources": [{"span": "s", "zero": "x"}]},
         {"t1": 0},
-        {"sources": [{"span": "s"}] * 65},
+        {"sources": [{"span": "s"}] * 129},
     ],
 )
 def test_parameters_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
@@ -133,3 +142,24 @@ def test_a_rank_without_times_or_with_several_devices_has_no_strip() -> None:
     header, columns = decode(ask_service(service, "strips", sources, t0=0, t1=10, bins=1))
     assert [one["state"] for one in header["strips"]] == ["ready", "none", "none", "none"]
     assert columns["one"].tolist() == [5, 0, 0, 0, 0, 0]
+
+
+def intervals_of(*pairs: tuple[int, int]) -> Intervals:
+    return Intervals(*(np.array([pair[at] for pair in pairs], dtype=np.int64) for at in (0, 1)))
+
+
+def test_a_wait_names_its_root_and_the_rank_that_is_awaited_directly() -> None:
+    none = intervals_of()
+    times = DeviceTimes(none, none, intervals_of((0, 100)), none)
+    waits = SimpleNamespace(time=np.array([30, 20, 10]), start=np.array([0, 40, 70]))
+    run: Any = SimpleNamespace(
+        waits=[waits], names_of_last=lambda at: ["7", "4", "local 2"], awaited_rank=lambda at, row: [4, 4, None][row]
+    )
+    found = exposed_waits(run, 0, times)
+    assert found == [Wait(0, 30, "7", "4"), Wait(40, 60, "4"), Wait(70, 80, "local 2")]
+    assert longest_awaited(found) == "7"
+    assert longest_awaited(found, 25, 90) == "4"
+    assert longest_awaited(found, 61, 70) is None
+    waiting = coverage_of(found)
+    assert mean_parts(times, waiting, []) == [0, 0, 60, 40, 0, 0]
+    assert mean_parts(times, waiting, [[3, 0, 9, 1, 0, 1], [4, 0, 2, 1, 0, 0]]) == [3, 0, 5, 1, 0, 0]

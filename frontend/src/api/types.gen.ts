@@ -2380,6 +2380,8 @@ export interface TraceRankJson {
   host: string | null;
   /** From 1; null if not recorded. */
   pipeline_stage: number | null;
+  /** Its numbers in groups of parallelism, such as "tp 3". */
+  numbers: string[];
   /** The trace is read: without it, the clock is that of the communication files, which may differ. */
   is_traced: boolean;
   /** Null: no other rank ran two collectives or more with it. */
@@ -2390,6 +2392,12 @@ export interface TraceRankJson {
   end: number | null;
   /** Steps of known start, by start, at most the first MOST_STEPS. */
   steps: DeviceStepJson[];
+  /** Mean time of each of `parts` in a step, ns; without steps, until the last device task. Empty if unknown. */
+  times: number[];
+  /** Late rank that it waits for longest: "5", or "local 5" for a number inside the group; null if unknown. */
+  waits_for: string | null;
+  /** Its computing over the median rank of its pipeline stage; null with fewer than three ranks. */
+  computing_ratio: number | null;
 }
 
 /** Ranks of a run for the Trace view. Times are ns after `base_ns`. */
@@ -2404,6 +2412,8 @@ export interface TraceRanksJson {
   lines: TraceRankJson[];
   /** Spans of the stragglers (see docs/diagnosis.md). */
   stragglers: string[];
+  /** Spans to show first of a large run: stragglers, who waits for them, one of each pipeline stage and host. At most 64. */
+  representatives: string[];
   /** Communication groups. */
   groups: TraceGroupJson[];
   /** Those with the longest waits, in order of time: of each step as many, at most 64. */

@@ -24,10 +24,11 @@ export function param(key: string): string {
  * but not for sort orders or typed text.
  */
 export function setParams(changes: Readonly<Record<string, string | null>>, push = false): void {
-  const next = withChanges(params.peek(), changes);
-  if (JSON.stringify(next) === JSON.stringify(params.peek())) return;
+  const before = params.peek();
+  const next = withChanges(before, changes);
+  if (JSON.stringify(next) === JSON.stringify(before)) return;
   params.value = next;
-  if (isOurTab()) write(push);
+  if (isOurTab()) write(push, before);
 }
 
 function withChanges(before: Params, changes: Readonly<Record<string, string | null>>): Params {
@@ -50,15 +51,23 @@ function isOurTab(): boolean {
 const URL_MS = 150;
 let pending: ReturnType<typeof setTimeout> | undefined;
 
-function write(push: boolean): void {
+/** `before`: what the history entry holds that a push leaves. */
+function write(push: boolean, before: Params): void {
+  if (push && pending !== undefined) writeNow(false, before);
   clearTimeout(pending);
+  pending = undefined;
   if (push) writeNow(true);
-  else pending = setTimeout(() => isOurTab() && writeNow(false), URL_MS);
+  else pending = setTimeout(writeLater, URL_MS);
 }
 
-function writeNow(push: boolean): void {
+function writeLater(): void {
+  pending = undefined;
+  if (isOurTab()) writeNow(false);
+}
+
+function writeNow(push: boolean, written = params.peek()): void {
   const { pathname, search, hash } = host.location;
-  const url = pathname + search + formatHash(hash, params.peek());
+  const url = pathname + search + formatHash(hash, written);
   if (push) host.history.pushState(host.history.state, "", url);
   else host.history.replaceState(host.history.state, "", url);
 }

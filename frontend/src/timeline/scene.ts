@@ -55,9 +55,10 @@ export interface FlowCurve {
   to: SliceMark;
 }
 
-/** A dragged area. `tracks` null: all. */
+/** A dragged area. `tracks` null: all. `lanes`: the ranks whose strips were dragged over; without it, all. */
 export interface Area extends Range {
   tracks: number[] | null;
+  lanes?: readonly number[];
 }
 
 /** A step on a device, with its text on the ruler. `device` "": the result has one device. */

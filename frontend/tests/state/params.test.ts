@@ -44,6 +44,16 @@ test("a choice is a step of the history; typed text replaces the address, once f
   expect(param("q")).toBe("");
 });
 
+test("a step of the history leaves the changes before it in the entry that it leaves", async () => {
+  const { setParams } = await within(load, host);
+  setParams({ view: "kernel" }, true);
+  setParams({ q: "m" });
+  setParams({ q: "m", run: "r" }, true);
+  vi.advanceTimersByTime(LATER);
+  const before = `${ADDRESS}&p.npu_profiler.view=kernel&p.npu_profiler.q=m`;
+  expect(host.urls).toEqual([before, `${before}&p.npu_profiler.run=r`]);
+});
+
 test("another tab's address is left alone; the plugin's comes back with its tab", async () => {
   const { followUrl, setParams, params, visits } = await within(load, host);
   followUrl();

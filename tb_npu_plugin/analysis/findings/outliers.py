@@ -26,12 +26,29 @@ def outliers(
 ) -> list[Outlier]:
     """The outliers of each group, the furthest above its median first. Unknown values, and those of group None, are
     ignored, and so are groups with fewer known values than `least_peers`."""
+    found = [outlier for known in _peers_of(values, groups, least_peers) for outlier in _outliers_of(known)]
+    return sorted(found, key=lambda one: -one.value / one.median)
+
+
+def over_median(values: Sequence[Optional[float]], groups: Sequence[Optional[int]]) -> list[Optional[float]]:
+    """Each value over the median of its group; None where `outliers` ignores it, or the median is 0."""
+    out: list[Optional[float]] = [None] * len(values)
+    for known in _peers_of(values, groups, LEAST_PEERS):
+        median = median_of([value for value, _ in known])
+        for value, index in known if median > 0 else ():
+            out[index] = value / median
+    return out
+
+
+def _peers_of(
+    values: Sequence[Optional[float]], groups: Sequence[Optional[int]], least_peers: int
+) -> list[list[tuple[float, int]]]:
+    """(value, index) of the known values of each group that has at least `least_peers` of them."""
     peers: dict[int, list[tuple[float, int]]] = {}
     for index, (value, group) in enumerate(zip(values, groups)):
         if value is not None and group is not None:
             peers.setdefault(group, []).append((value, index))
-    found = [outlier for known in peers.values() if len(known) >= least_peers for outlier in _outliers_of(known)]
-    return sorted(found, key=lambda one: -one.value / one.median)
+    return [known for known in peers.values() if len(known) >= least_peers]
 
 
 def _outliers_of(known: Sequence[tuple[float, int]]) -> list[Outlier]:

@@ -10,7 +10,7 @@ import numpy as np
 from tb_npu_plugin.analysis.steps.trajectory import stage_of
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.communicators import group_hash
-from tb_npu_plugin.schema.torch_npu_json import PIPELINE, STAGES
+from tb_npu_plugin.schema.torch_npu_json import PARALLEL, PIPELINE, STAGES
 from tb_npu_plugin.tables import Table, known
 
 
@@ -126,6 +126,12 @@ def pipeline_stages(captures: Sequence[Capture]) -> int:
         len(_ranks(group)) for one in captures for group in one.groups.values() if group.get("group_name") == PIPELINE
     ]
     return max([1, *told, *found, *(pipeline_stage(one) or 1 for one in captures)])
+
+
+def numbers_in_groups(capture: Capture) -> list[str]:
+    """Numbers of a rank in the groups of parallelism that hold it, such as "tp 3"."""
+    found = {str(group.get("group_name")): _int_or_none(group.get("group_rank")) for group in capture.groups.values()}
+    return [f"{name} {found[name]}" for name in PARALLEL if found.get(name) is not None]
 
 
 def number_in_group(capture: Capture, group: str | None, members: int, is_largest: bool) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,11 +57,13 @@ class DeviceTimes:
 
 @dataclass(frozen=True)
 class Wait:
-    """A wait for a late rank, ns since the epoch. rank: "5"; "local 5" for a number inside the group; None if unknown."""
+    """A wait for a late rank, ns since the epoch. rank: "5"; "local 5" for a number inside the group; None if unknown. via: the rank
+    that is awaited directly, if it waits for `rank` in turn."""
 
     start: int
     end: int
     rank: Optional[str]
+    via: Optional[str] = None
 
 
 def device_times(line: RankDevice) -> Optional[DeviceTimes]:
@@ -95,8 +98,23 @@ def exposed_waits(run: RunCommunication, at: int, times: DeviceTimes) -> list[Wa
     for row in np.flatnonzero(waits.time > 0).tolist():
         start = waits.start[row : row + 1]
         own = intervals.overlap(times.exposed, Intervals(start, start + waits.time[row]))
-        found += [Wait(*piece, names[row]) for piece in zip(own.start.tolist(), own.end.tolist())]
+        direct = run.awaited_rank(at, row)
+        via = None if direct is None or str(direct) == names[row] else str(direct)
+        found += [Wait(*piece, names[row], via) for piece in zip(own.start.tolist(), own.end.tolist())]
     return sorted(found, key=lambda one: one.start - one.end)
+
+
+def longest_awaited(waits: Sequence[Wait], start: Optional[int] = None, end: Optional[int] = None) -> Optional[str]:
+    """The rank that is awaited longest in [start, end), ns since the epoch; without them, in all. None without one."""
+    times: Counter[Optional[str]] = Counter()
+    for wait in waits:
+        begin, stop = (
+            wait.start if start is None else max(wait.start, start),
+            wait.end if end is None else min(wait.end, end),
+        )
+        times[wait.rank] += max(0, stop - begin)
+    ((rank, time),) = times.most_common(1) or [(None, 0)]
+    return rank if time else None
 
 
 def coverage_of(waits: Sequence[Wait]) -> Coverage:
@@ -153,6 +171,14 @@ def step_parts(times: DeviceTimes, waiting: Coverage, starts: Sequence[int]) -> 
     edges = np.array([*starts, max(times.extent[1], *starts)], dtype=np.int64)
     found: list[list[int]] = part_times(times, waiting, edges).T.tolist()
     return found
+
+
+def mean_parts(times: DeviceTimes, waiting: Coverage, steps: Sequence[Sequence[int]]) -> list[int]:
+    """Mean time of each of PARTS, ns. steps: what step_parts returned; without any, of all the time from the first task to the last."""
+    if steps:
+        return [sum(one) // len(steps) for one in zip(*steps)]
+    whole: list[int] = part_times(times, waiting, np.array(times.extent, dtype=np.int64))[:, 0].tolist()
+    return whole
 
 
 def _times(rows: Table, length: str) -> Intervals:

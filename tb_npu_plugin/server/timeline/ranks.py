@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Optional, TypedDict
 
@@ -10,7 +9,7 @@ import msgspec
 import numpy as np
 
 from tb_npu_plugin.analysis.findings.explain import NOTHING
-from tb_npu_plugin.analysis.run.strips import PARTS, part_times
+from tb_npu_plugin.analysis.run.strips import PARTS, Wait, longest_awaited, part_times
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.server.timeline.ask import Answer, IsGone, Window
@@ -21,9 +20,9 @@ from tb_npu_plugin.tables import IntArray
 from tb_npu_plugin.views.explain import explain_json
 
 #: Maximum number of strips and of bins of a request.
-MAX_STRIPS, MAX_BINS = 64, 4096
+MAX_STRIPS, MAX_BINS = 128, 4096
 #: Waits that an answer names: at most so many of a strip, each at least this share of the window.
-_WAITS, _LEAST_WAIT = 16, 1 / 50
+_WAITS, _LEAST_WAIT = 32, 1 / 200
 
 
 class RankRangeJson(TypedDict):
@@ -74,7 +73,10 @@ class Strips(Window, frozen=True, kw_only=True):
                     "u32",
                     scale.lengths(part_times(lane.strip.times, lane.strip.waiting, own)).ravel(),
                 )
-                one["waits"] = [[a - lane.zero, b - lane.zero, rank] for a, b, rank in _waits(lane.strip, own)]
+                one["waits"] = [
+                    [wait.start - lane.zero, wait.end - lane.zero, wait.rank, wait.via]
+                    for wait in _waits(lane.strip, own)
+                ]
             header.append(one)
         window = {"t0": self.t0, "t1": self.t1, "bins": self.bins, "unit": scale.unit}
         return encode({**window, "parts": PARTS, "strips": header}, columns)
@@ -101,7 +103,7 @@ class Ranks(Window, frozen=True, kw_only=True):
         }
         if lane.strip is not None:
             times = part_times(lane.strip.times, lane.strip.waiting, np.array([start, end], dtype=np.int64))
-            one["times"], one["waits_for"] = times[:, 0].tolist(), _waited_for(lane.strip, start, end)
+            one["times"], one["waits_for"] = times[:, 0].tolist(), longest_awaited(lane.strip.waits, start, end)
             figures = lane.run.kernels(lane.token, start, end)
             if figures is not None:
                 one["kernels"], one["longest"] = figures.count, figures.longest
@@ -153,27 +155,18 @@ def _lanes(found: Sources) -> list[_Lane]:
     return lanes
 
 
-def _waited_for(strip: Strip, start: int, end: int) -> str | None:
-    """The rank that the strip waits for longest in [start, end), ns since the epoch."""
-    times: Counter[str | None] = Counter()
-    for wait in strip.waits:
-        times[wait.rank] += max(0, min(wait.end, end) - max(wait.start, start))
-    ((rank, time),) = times.most_common(1) or [(None, 0)]
-    return rank if time else None
-
-
 def edges_of(t0: int, t1: int, bins: int) -> IntArray:
     """The bins + 1 edges: t0 + (t1 - t0) * i / bins, rounded down."""
     return np.array([t0 + (t1 - t0) * at // bins for at in range(bins + 1)], dtype=np.int64)
 
 
-def _waits(strip: Strip, edges: IntArray) -> list[tuple[int, int, str | None]]:
-    """(start, end, late rank) of the longest waits that overlap the window, ns since the epoch."""
+def _waits(strip: Strip, edges: IntArray) -> list[Wait]:
+    """The longest waits that overlap the window."""
     start, end = int(edges[0]), int(edges[-1])
-    found: list[tuple[int, int, str | None]] = []
+    found: list[Wait] = []
     for wait in strip.waits:  # the longest first
         if wait.end - wait.start < (end - start) * _LEAST_WAIT or len(found) == _WAITS:
             break
         if wait.end > start and wait.start < end:
-            found.append((wait.start, wait.end, wait.rank))
+            found.append(wait)
     return found

@@ -14,7 +14,7 @@ from tb_npu_plugin.analysis.findings import diagnose as diagnosis
 from tb_npu_plugin.analysis.findings import input_bound, pipeline, slow_link, straggler, unprofiled_rank
 from tb_npu_plugin.analysis.findings.diagnose import at_stake, diagnose
 from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Rule, Subject, severity_of
-from tb_npu_plugin.analysis.findings.outliers import outliers
+from tb_npu_plugin.analysis.findings.outliers import outliers, over_median
 from tb_npu_plugin.analysis.findings.pipeline import StageTimes, stage_times
 from tb_npu_plugin.analysis.findings.rank_totals import RankTotals
 from tb_npu_plugin.analysis.findings.recorded import lacks_times
@@ -213,6 +213,12 @@ def test_the_rules_that_do_not_apply(
 )
 def test_outliers(values: list[Optional[float]], groups: list[Optional[int]], expected: list[int]) -> None:
     assert [one.place for one in outliers(values, groups)] == expected
+
+
+def test_values_over_the_median_of_their_group() -> None:
+    found = over_median([10, 20, 10, 7, 7, None, 5, 0], [0, 0, 0, 1, 1, 1, None, 0])
+    assert found == [1.0, 2.0, 1.0, None, None, None, None, 0.0]
+    assert over_median([0, 0, 1], [0, 0, 0]) == [None, None, None]
 
 
 @pytest.mark.defect

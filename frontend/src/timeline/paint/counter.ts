@@ -5,8 +5,9 @@ import { firstIndex } from "../../base/search";
 import { levelOf } from "../cache";
 import { cssColour, MEANINGS } from "../colours";
 import type { CounterSeries } from "../decode";
+import { isDerivedTrack } from "../lanes";
 import type { TrackItem } from "../rows";
-import { type Scene, type Section, shownRange, timeWidth } from "../scene";
+import { type Range, type Scene, type Section, shownRange, timeWidth } from "../scene";
 import { LABEL_FONT } from "../theme";
 import { xAt } from "../viewport";
 import { clip, fillText } from "./shapes";
@@ -21,11 +22,19 @@ export function counterSeries(scene: Scene, item: TrackItem): CounterSeries[] {
   return pieces[0]?.data ?? [];
 }
 
-/** Largest value, drawn at full height; 0 if no value is positive. */
-function counterTop(item: TrackItem, series: readonly CounterSeries[]): number {
-  if (item.thread.max_value !== null && item.thread.max_value > 0) return item.thread.max_value;
+/**
+ * Value that is drawn at full height; 0 if no value is positive. Of a recorded counter the largest of all, of a derived one the
+ * largest in the range: one slow launch would flatten all others.
+ */
+export function counterTop(thread: TrackItem["thread"], series: readonly CounterSeries[], range: Range): number {
+  if (!isDerivedTrack(thread.track) && thread.max_value !== null && thread.max_value > 0) return thread.max_value;
   let top = 0;
-  for (const { max } of series) for (const value of max) top = Math.max(top, value);
+  for (const one of series) {
+    for (let at = Math.max(valueAt(one, range.start), 0); at < one.time.length; at++) {
+      if ((one.time[at] as number) >= range.end) break;
+      top = Math.max(top, one.max[at] as number);
+    }
+  }
   return top;
 }
 
@@ -46,7 +55,7 @@ export function paintCounter(context: CanvasRenderingContext2D, scene: Scene, se
   const series = counterSeries(scene, item);
   const bottom = item.y + section.shift + item.height - 2;
   const height = item.height - 2 - TOP;
-  const top = counterTop(item, series);
+  const top = counterTop(item.thread, series, shownRange(scene));
   context.save();
   clip(context, scene.gutter, section.top, timeWidth(scene), section.bottom - section.top);
   series.forEach((one, index) => {

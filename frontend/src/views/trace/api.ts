@@ -206,8 +206,9 @@ export class TimelineApi {
   }
 
   /** The loaded ranks with rows in an area. Without tracks: the open one, and those whose rows are below it. */
-  private areaRanks({ tracks }: Area): AreaRank[] {
-    const lanes = tracks ? new Set(tracks.map(laneOfTrack)) : [0, ...(this.lanes?.below() ?? [])];
+  private areaRanks({ tracks, lanes: chosen }: Area): AreaRank[] {
+    const shown = [0, ...(this.lanes?.below() ?? [])].filter((lane) => chosen?.includes(lane) !== false);
+    const lanes = tracks ? new Set(tracks.map(laneOfTrack)) : shown;
     const ranks = [...lanes].flatMap((lane): AreaRank[] => {
       const found = this.timelineOf(lane);
       if (!found) return [];

@@ -6,6 +6,7 @@ import { useView } from "../../state/use_view";
 import { Empty, Reading, ViewFrame } from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
 import panelCss from "./panel.css?inline";
+import { StripsOnly } from "./strips_only";
 import css from "./trace.css?inline";
 import { TraceTimeline } from "./trace_timeline";
 
@@ -14,6 +15,9 @@ addStyle(panelCss);
 
 function TraceView({ selection }: ViewProps) {
   const view = useView<TraceJson>("trace", { span: selection.span });
+  if (view.answer?.state === "missing" && !view.error) {
+    return <StripsOnly view={view} answer={view.answer} selection={selection} />;
+  }
   return (
     <ViewFrame view={view} problems="plain">
       {(data, answer) => {

@@ -1,45 +1,65 @@
-/** The panel below the rows: details of a slice, statistics of a range, hits of the search, marks. */
+/** The panel below the rows, or beside them: details of a slice, statistics of a range, hits of the search, marks. */
 
 import type { ComponentChildren } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { KindHitsJson, PARTS, TableJson } from "../../api/types.gen";
 import { integer } from "../../base/format";
 import { type Period, t, textOf, tOf } from "../../i18n";
-import { readStored, store } from "../../state/storage";
 import { useRequest } from "../../state/use_request";
 import { Button, DataTable, Empty, type PageColumn, pageTable, Segments } from "../../widgets";
 import { partTitle } from "../../widgets/parts";
 import { messageOf } from "./format";
 import { MarksPanel } from "./marks/marks_panel";
-import { AreaPanel } from "./range/area_panel";
+import { AreaPanel, AreaTitle } from "./range/area_panel";
+import { PartPanel } from "./ranks/part_panel";
 import { inRanks, unsearchedTip } from "./ranks/placement";
 import type { RanksState } from "./ranks/ranks_state";
 import { changeOf, placeOf, type StepPair, stepTime } from "./ranks/step_differences";
 import { SlicePanel } from "./selection/slice_panel";
 import type { TraceSession } from "./session";
 import { CsvDownload, CsvLink, SliceList, SomeRows } from "./slice_list";
+import { Splitter, useStoredSize } from "./splitter";
 import type { PanelId } from "./timeline_port";
 
 const HEIGHT = 190;
 const LEAST = 96;
-const STEP = 24;
+const WIDTH = 360;
+const LEAST_WIDTH = 260;
 
-export function Panel({ session }: { session: TraceSession }) {
-  const [height, setHeight] = useState(() => Number(readStored("trace.panel")) || HEIGHT);
+/** `isBeside`: at the right of the rows. */
+export function Panel({ session, isBeside }: { session: TraceSession; isBeside: boolean }) {
+  const [height, setHeight] = useStoredSize("trace.panel", HEIGHT);
+  const [width, setWidth] = useStoredSize("trace.panel.width", WIDTH);
   const isOpen = session.panelOpen.value;
   const tabs = tabsOf(session);
   const shown = tabs.some((tab) => tab.id === session.panel.value) ? session.panel.value : "slice";
   // Without content, the hint needs one line only.
   const isHint = shown === "slice" && session.selection.selected.value === null;
   const toggle = () => (session.panelOpen.value = !isOpen);
-  const resize = (next: number) => {
-    const kept = Math.round(Math.min(Math.max(next, LEAST), mostHeight()));
-    setHeight(kept);
-    store("trace.panel", String(kept));
-  };
   return (
-    <section class="trace-panel card">
-      {isOpen && !isHint && <Handle height={height} onResize={resize} />}
+    <section class="trace-panel card" style={isBeside ? { width: `${Math.min(width, mostWidth())}px` } : {}}>
+      {isBeside && (
+        <Splitter
+          class="trace-handle beside"
+          label={t("trace.panel.width")}
+          size={width}
+          least={LEAST_WIDTH}
+          most={mostWidth()}
+          grows="left"
+          onResize={setWidth}
+        />
+      )}
+      {isOpen && !isBeside && !isHint && (
+        <Splitter
+          class="trace-handle"
+          label={t("trace.panel.height")}
+          size={height}
+          least={LEAST}
+          most={mostHeight()}
+          grows="up"
+          onResize={setHeight}
+        />
+      )}
       <div class="trace-panel-head">
         <Segments
           look="trace-tabs"
@@ -48,13 +68,14 @@ export function Panel({ session }: { session: TraceSession }) {
           options={tabs}
           onChange={(id) => session.openPanel(id)}
         />
+        {shown === "area" && <AreaTitle session={session} />}
         <Button
           look="control plain"
           name={t(isOpen ? "trace.panel.hide" : "trace.panel.show")}
           expanded={isOpen}
           onClick={toggle}
         >
-          {isOpen ? "▾" : "▴"}
+          {isBeside ? "▸" : isOpen ? "▾" : "▴"}
         </Button>
       </div>
       {isOpen && (
@@ -62,7 +83,7 @@ export function Panel({ session }: { session: TraceSession }) {
           class="trace-panel-body"
           role="tabpanel"
           aria-label={t(`trace.panel.${shown}`)}
-          style={{ height: isHint ? "auto" : `${height}px` }}
+          style={isBeside ? {} : { height: isHint ? "auto" : `${height}px` }}
         >
           {content(session, shown)}
         </div>
@@ -78,6 +99,7 @@ interface Tab {
 
 function tabsOf(session: TraceSession): Tab[] {
   const tabs = [tab("slice", null)];
+  if (session.part.value) tabs.push(tab("rank", null));
   if (session.area.area.value) tabs.push(tab("area", session.area.stats.value?.slices ?? null));
   if (session.search.text.value) tabs.push(tab("hits", session.search.total.value));
   const marks = session.marks.all.value.length;
@@ -101,6 +123,7 @@ function tab(id: PanelId, count: number | null, period: Period = "step"): Tab {
 }
 
 function content(session: TraceSession, shown: PanelId): ComponentChildren {
+  if (shown === "rank") return <PartPanel session={session} />;
   if (shown === "area") return <AreaPanel session={session} />;
   if (shown === "hits") return <HitsPanel session={session} />;
   if (shown === "marks") return <MarksPanel session={session} />;
@@ -113,36 +136,9 @@ function mostHeight(): number {
   return Math.max(LEAST, window.innerHeight - 260);
 }
 
-/** The upper edge; drag it, or move it with the arrow keys. */
-function Handle({ height, onResize }: { height: number; onResize: (height: number) => void }) {
-  const from = useRef<{ y: number; height: number } | null>(null);
-  return (
-    <div
-      class="trace-handle"
-      role="separator"
-      aria-orientation="horizontal"
-      aria-label={t("trace.panel.height")}
-      aria-valuenow={height}
-      aria-valuemin={LEAST}
-      aria-valuemax={mostHeight()}
-      tabIndex={0}
-      onPointerDown={(event) => {
-        from.current = { y: event.clientY, height };
-        event.currentTarget.setPointerCapture(event.pointerId);
-      }}
-      onPointerMove={(event) => {
-        if (from.current) onResize(from.current.height + from.current.y - event.clientY);
-      }}
-      onPointerUp={() => (from.current = null)}
-      onPointerCancel={() => (from.current = null)}
-      onKeyDown={(event) => {
-        if (event.key === "ArrowUp") onResize(height + STEP);
-        else if (event.key === "ArrowDown") onResize(height - STEP);
-        else return;
-        event.preventDefault();
-      }}
-    />
-  );
+/** Keeps most of the width for the rows. */
+function mostWidth(): number {
+  return Math.max(LEAST_WIDTH, window.innerWidth / 2);
 }
 
 const COLUMNS = ["name", "start", "dur", "self", "row"];

@@ -16,7 +16,16 @@ import type { Area, HoverBar, Range } from "../../timeline/scene";
 import { TimelineApi } from "./api";
 import { DerivedRows, RepackedRows } from "./derived_rows";
 import { messageOf, offset } from "./format";
-import { formatArea, formatDisplay, formatLayout, formatRange, KEYS, type LinkState } from "./link/link";
+import {
+  formatArea,
+  formatDisplay,
+  formatLayout,
+  formatPart,
+  formatRange,
+  KEYS,
+  type LinkState,
+  type StripPart,
+} from "./link/link";
 import { checkLink, type Note, PendingLink } from "./link/link_notice";
 import { carryWindow, inheritedWindow, keepSpan, rememberWindow } from "./link/span_state";
 import { Marks } from "./marks/marks";
@@ -31,6 +40,8 @@ import { Selection } from "./selection/selection";
 import { StepMarks } from "./step_marks";
 import type { PageReading, PanelId, TimelinePort } from "./timeline_port";
 
+/** Jumps that follow one another faster (ms) are one entry of the history. */
+const JUMP_MS = 700;
 /** Loading that lasts longer than this (ms) is shown. */
 const LOADING_MS = 200;
 
@@ -55,6 +66,8 @@ export class TraceSession implements TimelinePort {
   readonly layout: Signal<LayoutState>;
   readonly display: Signal<Display>;
   readonly hovered = signal<Hovered | null>(null);
+  /** The selected part of a strip. */
+  readonly part: Signal<StripPart | null>;
   readonly rowMenu = signal<OpenMenu | null>(null);
   readonly note = signal<Note | null>(null);
   readonly busy = signal(false);
@@ -83,6 +96,7 @@ export class TraceSession implements TimelinePort {
   engine: TimelineEngine | null = null;
   api: TimelineApi;
   private stopFollowing = () => {};
+  private lastJump = Number.NEGATIVE_INFINITY;
   private loadingTimer: ReturnType<typeof setTimeout> | undefined;
   private readonly lookup = new Latest();
   private readonly pending = new PendingLink();
@@ -110,6 +124,8 @@ export class TraceSession implements TimelinePort {
       this.inherited = inheritedWindow({ span, base, steps: data.steps }, homeRange(data));
       this.link = { ...this.link, range: this.inherited };
     }
+    this.part = signal(this.link.part);
+    if (this.link.part && this.link.slice === null) this.panel.value = "rank";
     this.layout = signal(this.link.layout);
     this.display = signal(this.link.display);
     this.repacked = new RepackedRows(computed(() => this.display.value.packings));
@@ -322,6 +338,7 @@ export class TraceSession implements TimelinePort {
   async setArea(area: Area | null): Promise<void> {
     this.engine?.update({ area });
     this.save({ [KEYS.area]: area && formatArea(area) });
+    this.area.listRanks(area?.lanes !== undefined);
     if (area) this.panel.value = "area";
     else if (this.panel.peek() === "area") this.panel.value = "slice";
     await this.area.set(area);
@@ -329,6 +346,13 @@ export class TraceSession implements TimelinePort {
     if (area && stats && this.area.area.peek() === area) {
       this.announcement.value = t("trace.said.area", { duration: `${area.end - area.start} ns`, count: stats.slices });
     }
+  }
+
+  /** Selects a part of a strip; null: none. */
+  pickPart(part: StripPart | null): void {
+    this.part.value = part;
+    this.save({ [KEYS.part]: part && formatPart(part) });
+    if (part) this.openPanel("rank");
   }
 
   // Names
@@ -437,11 +461,14 @@ export class TraceSession implements TimelinePort {
     this.note.value = { text, isPassing: false, action: { label: t("state.retry"), run, isError: true } };
   }
 
-  save(changes: Record<string, string | null>): void {
+  save(changes: Record<string, string | null>, isJump = false): void {
+    const isEntry = isJump && performance.now() - this.lastJump >= JUMP_MS;
+    if (isEntry) this.remember(); // Back returns to what is shown now
+    if (isJump) this.lastJump = performance.now();
     const { data } = this.reading.peek();
     const given = this.pending.giveUp(changes);
     const version = data.partial === null || this.pending.link ? null : data.version;
-    setParams({ ...given, ...changes, [KEYS.of]: this.span, [KEYS.version]: version });
+    setParams({ ...given, ...changes, [KEYS.of]: this.span, [KEYS.version]: version }, isEntry);
     keepSpan(this.span, params.peek(), this.inherited === null);
   }
 

@@ -13,7 +13,7 @@ export class StepMarks {
   /** Loads the steps of a complete reading. */
   async load(): Promise<void> {
     const { port } = this;
-    if (port.data.partial !== null) return;
+    if (port.data.partial !== null || port.data.processes.length === 0) return;
     const { api } = port;
     try {
       const found = await whenRead(() => api.steps());

@@ -10,7 +10,7 @@ import type { DerivedRows } from "./derived_rows";
 import type { Lanes } from "./ranks/lanes";
 import type { RanksState } from "./ranks/ranks_state";
 
-export type PanelId = "slice" | "area" | "hits" | "marks" | "steps";
+export type PanelId = "slice" | "rank" | "area" | "hits" | "marks" | "steps";
 
 /** A reading on the page. `first`: number of its track 0. */
 export interface PageReading {
@@ -42,7 +42,8 @@ export interface TimelinePort {
   readingOf(lane: number): PageReading | undefined;
   showDerived(): void;
   nameOf(slice: { name: string }): string;
-  save(changes: Record<string, string | null>): void;
+  /** Puts changes into the link; of a jump, as a new entry of the browser's history. */
+  save(changes: Record<string, string | null>, isJump?: boolean): void;
   say(text: string): void;
   fail(error: unknown): void;
 }

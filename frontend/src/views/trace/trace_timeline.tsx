@@ -4,7 +4,8 @@ import { render } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ProgressJson, TraceJson, ViewJson } from "../../api/types.gen";
 import { bytes, duration, integer, shareOf } from "../../base/format";
-import { lang, t } from "../../i18n";
+import { useMedia } from "../../base/use_media";
+import { lang, t, textOf } from "../../i18n";
 import { param, params, parentDocument, setParams } from "../../state/params";
 import { freshJobs } from "../../state/progress";
 import { theme } from "../../state/theme";
@@ -21,6 +22,9 @@ import { RankStrips } from "./ranks/rank_strips";
 import { TraceSession } from "./session";
 import { RowMenu } from "./toolbar/rows_menu";
 import { Toolbar } from "./toolbar/toolbar";
+
+/** From this width on, the panel is beside the rows. */
+const WIDE = "(min-width: 1400px)";
 
 interface Props {
   span: string;
@@ -43,6 +47,7 @@ export function TraceTimeline({ span, data, answer, onStale }: Props) {
   const root = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const [isHelpOpen, setHelpOpen] = useState(false);
+  const isBeside = useMedia(WIDE) && session.panelOpen.value;
 
   useEffect(() => {
     if (!root.current) return;
@@ -77,14 +82,17 @@ export function TraceTimeline({ span, data, answer, onStale }: Props) {
     <div class="trace">
       <ProblemBanner problems={answer.problems} />
       <Toolbar session={session} field={field} onHelp={() => setHelpOpen(true)} />
+      {data.processes.length === 0 && <RowsMissing answer={answer} />}
       {data.partial !== null && <ReadingBanner shown={data.partial} progress={answer.progress} />}
-      <div class="trace-frame">
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: an application element takes the keys itself */}
-        <div ref={root} class="tl" role="application" tabIndex={0} aria-label={t("trace.canvas")} data-ready="no" />
-        <NoteLine session={session} />
-        <AlignPair session={session} />
+      <div class={`trace-main ${isBeside ? "beside" : ""}`}>
+        <div class="trace-frame">
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: an application element takes the keys itself */}
+          <div ref={root} class="tl" role="application" tabIndex={0} aria-label={t("trace.canvas")} data-ready="no" />
+          <NoteLine session={session} />
+          <AlignPair session={session} />
+        </div>
+        <Panel session={session} isBeside={isBeside} />
       </div>
-      <Panel session={session} />
       <HoverTip session={session} />
       <RowMenu session={session} />
       <div class="sr-only" role="status" aria-live="polite">
@@ -197,6 +205,16 @@ function BarFigures({ session, bar }: { session: TraceSession; bar: HoverBar }) 
         {bar.merged === 1 && ` · ${session.shownTime(Math.round(bar.start))}`}
       </div>
     </>
+  );
+}
+
+/** Why there are strips alone, and the option that records rows. */
+function RowsMissing({ answer: { missing } }: { answer: ViewJson }) {
+  const [first] = missing;
+  return (
+    <p class="trace-rows-missing">
+      {t("trace.rows_missing")} {first && textOf(first, "text")} {first?.option && <code>{first.option}</code>}
+    </p>
   );
 }
 

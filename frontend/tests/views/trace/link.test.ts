@@ -6,6 +6,7 @@ import {
   formatDisplay,
   formatLayout,
   formatMarks,
+  formatPart,
   formatRange,
   KEYS,
   parseArea,
@@ -27,6 +28,17 @@ test("a dragged range survives the link with its rows", () => {
   expect(parseArea(formatArea({ ...some, tracks: null }))).toEqual({ ...some, tracks: null });
   expect(parseArea("9,2,4")).toBeNull();
   expect(parseLink({ [KEYS.area]: formatArea(some), [KEYS.of]: "rank0" }, "rank1").area).toBeNull();
+});
+
+test("a range over strips survives the link with its ranks, and a selected part of a strip with its rank", () => {
+  const strips = { start: 3, end: 99, tracks: null, lanes: [0, 5] };
+  expect(formatArea(strips)).toBe("3,99,r0,r5");
+  expect(parseArea("3,99,r0,r5")).toEqual(strips);
+  const part = { span: "s5", start: -4, end: 12 };
+  const link = { [KEYS.part]: formatPart(part), [KEYS.of]: "s0" };
+  expect(parseLink(link, "s0").part).toEqual(part);
+  expect(parseLink(link, "s1").part).toBeNull();
+  for (const text of ["s5", "s5,9,2", ",1,2"]) expect(parseLink({ [KEYS.part]: text }, "s0").part).toBeNull();
 });
 
 test("marks survive with any name; a flag has no length", () => {

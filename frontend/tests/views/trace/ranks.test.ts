@@ -2,16 +2,26 @@ import { describe, expect, it } from "vitest";
 import type { RunJson, TraceRanksJson } from "../../../src/api/types.gen";
 import {
   collectiveKey,
+  collectiveName,
   formatAlignment,
   formatOffsets,
+  groupTitle,
   parseAlignment,
   parseOffsets,
   shiftsOf,
   shiftsOfOther,
 } from "../../../src/views/trace/ranks/alignment";
-import { formatChoice, pairedRanks, parseChoice, rankSets, ranksOf } from "../../../src/views/trace/ranks/choice";
+import {
+  firstChoice,
+  formatChoice,
+  pairedRanks,
+  parseChoice,
+  rankSets,
+  ranksOf,
+} from "../../../src/views/trace/ranks/choice";
 import { changeOf, stepPairs, stepTime } from "../../../src/views/trace/ranks/step_differences";
-import { covers, decodeStrips, timesIn, windowAround } from "../../../src/views/trace/ranks/strip_data";
+import { covers, decodeStrips, timeBefore, timesIn, windowAround } from "../../../src/views/trace/ranks/strip_data";
+import { fillShares } from "../../../src/views/trace/ranks/strip_paint";
 
 const line = (span: string, clock: [string, number, number] | null, more = {}) => ({
   span,
@@ -24,6 +34,10 @@ const line = (span: string, clock: [string, number, number] | null, more = {}) =
   end: 9,
   clock: clock && { reference: clock[0], offset: clock[1], error: clock[2] },
   steps: [{ step: "7", start: 1000 * Number(span.slice(1)), times: [4, 5] }],
+  numbers: [],
+  times: [4, 5],
+  waits_for: null,
+  computing_ratio: null,
   ...more,
 });
 const collective = {
@@ -43,6 +57,7 @@ const data: TraceRanksJson = {
   period: "step",
   lines: [line("s0", ["s0", 0, 0]), line("s1", ["s0", 100, 7]), line("s2", ["s0", 300, 4]), line("s3", null)],
   stragglers: ["s1"],
+  representatives: [],
   groups: [],
   collectives: [collective],
 };
@@ -77,6 +92,16 @@ describe("alignment", () => {
   it("puts the starts of a step at one moment, and adds offsets by hand to those of the others", () => {
     expect(shifts("s2", "step:7")).toMatchObject({ s0: [2000, null, "alignment"], s3: [-1000, null, "alignment"] });
     expect(shifts("s1", "", "s0:40,s1:15")).toMatchObject({ s0: [125, 7, "clock"], s1: [0, null, "alignment"] });
+  });
+
+  it("names a collective by what it does and its number in its group", () => {
+    const name = (operator: string, occurrence = 0) => collectiveName({ operator, occurrence });
+    expect(name("hcom_allReduce__587_6_1")).toBe("hcom_allReduce #6");
+    expect(name("hcom_batchSendRecv__8a5_12_0")).toBe("hcom_batchSendRecv #12");
+    expect(name("ncclAllReduce", 2)).toBe("ncclAllReduce #3");
+    const title = (title: string) => groupTitle({ groups: [{ group: "g:1", title, spans: [] }] }, collective);
+    expect([title("tp"), title("default_group")]).toEqual(["tp", ""]);
+    expect(groupTitle(data, collective)).toBe("");
   });
 
   it("is the same after the way through a link", () => {
@@ -160,10 +185,30 @@ describe("choice of ranks", () => {
 
   it("is kept in a link; ranks that are gone are left out", () => {
     const ranks = ranksOf(run, "a1");
-    expect(parseChoice("", ranks)).toEqual([]);
-    expect(parseChoice(formatChoice(new Set(["a1", "b1", "c1"]), ranks), ranks)).toEqual(ranks);
+    const parse = (text: string, first: string[] = []) =>
+      parseChoice(text, ranks, new Set(first)).map(({ span }) => span);
+    expect(parse(formatChoice(new Set(["a1", "b1", "c1"]), ranks))).toEqual(["a1", "b1", "c1"]);
     expect(formatChoice(new Set(["c1", "a1", "x"]), ranks)).toBe("a1.c1");
-    expect(parseChoice("c1.x", ranks).map(({ span }) => span)).toEqual(["c1"]);
+    expect(parse("c1.x", ["a1"])).toEqual(["c1"]);
+    expect(formatChoice(new Set(), ranks)).toBe("none");
+    expect(parse("none", ["a1"])).toEqual([]);
+    expect(parse("", ["b1"])).toEqual(["b1"]);
+  });
+
+  it("is at first: all of a run of 2 to 64 ranks, of a larger one its representatives and the open rank", () => {
+    const place = (rank: number, run = "r") => ({ span: `${run}${rank}`, worker: "", name: "", run, rank });
+    const own = (count: number) => Array.from({ length: count }, (_, rank) => place(rank));
+    const first = (count: number, representatives: string[] | null = null) => [
+      ...firstChoice(own(count), "r9", representatives && { representatives }),
+    ];
+    expect(first(1)).toEqual([]);
+    expect(first(2)).toEqual(["r0", "r1"]);
+    expect(first(64)).toHaveLength(64);
+    expect(first(65)).toEqual(["r9"]);
+    expect(first(65, ["r3", "r9"]).sort()).toEqual(["r3", "r9"]);
+    const others = [place(1, "o"), place(2, "o")];
+    const shown = parseChoice("", pairedRanks(own(2), others), firstChoice(own(2), "r0", null));
+    expect(shown.map(({ span }) => span)).toEqual(["r0", "r1", "o1"]);
   });
 
   it("offers the stage of the straggler, stages, groups and hosts of some ranks", () => {
@@ -192,7 +237,7 @@ function answer(): ArrayBuffer {
     unit: 2,
     parts: ["computing", "free"],
     strips: [
-      { span: "a", state: "ready", waits: [[110, 120, "5"]] },
+      { span: "a", state: "ready", waits: [[110, 120, "5", "3"]] },
       { span: "b", state: "reading", waits: [] },
     ],
     columns: { a: ["u32", 0, 8] },
@@ -216,11 +261,30 @@ describe("strips", () => {
     expect([found.start, found.end]).toEqual([100, 140]);
     const strip = found.strips.get("a");
     if (!strip) throw new Error("no strip");
-    expect(strip.waits).toEqual([{ start: 110, end: 120, rank: "5" }]);
+    expect(strip.waits).toEqual([{ start: 110, end: 120, rank: "5", via: "3" }]);
     expect(timesIn(found, strip, 100, 140)).toEqual([16, 24]);
     expect(timesIn(found, strip, 105, 125)).toEqual([6, 14]);
     expect(timesIn(found, strip, 0, 9999)).toEqual([16, 24]);
     expect(found.strips.get("b")?.sums).toEqual([]);
+  });
+
+  it("have for each pixel column the share of a part, as the sums say", () => {
+    const found = decodeStrips(answer());
+    const sums = found.strips.get("a")?.sums[1] ?? new Float64Array();
+    for (const [start, scale] of [
+      [90, 3.7],
+      [100, 10],
+      [117.3, 0.4],
+    ] as const) {
+      const shares = new Float64Array(20);
+      fillShares(shares, found, sums, start, scale);
+      const expected = Array.from(shares, (_, x) => {
+        const [from, to] = [start + x * scale, start + (x + 1) * scale];
+        return (timeBefore(found, sums, to) - timeBefore(found, sums, from)) / scale;
+      });
+      for (const [x, share] of shares.entries()) expect(share).toBeCloseTo(expected[x] ?? Number.NaN, 9);
+      expect(Math.max(...shares)).toBeGreaterThan(0);
+    }
   });
 
   it("are requested in bins of whole ns that cover the view at its resolution", () => {

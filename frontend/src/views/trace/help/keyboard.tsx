@@ -106,6 +106,7 @@ export function focus(session: TraceSession): void {
 function clear(session: TraceSession): void {
   if (session.note.peek()) session.note.value = null;
   else if (session.area.area.peek()) void session.setArea(null);
+  else if (session.part.peek()) session.pickPart(null);
   else if (session.selection.selected.peek()) session.selection.clear();
   else if (session.search.text.peek()) void session.finder.find("", false);
 }

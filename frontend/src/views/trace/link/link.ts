@@ -13,6 +13,7 @@ export const KEYS = {
   range: "trace.range",
   area: "trace.area",
   slice: "trace.slice",
+  part: "trace.part",
   search: "trace.q",
   closed: "trace.closed",
   folded: "trace.folded",
@@ -32,6 +33,9 @@ export const KEYS = {
   align: "trace.align",
   offsets: "trace.offsets",
   unfolded: "trace.unfolded",
+  grouping: "trace.group",
+  sort: "trace.sort",
+  foldedGroups: "trace.folded_groups",
   versus: "trace.versus",
 } as const;
 
@@ -43,6 +47,8 @@ export interface LinkState {
   /** The dragged area. */
   area: Area | null;
   slice: number | null;
+  /** The selected part of a strip. */
+  part: StripPart | null;
   search: string;
   layout: LayoutState;
   display: Display;
@@ -77,15 +83,33 @@ export function formatRange({ start, end }: Range): string {
   return `${round(start)},${round(end)}`;
 }
 
-/** Parses "start,end" (all rows), or with track numbers after it. */
+/** Parses "start,end" (all rows), or with track numbers after it, or with numbers of ranks as "r5". */
 export function parseArea(text: string): Area | null {
   const range = parseRange(text);
   const tracks = numbers(text).slice(2);
-  return range && { ...range, tracks: tracks.length > 0 ? tracks : null };
+  const lanes = text.split(",").flatMap((part) => (/^r\d+$/.test(part) ? [Number(part.slice(1))] : []));
+  const area = range && { ...range, tracks: tracks.length > 0 ? tracks : null };
+  return area && lanes.length > 0 ? { ...area, lanes } : area;
 }
 
 export function formatArea(area: Area): string {
-  return [formatRange(area), ...(area.tracks ?? [])].join(",");
+  return [formatRange(area), ...(area.tracks ?? []), ...(area.lanes ?? []).map((lane) => `r${lane}`)].join(",");
+}
+
+/** Part of a strip that is selected: a wait, a step, or what was in sight. Times are those of the page. */
+export interface StripPart extends Range {
+  span: string;
+}
+
+/** Parses "span,start,end". */
+function parsePart(text: string): StripPart | null {
+  const [span = "", ...times] = text.split(",");
+  const range = parseRange(times.join(","));
+  return range && span !== "" ? { ...range, span } : null;
+}
+
+export function formatPart(part: StripPart): string {
+  return `${part.span},${formatRange(part)}`;
 }
 
 /** Parses "start,end,name,colour;...", sorted by start; names are escaped. Malformed marks are skipped. */
@@ -134,6 +158,7 @@ export function parseLink(params: Readonly<Record<string, string>>, span: string
     range: own ? parseRange(get("range")) : null,
     area: hasIds ? parseArea(get("area")) : null,
     slice: hasIds && /^\d+$/.test(slice) ? Number(slice) : null,
+    part: own ? parsePart(get("part")) : null,
     search: get("search"),
     layout: {
       collapsedProcesses: new Set([...keys(get("closed")), ...(get("derived") === "1" ? [] : [DERIVED])]),

@@ -16,6 +16,7 @@ const OWN: readonly string[] = [
   KEYS.range,
   KEYS.area,
   KEYS.slice,
+  KEYS.part,
   KEYS.closed,
   KEYS.folded,
   KEYS.pinned,

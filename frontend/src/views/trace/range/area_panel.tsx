@@ -38,20 +38,22 @@ export function AreaPanel({ session }: { session: TraceSession }) {
   const members = session.area.members.value;
   const table = useMemo(() => stats && withRows(session, stats.table), [stats, lang.value]);
   if (!area) return <Empty text={t("trace.panel.none")} />;
-  const length = area.end - area.start;
-  const rows = area.tracks ? t("trace.area.rows", { count: area.tracks.length }) : t("trace.area.all");
+  const strips = area.lanes && t("trace.area.of_ranks", { count: area.lanes.length });
+  const rows = strips ?? (area.tracks ? t("trace.area.rows", { count: area.tracks.length }) : t("trace.area.all"));
   const { rows: named = 0, total = 0 } = stats?.table ?? {};
   // The server only returns the names with the largest totals.
   const some = named < total && t("trace.area.some", { shown: integer(named), total: integer(total) });
   const counted = stats?.parts.length ?? 1;
+  const hasRows = session.api.statsKey(area) !== "";
   const isOffered = (id: (typeof SHOWN)[number]) =>
-    id === "rank" ? counted > 1 || by === "rank" : id !== "ranks" || ranks.length > 0;
+    !hasRows && area.lanes
+      ? id === "ranks"
+      : id === "rank"
+        ? counted > 1 || by === "rank"
+        : id !== "ranks" || ranks.length > 0;
   return (
     <div>
       <div class="trace-title wraps">
-        <h2 data-tip={exactDuration(length)}>
-          {t("trace.area.title", { duration: duration(length), start: session.shownTime(area.start) })}
-        </h2>
         <Cut class="muted">
           {rows}
           {counted > 1 && ` · ${t("trace.area.of_ranks", { count: counted })}`}
@@ -78,8 +80,8 @@ export function AreaPanel({ session }: { session: TraceSession }) {
               {t("trace.area.use", { view: viewTitle(view) })}
             </TextButton>
           ))}
-          {area.tracks && (
-            <TextButton onClick={() => void session.setArea({ ...area, tracks: null })}>
+          {(area.tracks || area.lanes) && (
+            <TextButton onClick={() => void session.setArea({ start: area.start, end: area.end, tracks: null })}>
               {t("trace.area.whole")}
             </TextButton>
           )}
@@ -91,7 +93,7 @@ export function AreaPanel({ session }: { session: TraceSession }) {
       </div>
       <Explanation session={session} area={area} />
       {error && <Empty text={t("trace.area.failed", { message: error })} />}
-      {!stats && !error && <Empty text={t("state.loading")} />}
+      {!stats && !error && list !== "ranks" && <Empty text={t("state.loading")} />}
       {members && <MembersList session={session} area={area} of={members} />}
       {table && !members && list === "slices" && (
         <DataTable
@@ -113,6 +115,19 @@ export function AreaPanel({ session }: { session: TraceSession }) {
       {list === "counters" && <CountersList session={session} area={area} />}
       {list === "ranks" && <RanksList session={session} area={area} />}
     </div>
+  );
+}
+
+/** Length and start of the range. */
+export function AreaTitle({ session }: { session: TraceSession }) {
+  const area = session.area.area.value;
+  if (!area) return null;
+  const length = area.end - area.start;
+  const text = t("trace.area.title", { duration: duration(length), start: session.shownTime(area.start) });
+  return (
+    <h2 class="trace-panel-range ellipsis" data-tip={exactDuration(length)}>
+      {text}
+    </h2>
   );
 }
 

@@ -61,6 +61,12 @@ export class AreaStats {
     await this.set(this.area.peek());
   }
 
+  /** Lists what the ranks did for a range over strips, and slices again for the next one over rows. */
+  listRanks(isOfRanks: boolean): void {
+    if (isOfRanks) this.list.value = "ranks";
+    else if (this.area.peek()?.lanes) this.list.value = "slices";
+  }
+
   stop(): void {
     this.request.cancel();
   }

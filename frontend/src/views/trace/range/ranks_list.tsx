@@ -6,9 +6,10 @@ import type { CountersJson, PARTS, RankRangeJson, RankRangesJson, TableJson } fr
 import { t, textOf } from "../../../i18n";
 import { useRequest } from "../../../state/use_request";
 import { findTrack } from "../../../timeline/rows";
-import type { Area } from "../../../timeline/scene";
+import type { Area, Range } from "../../../timeline/scene";
 import { DataTable, Empty, type PageColumn, pageTable } from "../../../widgets";
 import { partTitle } from "../../../widgets/parts";
+import type { RankPlace } from "../ranks/choice";
 import { askOf } from "../ranks/placement";
 import type { TraceSession } from "../session";
 import { CsvLink, rowNames } from "../slice_list";
@@ -20,9 +21,10 @@ const READING_MS = 700;
 
 export function RanksList({ session, area }: { session: TraceSession; area: Area }) {
   const [round, setRound] = useState(0);
-  const { shown, shifts } = session.ranks;
-  const ask = (signal: AbortSignal) => request(session, area, signal);
-  const { value, error } = useRequest([area, shown.value, shifts.value, round], ask, []);
+  const { shifts } = session.ranks;
+  const shown = placesIn(session, area);
+  const ask = (signal: AbortSignal) => requestRanks(session, shown, area, signal);
+  const { value, error } = useRequest([area, session.ranks.shown.value, shifts.value, round], ask, []);
   useEffect(() => {
     if (!value?.ranks.some(({ state }) => state === "reading")) return;
     const timer = setTimeout(() => setRound(round + 1), READING_MS);
@@ -42,7 +44,7 @@ export function RanksList({ session, area }: { session: TraceSession; area: Area
         name={t("trace.area.by.ranks")}
         compared={[["p50", "p95"]]}
         onOpen={(row) => {
-          const place = shown.peek().find((one) => session.lanes.nameOf(one) === row.get("rank"));
+          const place = shown.find((one) => session.lanes.nameOf(one) === row.get("rank"));
           if (place) session.openRank(place);
         }}
       />
@@ -50,8 +52,19 @@ export function RanksList({ session, area }: { session: TraceSession; area: Area
   );
 }
 
-async function request(session: TraceSession, { start, end }: Area, signal: AbortSignal): Promise<RankRangesJson> {
-  const spans = session.ranks.shown.peek().map((place) => place.span);
+/** The shown ranks that a range covers. */
+function placesIn({ ranks, lanes }: TraceSession, area: Area): RankPlace[] {
+  return ranks.shown.value.filter(({ span }) => area.lanes?.includes(lanes.numberOf(span)) !== false);
+}
+
+/** What ranks did in a range. */
+export async function requestRanks(
+  session: TraceSession,
+  places: readonly RankPlace[],
+  { start, end }: Range,
+  signal: AbortSignal,
+): Promise<RankRangesJson> {
+  const spans = places.map((place) => place.span);
   const chunks = Array.from({ length: Math.ceil(spans.length / AT_ONCE) }, (_, at) =>
     spans.slice(at * AT_ONCE, (at + 1) * AT_ONCE),
   );

@@ -10,7 +10,7 @@ import { Cut, PagedItems, TextButton } from "../../../widgets";
 import type { SlicePair } from "../selection/selection";
 import type { TraceSession } from "../session";
 import { Menu } from "../slice_list";
-import { type Alignment, collectiveKey, formatAlignment } from "./alignment";
+import { type Alignment, collectiveKey, collectiveName, formatAlignment, groupTitle } from "./alignment";
 import { type RanksState, shiftText } from "./ranks_state";
 
 export function AlignMenu({ session }: { session: TraceSession }) {
@@ -51,10 +51,19 @@ function Ways({ session }: { session: TraceSession }) {
       <PagedItems items={byWait}>
         {(one) => {
           const collective = collectiveKey(one);
-          const text = t("trace.align.end", { operator: one.operator });
-          const figures = { step: one.step ?? "–", count: one.ends.length, wait: duration(one.wait) };
-          const more = tOf(ranks.period, "trace.align.end.more", figures);
-          return <Way key={collective} ranks={ranks} to={{ kind: "end", collective }} text={text} more={more} />;
+          const members = t("trace.ranks.members", { count: one.ends.length });
+          const title = ranks.data.value && groupTitle(ranks.data.value, one);
+          const text = [t("trace.align.end", { operator: collectiveName(one) }), title, members];
+          const more = tOf(ranks.period, "trace.align.end.more", { step: one.step ?? "–", wait: duration(one.wait) });
+          return (
+            <Way
+              key={collective}
+              ranks={ranks}
+              to={{ kind: "end", collective }}
+              text={text.filter(Boolean).join(" · ")}
+              more={more}
+            />
+          );
         }}
       </PagedItems>
     </>
@@ -131,7 +140,9 @@ function faceOf(ranks: RanksState): string {
 
 function endText(data: TraceRanksJson | null, collective: string): string {
   const found = data?.collectives.find((one) => collectiveKey(one) === collective);
-  return found || !data ? t("trace.align.end", { operator: found?.operator ?? "…" }) : t("trace.align.absent");
+  return found || !data
+    ? t("trace.align.end", { operator: found ? collectiveName(found) : "…" })
+    : t("trace.align.absent");
 }
 
 /** What limits the alignment by clocks. */

@@ -25,6 +25,27 @@ export function collectiveKey({ step, group, operator, occurrence }: TraceCollec
   return [step ?? "", group ?? "", operator, occurrence].map((part) => encodeURIComponent(part)).join("~");
 }
 
+/** Name of an operator of HCCL: what it does, end of its group's hash, its number in the group, graph. */
+const HCCL_NAME = /^(.+)__\w+_(\d+)_\d+$/;
+
+/** "hcom_allReduce #6": what a collective does, and its number in its group. */
+export function collectiveName({ operator, occurrence }: Pick<TraceCollectiveJson, "operator" | "occurrence">): string {
+  const [, name = operator, number = String(occurrence + 1)] = HCCL_NAME.exec(operator) ?? [];
+  return `${name} #${number}`;
+}
+
+/** What PyTorch calls the group of all ranks. */
+const WORLD = "default_group";
+
+/** The kind of its group if it is recorded, such as "tp"; "" for the group of all ranks. */
+export function groupTitle(
+  { groups }: Pick<TraceRanksJson, "groups">,
+  { group }: Pick<TraceCollectiveJson, "group">,
+): string {
+  const title = groups.find((one) => one.group === group)?.title ?? "";
+  return title === WORLD ? "" : title;
+}
+
 export function parseAlignment(text: string): Alignment {
   if (text === "recorded") return { kind: "recorded" };
   const [kind, ...rest] = text.split(":");

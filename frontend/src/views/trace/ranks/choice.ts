@@ -23,6 +23,9 @@ export interface RankSet {
 }
 
 const ALL = "all";
+const NONE = "none";
+/** All ranks of a run of at most so many are shown at first. */
+const MOST_AT_FIRST = 64;
 
 /** The spans of a run that belong together: the n-th of each worker, if the open one is the n-th. */
 export function ranksOf(run: RunJson, open: string): RankPlace[] {
@@ -44,16 +47,36 @@ export function isSameRank(one: Pick<RankPlace, "rank">, other: Pick<RankPlace, 
   return one.rank !== null && one.rank === other.rank;
 }
 
-/** Spans of a choice in a link, in the order of the ranks. */
-export function parseChoice(text: string, ranks: readonly RankPlace[]): RankPlace[] {
-  const chosen = new Set(text.split("."));
-  return ranks.filter(({ span }) => text === ALL || chosen.has(span));
+/**
+ * Spans that are shown without a choice: all ranks of a run of several; of a large one, its representatives. `own`: ranks of the
+ * run; `data` null: not known yet.
+ */
+export function firstChoice(
+  own: readonly RankPlace[],
+  open: string,
+  data: Pick<TraceRanksJson, "representatives"> | null,
+): ReadonlySet<string> {
+  if (own.length < 2) return new Set();
+  if (own.length <= MOST_AT_FIRST) return new Set(own.map(({ span }) => span));
+  return new Set([open, ...(data?.representatives ?? [])]);
 }
 
-/** "" for none, "all", or the spans. */
+/** The ranks of a choice in a link, in their order. `first`: spans of those without a choice, and the same ranks of another run. */
+export function parseChoice(text: string, ranks: readonly RankPlace[], first: ReadonlySet<string>): RankPlace[] {
+  if (text === ALL) return [...ranks];
+  const chosen = text === "" ? first : new Set(text.split("."));
+  const paired = text === "" ? ranks.filter(({ span }) => first.has(span)) : [];
+  return ranks.filter((place) => chosen.has(place.span) || paired.some((one) => isPair(one, place)));
+}
+
+function isPair(one: RankPlace, other: RankPlace): boolean {
+  return one.run !== other.run && isSameRank(one, other);
+}
+
+/** "none", "all", or the spans. */
 export function formatChoice(spans: ReadonlySet<string>, ranks: readonly RankPlace[]): string {
   if (ranks.every(({ span }) => spans.has(span))) return ALL;
-  return ranks.flatMap(({ span }) => (spans.has(span) ? [span] : [])).join(".");
+  return ranks.flatMap(({ span }) => (spans.has(span) ? [span] : [])).join(".") || NONE;
 }
 
 /** Straggler and its peers, pipeline stages, communication groups, hosts. Sets of all ranks or of one are left out. */

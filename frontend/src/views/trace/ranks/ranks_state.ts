@@ -3,6 +3,7 @@
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import type { RunJson, TraceRankJson, TraceRanksJson } from "../../../api/types.gen";
 import { duration } from "../../../base/format";
+import { toggled } from "../../../base/search";
 import { type Period, t, tOf } from "../../../i18n";
 import { catalog, places } from "../../../state/catalog";
 import { param, setParams } from "../../../state/params";
@@ -20,8 +21,17 @@ import {
   shiftsOf,
   shiftsOfOther,
 } from "./alignment";
-import { formatChoice, isSameRank, pairedRanks, parseChoice, type RankPlace, ranksOf } from "./choice";
+import { firstChoice, formatChoice, isSameRank, pairedRanks, parseChoice, type RankPlace, ranksOf } from "./choice";
 import { stepPairs } from "./step_differences";
+import {
+  type Grouping,
+  groupings,
+  type KnownRanks,
+  layOutStrips,
+  SORTS,
+  type Sort,
+  type StripLayout,
+} from "./strip_layout";
 
 export class RanksState {
   /** What is known of the ranks; null until it is loaded. Times are ns after `base`. */
@@ -41,6 +51,14 @@ export class RanksState {
   readonly all: ReadonlySignal<RankPlace[]>;
   /** The ranks that are shown, from the top. */
   readonly shown: ReadonlySignal<RankPlace[]>;
+  /** Ways to group the shown ranks, and the chosen one: by default the first, once all shown ranks are known. */
+  readonly groupings: ReadonlySignal<Grouping[]>;
+  readonly grouping: ReadonlySignal<Grouping>;
+  readonly sort = computed<Sort>(() => SORTS.find((one) => one === param(KEYS.sort)) ?? "rank");
+  readonly foldedGroups = computed<ReadonlySet<string>>(
+    () => new Set(param(KEYS.foldedGroups).split("|").filter(Boolean).map(decodeURIComponent)),
+  );
+  readonly layout: ReadonlySignal<StripLayout>;
   readonly alignment = computed<Alignment>(() => parseAlignment(param(KEYS.align)));
   /** Offsets by hand, ns by span. */
   readonly byHand = computed(() => parseOffsets(param(KEYS.offsets)));
@@ -53,7 +71,18 @@ export class RanksState {
     const own = computed(() => (run.value ? ranksOf(run.value, span) : []));
     const others = computed(() => (this.otherRun.value ? ranksOf(this.otherRun.value, "") : []));
     this.all = computed(() => [...own.value, ...others.value]);
-    this.shown = computed(() => parseChoice(param(KEYS.ranks), pairedRanks(own.value, others.value)));
+    const first = computed(() => firstChoice(own.value, span, this.data.value));
+    this.shown = computed(() => parseChoice(param(KEYS.ranks), pairedRanks(own.value, others.value), first.value));
+    this.groupings = computed(() => groupings(this.shown.value, this.known()));
+    this.grouping = computed(() => {
+      const all: Grouping[] = [...this.groupings.value, "none"];
+      const isKnown = this.shown.value.every(({ span }) => this.lineOf(span));
+      return all.find((one) => one === param(KEYS.grouping)) ?? ((isKnown && all[0]) || "none");
+    });
+    this.layout = computed(() => {
+      const order = { grouping: this.grouping.value, sort: this.sort.value, folded: this.foldedGroups.value };
+      return layOutStrips(this.shown.value, this.known(), order);
+    });
     this.shifts = computed(() => {
       const [data, other] = [this.data.value, this.otherData.value];
       if (!data) return new Map();
@@ -109,6 +138,32 @@ export class RanksState {
   /** What is known of the ranks of both runs. */
   lines(): TraceRankJson[] {
     return [...(this.data.value?.lines ?? []), ...(this.otherData.value?.lines ?? [])];
+  }
+
+  /** What the strips are ordered by. */
+  known(): KnownRanks {
+    const [data, other] = [this.data.value, this.otherData.value];
+    return {
+      lines: this.lines(),
+      groups: data?.groups ?? [],
+      stragglers: new Set([...(data?.stragglers ?? []), ...(other?.stragglers ?? [])]),
+      parts: data?.parts ?? [],
+    };
+  }
+
+  lineOf(span: string): TraceRankJson | undefined {
+    return this.lines().find((line) => line.span === span);
+  }
+
+  /** The shown rank that has a number in the run of a span. */
+  placeOf(rank: string | null, beside: string): RankPlace | undefined {
+    const run = places.peek().get(beside)?.run.id;
+    return this.shown.peek().find((place) => place.run === run && String(place.rank) === rank);
+  }
+
+  toggleGroup(key: string): void {
+    const folded = [...toggled(this.foldedGroups.peek(), key)];
+    setParams({ [KEYS.foldedGroups]: folded.map(encodeURIComponent).join("|") });
   }
 
   isStraggler(span: string): boolean {

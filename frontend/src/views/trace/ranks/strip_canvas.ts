@@ -1,17 +1,22 @@
 /** Draws the strips in sight, and handles pointer and wheel over them. */
 
-import { effect } from "@preact/signals";
-import { percent, shareOf } from "../../../base/format";
-import { listen, together } from "../../../base/listen";
+import { effect, signal } from "@preact/signals";
+import { duration, percent, shareOf } from "../../../base/format";
+import { together } from "../../../base/listen";
 import { lang, t } from "../../../i18n";
+import { originOf } from "../../../timeline/decode";
+import { laneOfTrack } from "../../../timeline/lanes";
+import type { Area, Range } from "../../../timeline/scene";
 import { resizeCanvas } from "../../../timeline/surface";
 import { partTitle } from "../../../widgets/parts";
 import type { TraceSession } from "../session";
 import type { RankPlace } from "./choice";
 import { shiftText } from "./ranks_state";
-import { stepsOf } from "./step_differences";
-import { type Strip, type StripAnswer, StripLoader, timesIn } from "./strip_data";
-import { paintStrips, STRIP_HEIGHT } from "./strip_paint";
+import { stepsOf, stepTime } from "./step_differences";
+import { MOST_STRIPS, type Strip, type StripAnswer, StripLoader, type StripWait, timesIn } from "./strip_data";
+import { itemsBetween, LABEL_STEP, type StripItem } from "./strip_layout";
+import { paintArea, paintChain, paintPart, paintStrips, type WaitChain } from "./strip_paint";
+import { StripPointer } from "./strip_pointer";
 
 /** Smaller shares of a pixel are left out of its tip. */
 const LEAST_SHARE = 0.0005;
@@ -19,13 +24,21 @@ const LEAST_SHARE = 0.0005;
 /** The canvas of the strips in sight. It follows the view of the rows. */
 export class StripCanvas {
   readonly loader: StripLoader;
+  /** What is in sight, px from the top of all strips. */
+  readonly sight = signal({ top: 0, bottom: 0 });
   private box: HTMLElement | null = null;
   private canvas: HTMLCanvasElement | null = null;
+  private pointer: StripPointer | null = null;
   private stop = () => {};
+  /** The wait under the pointer. */
+  private pointed: { span: string; wait: StripWait } | null = null;
 
   constructor(private readonly session: TraceSession) {
     this.loader = new StripLoader(
-      () => this.draw(),
+      () => {
+        this.draw();
+        this.pointer?.look();
+      },
       (error) => session.fail(error),
     );
   }
@@ -36,12 +49,14 @@ export class StripCanvas {
     const { session } = this;
     const observer = new ResizeObserver(() => this.draw());
     observer.observe(box);
-    const { hover, leave, click, wheel } = this;
-    const stopListening = listen(box, { pointermove: hover, pointerleave: leave, click, wheel }, { passive: false });
+    this.pointer = new StripPointer(session, box, this);
+    const stopListening = this.pointer.listen();
     const stopDraw = effect(() => {
       session.drawn.value;
+      session.part.value;
+      session.area.area.value;
       session.ranks.shifts.value;
-      session.ranks.shown.value;
+      session.ranks.layout.value;
       session.search.ticks.value;
       lang.value;
       this.draw();
@@ -52,18 +67,20 @@ export class StripCanvas {
   detach(): void {
     this.stop();
     this.loader.stop();
-    this.leave();
+    this.session.hovered.value = null;
     this.box = this.canvas = null;
   }
 
-  /** Places of the strips in sight. */
-  private inSight(): { place: RankPlace; y: number }[] {
+  /** The strips in sight, with their tops on the canvas. */
+  private inSight(): { item: StripItem; y: number }[] {
     const { box, session } = this;
     if (!box) return [];
-    const shown = session.ranks.shown.peek();
-    const first = Math.floor(box.scrollTop / STRIP_HEIGHT);
-    const last = Math.ceil((box.scrollTop + box.clientHeight) / STRIP_HEIGHT);
-    return shown.slice(first, last).map((place, at) => ({ place, y: (first + at) * STRIP_HEIGHT - box.scrollTop }));
+    const [top, bottom] = [box.scrollTop, box.scrollTop + box.clientHeight];
+    const before = this.sight.peek();
+    if (before.top !== top || before.bottom !== bottom) this.sight.value = { top, bottom };
+    return itemsBetween(session.ranks.layout.peek().items, top, bottom)
+      .flatMap((item) => (item.kind === "rank" ? [{ item, y: item.y - top }] : []))
+      .slice(0, MOST_STRIPS);
   }
 
   draw(): void {
@@ -74,25 +91,45 @@ export class StripCanvas {
     const { width, gutter, ratio, view, theme } = scene;
     const height = box.clientHeight;
     resizeCanvas(canvas, width, height, ratio);
+    box.style.setProperty("--gutter", `${gutter}px`);
     const inSight = this.inSight();
-    const strips = inSight.map(({ place, y }) => {
+    const strips = inSight.map(({ item: { place, height }, y }) => {
       const strip = loader.answer?.strips.get(place.span);
       const hits = session.search.ticks.peek().get(session.lanes.numberOf(place.span)) ?? [];
-      return { y, strip, note: noteOf(strip), steps: stepsOf(session, place.span), hits };
+      return { y, height, strip, note: noteOf(strip), steps: stepsOf(session, place.span), hits };
     });
-    paintStrips(context, { width, height, gutter, ratio, view, theme, answer: loader.answer, strips, waitText });
-    const shares = inSight.map(({ place, y }) => ({ y, text: this.computingShare(place) }));
+    const stripScene = { width, height, gutter, ratio, view, theme, answer: loader.answer, strips, waitTexts };
+    paintStrips(context, stripScene);
+    const { area } = scene;
+    if (area)
+      paintArea(
+        context,
+        stripScene,
+        area,
+        strips.filter((_, at) => this.covers(area, inSight[at]?.item)),
+      );
+    const part = session.part.peek();
+    const picked = inSight.find(({ item }) => item.place.span === part?.span);
+    if (part && picked) paintPart(context, stripScene, part, { y: picked.y, height: picked.item.height });
+    const chain = this.chain();
+    if (chain) paintChain(context, stripScene, chain);
     context.fillStyle = theme.muted;
     context.textAlign = "right";
-    for (const { y, text } of shares) context.fillText(text, gutter - 8, y + STRIP_HEIGHT / 2);
+    for (const { item, y } of inSight) {
+      const middle = y + Math.max(item.height, LABEL_STEP) / 2;
+      if (item.isLabelled) context.fillText(this.computingShare(item.place), gutter - 8, middle);
+    }
     context.textAlign = "left";
-    loader.want({
-      spans: inSight.map(({ place }) => place.span),
-      zeros: inSight.map(({ place }) => session.ranks.pageZeroOf(place.span, session.base)),
-      view,
-      width: Math.max(width - gutter, 1),
-    });
-    box.dataset.ready = loader.isDone ? "yes" : "no";
+    const spans = inSight.map(({ item }) => item.place.span);
+    const zeros = spans.map((span) => session.ranks.pageZeroOf(span, session.base));
+    if (spans.length > 0) loader.want({ spans, zeros, view, width: Math.max(width - gutter, 1) });
+    box.dataset.ready = spans.length === 0 || loader.isDone ? "yes" : "no";
+  }
+
+  /** Whether an area covers a strip: one over rows, those of their ranks. */
+  private covers({ lanes, tracks }: Area, item: StripItem | undefined): boolean {
+    const number = this.session.lanes.numberOf(item?.place.span ?? "");
+    return (lanes ?? tracks?.map(laneOfTrack))?.includes(number) !== false;
   }
 
   /** Share of computing in the view; "" if unknown. */
@@ -111,58 +148,81 @@ export class StripCanvas {
     return timesIn(answer, strip, from ?? start, to ?? end);
   }
 
-  private placeAt(event: MouseEvent): RankPlace | null {
-    const { box } = this;
-    if (!box) return null;
-    const y = event.clientY - box.getBoundingClientRect().top + box.scrollTop;
-    return this.session.ranks.shown.peek()[Math.floor(y / STRIP_HEIGHT)] ?? null;
+  hover(item: StripItem | null, time: number, event: PointerEvent): void {
+    const { session, loader } = this;
+    const scale = session.engine?.scene.view.scale ?? 0;
+    const times = item && this.timesOf(item.place, time, time + scale);
+    const wait = item && this.waitAt(item.place.span, time);
+    const help = times ? stripText(session.lanes.nameOf(item.place), times, loader.answer, wait) : "";
+    const texts = [help, item ? shiftText(session.ranks, item.place.span) : ""].filter(Boolean);
+    session.hovered.value = help ? { bar: null, help: texts.join(" · "), x: event.clientX, y: event.clientY } : null;
+    const pointed = wait ? { span: item.place.span, wait } : null;
+    if (pointed?.wait === this.pointed?.wait) return;
+    this.pointed = pointed;
+    this.draw();
   }
 
-  private readonly hover = (event: PointerEvent) => {
-    const { session, box, loader } = this;
-    const place = this.placeAt(event);
-    const scene = session.engine?.scene;
-    if (!place || !box || !scene) return this.leave();
-    const x = event.clientX - box.getBoundingClientRect().left - scene.gutter;
-    if (x < 0) return this.leave();
-    const time = scene.view.start + x * scene.view.scale;
-    const times = this.timesOf(place, time, time + scene.view.scale);
-    const help = times ? stripText(place, times, loader.answer, time) : "";
-    session.hovered.value = help
-      ? {
-          bar: null,
-          help: [help, shiftText(session.ranks, place.span)].filter(Boolean).join(" · "),
-          x: event.clientX,
-          y: event.clientY,
-        }
-      : null;
-  };
+  /** Selects the wait at a time; elsewhere the step, or what is in sight. */
+  select({ place: { span } }: StripItem, time: number): void {
+    const { session } = this;
+    const range = this.waitAt(span, time) ?? this.stepAt(span, time) ?? session.engine?.shown;
+    if (range) session.pickPart({ span, start: Math.floor(range.start), end: Math.ceil(range.end) });
+  }
 
-  private readonly leave = () => (this.session.hovered.value = null);
+  private waitAt(span: string, time: number): StripWait | null {
+    const waits = this.loader.answer?.strips.get(span)?.waits ?? [];
+    return waits.find((one) => one.start <= time && time < one.end) ?? null;
+  }
 
-  private readonly click = (event: MouseEvent) => {
-    const place = this.placeAt(event);
-    if (place && event.target === this.canvas) this.session.openRank(place);
-  };
+  private stepAt(span: string, time: number): Range | null {
+    const { ranks, base } = this.session;
+    const data = ranks.isOther(span) ? ranks.otherBase.value : ranks.base.value;
+    const zero = originOf(data, ranks.zeroOf(span, base)) + ranks.shiftOf(span);
+    const steps = (ranks.lineOf(span)?.steps ?? []).map((step) => ({
+      start: step.start + zero,
+      end: step.start + zero + stepTime(step),
+    }));
+    return steps.find(({ start, end }) => start <= time && time < end) ?? null;
+  }
 
-  private readonly wheel = (event: WheelEvent) => this.session.engine?.wheel(event);
+  /** The wait under the pointer, else the selected one, with the tops of the strips that it leads to. */
+  private chain(): WaitChain | null {
+    const { session, pointed, box } = this;
+    const part = session.part.peek();
+    const chosen = part && this.waitAt(part.span, (part.start + part.end) / 2);
+    const found = pointed ?? (part && chosen ? { span: part.span, wait: chosen } : null);
+    if (!found || !box) return null;
+    const { span, wait } = found;
+    const { ranks } = session;
+    const spans = [span, ...[wait.via, wait.rank].flatMap((rank) => ranks.placeOf(rank, span)?.span ?? [])];
+    const items = ranks.layout.peek().items;
+    const strips = spans.flatMap((one) => {
+      const item = items.find((item) => item.kind === "rank" && item.place.span === one);
+      return item ? [{ y: item.y - box.scrollTop, height: item.height }] : [];
+    });
+    return strips.length > 1 ? { wait, strips } : null;
+  }
 }
 
-function stripText(place: RankPlace, times: readonly number[], answer: StripAnswer | null, time: number): string {
+function stripText(name: string, times: readonly number[], answer: StripAnswer | null, wait: StripWait | null): string {
   const whole = sum(times);
   const parts = (answer?.parts ?? []).flatMap((id, at) => {
     const part = times[at] ?? 0;
     return part > whole * LEAST_SHARE ? [`${partTitle("budget", id)} ${shareOf(part, whole)}`] : [];
   });
-  const wait = answer?.strips.get(place.span)?.waits.find((one) => one.start <= time && time < one.end);
-  const late = wait ? [waitText(wait.rank)] : [];
-  return parts.length > 0 ? [place.name, ...parts, ...late].join(" · ") : "";
+  const late = wait ? waitTexts(wait).slice(0, 1) : [];
+  return parts.length > 0 ? [name, ...late, ...parts].join(" · ") : "";
 }
 
-/** "waiting for rank 5". `rank`: a number, or "local 5" inside its group. */
-function waitText(rank: string | null): string {
-  if (rank === null) return t("trace.ranks.waits");
-  return t("trace.ranks.waits_for", { rank: /^\d+$/.test(rank) ? `rank ${rank}` : rank });
+/** "waits for rank 5 · 50.9 ms", and shorter forms. */
+function waitTexts({ start, end, rank }: StripWait): string[] {
+  const who = rank === null ? t("trace.ranks.waits") : t("trace.ranks.waits_for", { rank: rankName(rank) });
+  return [`${who} · ${duration(end - start)}`, who, ...(rank === null ? [] : [rankName(rank)])];
+}
+
+/** `rank`: a number, or "local 5" inside its group. */
+export function rankName(rank: string): string {
+  return /^\d+$/.test(rank) ? `rank ${rank}` : rank;
 }
 
 function noteOf(strip: Strip | undefined): string {

@@ -9,11 +9,12 @@ import { askOf } from "./placement";
 
 export type PartId = keyof (typeof PARTS)["budget"];
 
-/** A wait for a late rank. Times are those of the page. */
-interface StripWait {
+/** A wait for a late rank. Times are those of the page. `via`: the rank that is awaited directly, if it waits for `rank` in turn. */
+export interface StripWait {
   start: number;
   end: number;
   rank: string | null;
+  via: string | null;
 }
 
 export interface Strip {
@@ -38,7 +39,7 @@ interface Header {
   bins: number;
   unit: number;
   parts: PartId[];
-  strips: { span: string; state: Strip["state"]; waits: [number, number, string | null][] }[];
+  strips: { span: string; state: Strip["state"]; waits: [number, number, string | null, string | null][] }[];
 }
 
 export function decodeStrips(buffer: ArrayBuffer): StripAnswer {
@@ -47,7 +48,7 @@ export function decodeStrips(buffer: ArrayBuffer): StripAnswer {
   const found = strips.map(({ span, state, waits }): [string, Strip] => {
     const times = state === "ready" ? frame.u32(span) : null;
     const sums = times ? parts.map((_, part) => sumsOf(times.subarray(part * bins, (part + 1) * bins), unit)) : [];
-    const shown = waits.map(([start, end, rank]) => ({ start, end, rank }));
+    const shown = waits.map(([start, end, rank, via]) => ({ start, end, rank, via }));
     return [span, { state, waits: shown, sums }];
   });
   return { start: t0, end: t1, bins, parts, strips: new Map(found) };
@@ -75,8 +76,9 @@ export function timesIn(answer: StripAnswer, strip: Strip, start: number, end: n
 
 /** Part of the view's width that a request covers on each side of it. */
 const MARGIN = 0.3;
-/** Most bins of a request (server/strips_api.py). */
+/** Most bins and strips of a request (server/timeline/ranks.py). */
 const MOST_BINS = 4096;
+export const MOST_STRIPS = 128;
 
 interface StripWindow {
   start: number;

@@ -53,6 +53,8 @@ export class Selection {
   private flows: AnswerCache<FlowJson[]>;
   /** True while the slice is searched in another reading: ids on screen are void there. */
   private isRenewing = false;
+  /** What the view does once the selected slice is loaded. */
+  private due: Follow = "stay";
 
   constructor(private readonly port: TimelinePort) {
     [this.details, this.flows, this.descents] = memos(port.api);
@@ -102,9 +104,10 @@ export class Selection {
     const { port } = this;
     const before = this.selected.peek();
     this.isRenewing = false;
+    this.due = follow;
     this.selected.value = { id, merged, detail: null, flows: [], error: "" };
     port.panel.value = "slice";
-    port.save({ [KEYS.slice]: String(id) });
+    port.save({ [KEYS.slice]: String(id) }, follow === "sight");
     try {
       const found = await this.request.run(() => Promise.all([this.load(id), this.flows.get(id)]));
       if (!found) return;
@@ -118,6 +121,7 @@ export class Selection {
       if (!port.layout.peek().pinned.includes(detail.track)) showRank(port, laneOfSlice(id));
       if (isDerivedSlice(id)) await openDerived(port, laneOfSlice(id));
       if (this.selected.peek()?.id !== id) return;
+      this.due = "stay";
       this.show(detail, follow);
     } catch (error) {
       this.selected.value = { id, merged, detail: null, flows: [], error: messageOf(error) };
@@ -218,7 +222,7 @@ export class Selection {
   async reload(): Promise<void> {
     [this.details, this.flows, this.descents] = memos(this.port.api);
     const now = this.selected.peek();
-    if (now) await this.take(now.id, "stay", now.merged);
+    if (now) await this.take(now.id, this.due, now.merged);
   }
 
   // Another reading of the trace

@@ -121,7 +121,7 @@ function ThreadRow({ item, session }: { item: rows.TrackItem; session: TraceSess
   const state = session.layout.value;
   const { hiddenTracks, trackOrder } = state.arrangement;
   const { track, name } = item.thread;
-  const tip = [t("trace.rows.pin", { name }), session.helpOf(track)].filter(Boolean).join("\n");
+  const isPinned = rows.tracksOf(item.thread).some((one) => state.pinned.includes(one));
   const pin = () => session.setLayout({ ...state, pinned: rows.togglePinned(state.pinned, item.thread) });
   const move = (step: 1 | -1) => {
     const own = rows.inOrder(item.process.threads, (thread) => thread.track, trackOrder).map((thread) => thread.track);
@@ -135,13 +135,11 @@ function ThreadRow({ item, session }: { item: rows.TrackItem; session: TraceSess
       onHide={() => session.arrange({ hiddenTracks: toggled(hiddenTracks, track) })}
       onMove={move}
     >
-      <label class="option trace-thread" data-tip={tip}>
-        <input
-          type="checkbox"
-          checked={rows.tracksOf(item.thread).some((one) => state.pinned.includes(one))}
-          onChange={pin}
-        />
+      <div class="option trace-thread" data-tip={session.helpOf(track)}>
         <span class="ellipsis grow">{rows.trackLabel(item.thread)}</span>
+        <Button look="link small" name={t("trace.rows.pin", { name })} pressed={isPinned} onClick={pin}>
+          {t(isPinned ? "trace.rows.unpin_one" : "trace.rows.pin_one")}
+        </Button>
         {session.ranks.all.value.length > 1 && (
           <Button
             look="link small"
@@ -151,7 +149,7 @@ function ThreadRow({ item, session }: { item: rows.TrackItem; session: TraceSess
             {t("trace.row.all_ranks")}
           </Button>
         )}
-      </label>
+      </div>
     </RowTools>
   );
 }

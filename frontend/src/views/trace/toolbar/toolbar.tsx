@@ -8,6 +8,7 @@ import { type Arrangement, processKey } from "../../../timeline/rows";
 import { Button } from "../../../widgets";
 import { FileMenu } from "../export/file_menu";
 import { AlignMenu } from "../ranks/align_menu";
+import { OrderMenus } from "../ranks/order_menus";
 import { RanksMenu } from "../ranks/ranks_menu";
 import { SearchBox } from "../search/search_box";
 import type { TraceSession } from "../session";
@@ -25,6 +26,7 @@ export function Toolbar({ session, field, onHelp }: Props) {
   const marks = session.marks.all.value.length;
   const { filter, arrangement } = session.layout.value;
   const hidden = hiddenRows(session.processes.value, arrangement);
+  const hasRows = session.data.processes.length > 0;
   const { least, packings } = session.display.value;
   const rows = [
     filter,
@@ -37,12 +39,17 @@ export function Toolbar({ session, field, onHelp }: Props) {
   return (
     <div class="row trace-tools">
       <RanksMenu session={session} />
+      <OrderMenus ranks={session.ranks} />
       <AlignMenu session={session} />
-      <Menu text={rows ? t("trace.rows.filtered", { text: rows }) : t("trace.rows")}>
-        {() => <RowsMenu session={session} />}
-      </Menu>
-      <FlowsMenu session={session} />
-      <SearchBox session={session} field={field} />
+      {hasRows && (
+        <>
+          <Menu text={rows ? t("trace.rows.filtered", { text: rows }) : t("trace.rows")}>
+            {() => <RowsMenu session={session} />}
+          </Menu>
+          <FlowsMenu session={session} />
+          <SearchBox session={session} field={field} />
+        </>
+      )}
       {marks > 0 && (
         <Button onClick={() => session.openPanel("marks")}>{t("trace.marks.count", { count: marks })}</Button>
       )}
@@ -51,7 +58,7 @@ export function Toolbar({ session, field, onHelp }: Props) {
       <Button look="control plain muted trace-hint ellipsis" tip={t("trace.keys.tip")} onClick={onHelp}>
         {t("trace.keys")}
       </Button>
-      <FileMenu session={session} />
+      {hasRows && <FileMenu session={session} />}
     </div>
   );
 }
