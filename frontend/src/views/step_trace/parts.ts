@@ -13,6 +13,11 @@ export function partsInOrder(method: StepTraceJson["method"]): readonly (typeof 
   return method === "points" ? PARTS : [...others, gap];
 }
 
+/** The parts that are not 0 in all steps. */
+export function partsThatVary({ method, steps, mean }: Pick<StepTraceJson, "method" | "steps" | "mean">) {
+  return partsInOrder(method).filter(({ key }) => [mean, ...steps].some((step) => step[key]));
+}
+
 /** What Trend draws: a part, or the time of iterations, which have none. */
 export type PartKey = (typeof PARTS)[number]["key"] | "total_ns";
 
