@@ -4,7 +4,7 @@
 export const NAMES: readonly string[] = [1, 2, 3, 4, 5, 6, 7].map((step) => `var(--n${step})`);
 export const OTHERS = "var(--c-rest)";
 
-export const FREE = "var(--c-free)";
+const FREE = "var(--c-free)";
 export const COMMUNICATION = "var(--c-comm)";
 
 const CORES: Readonly<Record<string, string>> = {

@@ -8,7 +8,7 @@ export const PARTS = [
 ] as const;
 
 /** In order of time: for recorded points the gap precedes the step, otherwise it is the wait for the next one. */
-export function partsInOrder(method: StepTraceJson["method"]): readonly (typeof PARTS)[number][] {
+function partsInOrder(method: StepTraceJson["method"]): readonly (typeof PARTS)[number][] {
   const [gap, ...others] = PARTS;
   return method === "points" ? PARTS : [...others, gap];
 }
