@@ -139,7 +139,7 @@ def test_version_names_the_scanner_and_imports_no_library() -> None:
         (
             ["show", "kernel", "LOGS", "--param", "stp=7"],
             2,
-            "kernel has no parameter 'stp'. It has: step, within, peak, bandwidth.",
+            "kernel has no parameter 'stp'. It has: step, within, peak, bandwidth, usual_peak, usual_bandwidth.",
         ),
         (["show", "kernel", "LOGS", "--param", "step=99"], 2, "is not a step"),
         (["nonsense"], 2, "nonsense"),

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from playwright.sync_api import Route, expect
 
 from tests.e2e.conftest import Open, Plugin
 from tests.e2e.tensorboard import tensorboard
@@ -98,3 +103,73 @@ def test_every_list_of_the_trace(open_plugin: Open, long_server: str) -> None:
     drag_range(plugin)
     plugin.quiet()
     check(plugin, "range")
+
+
+#: Rows of each table of an answer.
+MANY = 10_000
+#: The tables of the views, by their names, with the tab that shows them.
+TABLES = (
+    *(("kernel", name, {"kernel.tab": name}) for name in ("statistic", "types", "all", "task_time")),
+    *(("operator", name, {"operator.tab": name}) for name in ("by_name", "by_shape", "api_statistic")),
+    ("memory", "allocations", {"m.tab": "operators"}),
+    ("memory", "modules", {"m.tab": "modules"}),
+    *(("diff", name, {"x.tab": name}) for name in ("kernels", "operators", "calls")),
+    *(("distributed", name, {"d.step": "*"}) for name in ("ops", "transports", "calls", "packets", "matrix")),
+    *(("idle", name, {}) for name in ("causes", "places", "intervals")),
+    ("step_trace", "steps", {}),
+)
+#: Category of trace events of the browser, one for each task.
+TASKS = "disabled-by-default-devtools.timeline"
+#: Most CPU time of a task, ms, at one of so many tries: a task costs more beside other programs.
+MOST_MS, TRIES = 100, 3
+
+
+def lengthen(table: dict[str, Any], rows: int) -> None:
+    if table["rows"]:
+        times = -(-rows // table["rows"])
+        table["data"] = {key: (values * times)[:rows] for key, values in table["data"].items()}
+        table["rows"], table["total"] = rows, MANY
+
+
+def make_long(route: Route, name: str) -> None:
+    """Answer with that table of so many rows."""
+    found = route.fetch()
+    answer = found.json()
+    for table in (answer, *(answer.get("tables") or {}).values()):
+        if table.get("id", "").endswith(f".{name}"):
+            limit = parse_qs(urlsplit(route.request.url).query).get("limit", ["200"])
+            lengthen(table, MANY if table is not answer else min(MANY, int(limit[0])))
+    route.fulfill(response=found, json=answer)
+
+
+def slowest_task(plugin: Plugin, act: Callable[[], None]) -> float:
+    """CPU time of the longest task of the page while something happens, ms: other programs do not count."""
+    browser = plugin.page.context.browser
+    assert browser is not None
+    browser.start_tracing(page=plugin.page, categories=[TASKS])
+    act()
+    plugin.quiet()
+    events = json.loads(browser.stop_tracing())["traceEvents"]
+    return max(event.get("tdur", 0) / 1000 for event in events if event["name"] == "RunTask")
+
+
+@pytest.mark.parametrize(("view", "name", "state"), TABLES)
+def test_a_table_of_many_rows_draws_few_and_fast(
+    open_plugin: Open, demo_server: str, view: str, name: str, state: dict[str, str]
+) -> None:
+    plugin = open_plugin(demo_server)
+    place = plugin.span_of("transformer_910b")
+    plugin.page.route(re.compile(rf"/api/(view|table)/{view}[.?]"), lambda route: make_long(route, name))
+    slowest = float("inf")
+    for _ in range(TRIES):
+        # Another view first: starting the page is not what is measured.
+        plugin.open("doctor", **place, **state)
+        plugin.quiet()
+        slowest = min(slowest, slowest_task(plugin, lambda: plugin.switch(view)))
+        if slowest <= MOST_MS:
+            break
+    grid = plugin.frame.locator(f'[data-table="{view}.{name}"]')
+    expect(grid).to_have_attribute("aria-rowcount", str(MANY + 1))
+    assert 0 < grid.locator(".data-row.body").count() < 100
+    check(plugin, f"{view} {name}")
+    assert slowest <= MOST_MS

@@ -26,19 +26,23 @@ export interface Totals {
   rate: number | null;
   /** Seconds to the end at this rate. */
   left: number | null;
+  /** Captures by the state of the first of their stages in ORDER. */
   count: Readonly<Record<JobState, number>>;
 }
 
 export function totalsOf(jobs: readonly ProgressJson[]): Totals {
   const count: Record<JobState, number> = { waiting: 0, reading: 0, ready: 0, failed: 0, cancelled: 0 };
+  const states = new Map<string, JobState>();
   let [done, total, rate] = [0, 0, 0];
   for (const job of jobs) {
-    count[job.state] += 1;
+    const before = states.get(job.span);
+    if (before === undefined || ORDER[job.state] < ORDER[before]) states.set(job.span, job.state);
     if (isResumable(job)) continue;
     done += job.state === "ready" ? job.bytes_total : job.bytes_done;
     total += job.bytes_total;
     if (job.state === "reading") rate += job.rate ?? 0;
   }
+  for (const state of states.values()) count[state] += 1;
   const isKnown = rate > 0;
   return { done, total, rate: isKnown ? rate : null, left: isKnown ? (total - done) / rate : null, count };
 }

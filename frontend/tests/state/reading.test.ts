@@ -26,6 +26,12 @@ describe("totalsOf", () => {
     expect(totals.count).toMatchObject({ waiting: 1, cancelled: 1, failed: 1 });
   });
 
+  test("a rank counts once, as read when all its stages are", () => {
+    const tables = (one: ProgressJson): ProgressJson => ({ ...one, stage: "tables" });
+    const jobs = [job("a", "ready"), tables(job("a", "ready")), job("b", "waiting"), tables(job("b", "ready"))];
+    expect(totalsOf(jobs).count).toMatchObject({ ready: 1, waiting: 1 });
+  });
+
   test("nothing at all is no division by zero, no rate no time left, and no share is more than all", () => {
     expect(shareDone(totalsOf([]))).toBe(0);
     expect(totalsOf([job("a", "reading", 40), job("b", "ready", 0, 100, 9)])).toMatchObject({ rate: null, left: null });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { CauseTime } from "../../src/api/types.gen";
-import { causeName, launchSum, partsOf } from "../../src/views/idle";
+import type { CauseTime, IdleJson } from "../../src/api/types.gen";
+import { causeName, launchSum, launchText, partsOf } from "../../src/views/idle";
 
 const TIMES: CauseTime[] = [
   { cause: "compile", launch: "late", time_ns: 5, gaps: 1 },
@@ -18,6 +18,14 @@ describe("causes of idle time", () => {
 
   it("are summed by launch", () => {
     expect([launchSum(TIMES, "late"), launchSum(TIMES, "before"), launchSum(TIMES, "unknown")]).toEqual([25, 0, 3]);
+  });
+
+  it("are told by launch, without sentences about 0 ns", () => {
+    const told = (changes: Partial<IdleJson>) =>
+      launchText({ causes: TIMES, clock_error_ns: 2, uncertain_ns: 0, ...changes } as IdleJson);
+    expect(told({})).toBe("Unknown: 3 ns.");
+    expect(told({ uncertain_ns: 4 })).toContain("4 ns are closer");
+    expect([told({ causes: [] }), told({ clock_error_ns: null, uncertain_ns: 4 })]).toEqual(["", ""]);
   });
 
   it("have a name, also if the page does not know them", () => {

@@ -44,10 +44,7 @@ const pickCause = (cause: string | null) => setParams({ "idle.pick": formatPick(
 function CauseCard({ data }: { data: IdleJson }) {
   const parts = partsOf(data.causes);
   const between = data.between.reduce((sum, one) => sum + one.time_ns, 0);
-  const text = (launch: "late" | "before" | "unknown") => {
-    const time = launchSum(data.causes, launch);
-    return { time: format.duration(time), share: format.shareOf(time, data.free_ns) };
-  };
+  const late = launchSum(data.causes, "late");
   return (
     <Card title={t("idle.causes")} help={tOf(data.period, "idle.causes.help")} actions={<Choices data={data} />}>
       <p class="lead">
@@ -56,20 +53,13 @@ function CauseCard({ data }: { data: IdleJson }) {
           gaps: format.integer(data.gaps),
           share: format.shareOf(data.free_ns, data.step_ns),
         })}{" "}
-        {data.clock_error_ns === null ? t("idle.no_launches") : t("idle.verdict.late", text("late"))}
+        {data.clock_error_ns === null
+          ? t("idle.no_launches")
+          : t("idle.verdict.late", { time: format.duration(late), share: format.shareOf(late, data.free_ns) })}
       </p>
       <StackedBar parts={parts} onClick={pickCause} />
       <Legend parts={parts} hasValues />
-      {data.clock_error_ns !== null && (
-        <p class="muted small">
-          {t("idle.launches", {
-            before: text("before").time,
-            unknown: text("unknown").time,
-            error: format.duration(data.clock_error_ns),
-            uncertain: format.duration(data.uncertain_ns),
-          })}
-        </p>
-      )}
+      <p class="muted small">{launchText(data)}</p>
       {between > 0 && (
         <>
           <p>{tOf(data.period, "idle.between", { time: format.duration(between) })}</p>
@@ -79,6 +69,18 @@ function CauseCard({ data }: { data: IdleJson }) {
       )}
     </Card>
   );
+}
+
+/** The idle time that is not known to be late; nothing about times of 0. */
+export function launchText({ causes, clock_error_ns: error, uncertain_ns: uncertain }: IdleJson): string {
+  if (error === null) return "";
+  const times = { before: launchSum(causes, "before"), unknown: launchSum(causes, "unknown"), uncertain };
+  return (["before", "unknown", "uncertain"] as const)
+    .filter((launch) => times[launch] > 0)
+    .map((launch) =>
+      t(`idle.launches.${launch}`, { time: format.duration(times[launch]), error: format.duration(error) }),
+    )
+    .join(" ");
 }
 
 function Choices({ data }: { data: IdleJson }) {

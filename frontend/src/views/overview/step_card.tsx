@@ -52,7 +52,7 @@ export function StepCard({ data, rank, hasLedger }: Props) {
       chart={{ name: "step-budget", csv: () => budgetCsv(steps) }}
     >
       {(steps.length > 1 || !hasLedger) && <StepBars data={data} chosen={chosen} />}
-      <WorkLine data={data} />
+      <WorkLine data={data} rank={rank} />
       <p class="muted small">
         {tOf(period, isComputed ? "overview.source.kernels" : "overview.source", { file: data.steps_source ?? "" })}
         {isComputed && chosen.copying !== null && ` ${t("overview.copying")}`}
@@ -98,11 +98,12 @@ function StepBars({ data, chosen }: { data: OverviewJson; chosen: StepJson }) {
 const inStep = (parts: readonly BarPart[]) => parts.filter((part) => !part.outside);
 
 /** Input-bound steps, streams and tasks; nothing before the trace is read. */
-function WorkLine({ data: { input_bound: inputBound, device_work: deviceWork } }: Pick<Props, "data">) {
+function WorkLine({ data: { input_bound: inputBound, device_work: deviceWork }, rank }: Omit<Props, "hasLedger">) {
   if (!inputBound && !deviceWork) return null;
   const count = format.integer;
   return (
     <p>
+      {rank && <span class="muted">{rank}: </span>}
       {inputBound && (
         <TextButton tip={t("overview.input_bound.tip")} onClick={() => openView("idle")}>
           {t("overview.input_bound", { steps: count(inputBound.steps), of: count(inputBound.of) })}

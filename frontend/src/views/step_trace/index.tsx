@@ -18,7 +18,7 @@ import {
   TableCard,
 } from "../../widgets";
 import { partTitle, phaseName } from "../../widgets/parts";
-import { isOtherAverage, lanesOf, PARTS, partsInOrder, restOf } from "./parts";
+import { isOtherAverage, lanesOf, PARTS, partsThatVary, restOf } from "./parts";
 import css from "./step_trace.css?inline";
 import { stepName, Trend } from "./trend";
 
@@ -38,20 +38,18 @@ function Steps({ data, answer }: Props) {
     <div class="grid">
       <StepCard data={data} step={data.steps[at] ?? only ?? data.mean} isMean={at < 0 && !only} />
       {data.steps.length > 1 &&
-        partsInOrder(data.method)
-          .filter(({ key }) => data.steps.some((step) => step[key] !== null))
-          .map(({ id, key, color }) => (
-            <Trend
-              key={id}
-              id={id}
-              keyName={key}
-              color={color}
-              steps={data.steps}
-              mean={data.mean[key]}
-              chosen={at}
-              onChoose={(index) => choose(data.steps[index]?.step ?? null)}
-            />
-          ))}
+        partsThatVary(data).map(({ id, key, color }) => (
+          <Trend
+            key={id}
+            id={id}
+            keyName={key}
+            color={color}
+            steps={data.steps}
+            mean={data.mean[key]}
+            chosen={at}
+            onChoose={(index) => choose(data.steps[index]?.step ?? null)}
+          />
+        ))}
       <TableCard
         title={t("steps.table")}
         subtitle={t("steps.source", { source: data.source })}
@@ -122,7 +120,7 @@ const preparingPart = (value: number): BarPart => ({
 const REST = { id: "rest", color: "var(--c-rest)" };
 
 function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimes; isMean: boolean }) {
-  const known: BarPart[] = partsInOrder(data.method)
+  const known: BarPart[] = partsThatVary(data)
     .map(({ id, key, color }) => ({
       id,
       label: t(`steps.${id}`),
@@ -153,9 +151,10 @@ function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimes
       }
     >
       <Lanes data={data} total={step.total_ns ?? 0}>
-        <StackedBar parts={parts} />
+        {/* As wide as the step: preparing is before it. One part alone says nothing. */}
+        {own.length > 1 ? <StackedBar parts={own} /> : <span />}
       </Lanes>
-      <Legend parts={parts} hasValues />
+      {own.length > 1 && <Legend parts={parts} hasValues />}
       <div class="steps-facts">
         <Fact name={t("step.time")} value={format.duration(step.total_ns)} />
         <Fact name={t("step.communication")} value={format.duration(step.reduce_ns)} />

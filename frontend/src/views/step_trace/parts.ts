@@ -8,9 +8,14 @@ export const PARTS = [
 ] as const;
 
 /** In order of time: for recorded points the gap precedes the step, otherwise it is the wait for the next one. */
-export function partsInOrder(method: StepTraceJson["method"]): readonly (typeof PARTS)[number][] {
+function partsInOrder(method: StepTraceJson["method"]): readonly (typeof PARTS)[number][] {
   const [gap, ...others] = PARTS;
   return method === "points" ? PARTS : [...others, gap];
+}
+
+/** The parts that are not 0 in all steps. */
+export function partsThatVary({ method, steps, mean }: Pick<StepTraceJson, "method" | "steps" | "mean">) {
+  return partsInOrder(method).filter(({ key }) => [mean, ...steps].some((step) => step[key]));
 }
 
 /** What Trend draws: a part, or the time of iterations, which have none. */

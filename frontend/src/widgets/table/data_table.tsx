@@ -1,4 +1,4 @@
-import { useContext, useRef } from "preact/hooks";
+import { useContext, useMemo, useRef } from "preact/hooks";
 import type { TableJson } from "../../api/types.gen";
 import { t, textOf, viewTitle } from "../../i18n";
 import { TextButton } from "../button";
@@ -32,7 +32,10 @@ export function DataTable(given: DataTableProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const around = useContext(CardTitle);
   const width = useWidth(scroller);
-  const { state, change, asked, initial, own, rows, fold, shown, all, columns, choice } = useContent(props, width);
+  const { state, change, asked, initial, own, rows, fold, shown, all, columns, choice, barOf } = useContent(
+    props,
+    width,
+  );
   const { order } = asked;
 
   const changeRows = (changes: Partial<TableState>) => {
@@ -85,7 +88,7 @@ export function DataTable(given: DataTableProps) {
             id={table.id}
             rows={rows}
             columns={columns}
-            barOf={barsOf(rows.sample, props.bar)}
+            barOf={barOf}
             barColor={props.bar?.color}
             cell={props.cell ?? NO_CELLS}
             at={choice.at}
@@ -121,7 +124,8 @@ function useContent(props: SourcedTable, width: number) {
     of: table.id + JSON.stringify(where),
     closes: String(state.unfolded),
   });
-  return { state, change, asked, initial, own, rows, fold, shown, all, columns, choice };
+  const barOf = useMemo(() => barsOf(own.sample, props.bar), [own.sample, props.bar?.column, props.bar?.isApart]);
+  return { state, change, asked, initial, own, rows, fold, shown, all, columns, choice, barOf };
 }
 
 /** Another width of a column; null: its natural one. */

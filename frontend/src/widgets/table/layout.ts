@@ -130,6 +130,7 @@ export function useColumns(
   const made = useMemo(() => {
     const found = new Map<string, ShownColumn>();
     for (const column of table.columns) {
+      if (!keys.includes(column.key)) continue;
       const values = sample[column.key] ?? [];
       const format = columnFormat(column, comparedValues(column.key, sample, compared), baseNs);
       const own = cell?.[column.key];
@@ -142,7 +143,7 @@ export function useColumns(
     }
     return found;
     // Titles depend on the language.
-  }, [table, sample, baseNs, first, lang.value]);
+  }, [table, sample, baseNs, keys.join(), lang.value]);
   const shown: ShownColumn[] = [];
   for (const key of keys) {
     const column = made.get(key);
