@@ -228,18 +228,20 @@ def add_times(
     middle = f"_{what}" if what else ""
 
     def add(key: str, kind: Kind, text: str, doc: str, values: Data, group: str = "time") -> None:
-        name = Message("column.of_side", column=title, side=text) if title else text
-        columns.append(Column(key, kind, name, doc, group))
+        columns.append(
+            Column(key, kind, Message("column.of_side", column=title, side=text) if title else text, doc, group)
+        )
         data[key] = values
 
-    before, after = of.names[of.baseline], of.names[of.experimental]
+    names = [Message("column.capture", name=name) for name in of.names]
+    before, after = names[of.baseline], names[of.experimental]
     found = _differences(times[of.baseline], times[of.experimental])
-    of_capture = column_texts("capture")[1]
+    of_capture = Message("column.capture.doc")
     add(f"baseline{middle}_{unit}", kind_of_value, before, of_capture, found[0])
     add(f"experimental{middle}_{unit}", kind_of_value, after, of_capture, found[1])
     for at in of.others:
-        add(f"{of.names[at].lower()}{middle}_{unit}", kind_of_value, of.names[at], of_capture, times[at])
-    difference = f"{after} − {before}"
+        add(f"{of.names[at].lower()}{middle}_{unit}", kind_of_value, names[at], of_capture, times[at])
+    difference = Message("column.capture", name=f"{after} − {before}")
     add(f"difference{middle}_{unit}", kind_of_value, difference, column_texts("difference")[1], found[2])
     add(f"ratio{middle}", Kind.RATIO, *column_texts("change"), found[3])
     add(f"changed{middle}", Kind.TEXT, *column_texts("changed"), found[4], "")
