@@ -26,6 +26,7 @@ import pytest
 from tb_npu_plugin.errors import NotReady
 from tests.conftest import FIXTURES, ROOT
 from tests.e2e.tensorboard import log_tail, tensorboard
+from tests.support import cli
 
 playwright_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 from playwright.sync_api import (  # noqa: E402
@@ -134,6 +135,34 @@ def results_server(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     other = [",".join([*row[:place], "7", *row[place + 1 :]]) for row in cells]
     file.write_text("\n".join([header, *rows, *other]) + "\n")
     with tensorboard("--logdir", str(logdir), cache=cache) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def many_server(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """64 ranks on eight hosts; rank 22 computes three times as long. Beside it 4 ranks without traces."""
+    logs = tmp_path_factory.mktemp("many")
+    options = [
+        "--model",
+        "tiny",
+        "--steps",
+        "1",
+        "--layers",
+        "1",
+        "--seq",
+        "2048",
+        "--batch",
+        "4",
+        "--no-stack",
+        "--no-shapes",
+        "--no-memory",
+    ]
+    made = cli.run("mock", "--out", logs / "many", *options, "--ranks", "64", "--tp", "8", "--fault", "slow-rank:22:3")
+    bare = cli.run("mock", "--out", logs / "bare", "--model", "tiny", "--ranks", "4", "--steps", "1", "--layers", "1")
+    assert made.returncode == bare.returncode == 0
+    for trace in (logs / "bare").rglob("trace_view.json"):
+        trace.unlink()
+    with tensorboard("--logdir", str(logs), cache=cache) as url:
         yield url
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tb_npu_plugin.server.timeline.binary import encode
 from tests.conftest import FIXTURES, ROOT
@@ -248,3 +249,25 @@ def test_overview_is_preliminary_while_the_kernels_load(open_plugin: Open, tmp_p
         expect(ready.locator(".first-look")).to_have_count(0)
         assert ready.locator(".budget-card .card-head").inner_text() == took
         plugin.close()
+
+
+def test_a_request_that_the_server_refused_too_early_is_repeated(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    place = plugin.span_of("vision_resnet50")
+    plugin.open("trace", **place)
+    plugin.quiet()
+    refused = [0]
+
+    def refuse_once(route: Route) -> None:
+        refused[0] += 1
+        if refused[0] > 1:
+            route.continue_()
+        else:
+            text = '{"code": "stale", "message": "", "hint": "", "texts": {}}'
+            route.fulfill(status=404, content_type="application/json", body=text)
+
+    plugin.page.route(re.compile("/timeline/slice[?]"), refuse_once)
+    plugin.frame.get_by_placeholder("Search slices").fill("MatMul")
+    plugin.page.keyboard.press("Enter")
+    expect(plugin.frame.locator(".trace-title h2")).to_contain_text("MatMul")
+    assert refused[0] > 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlparse
 
@@ -13,9 +12,7 @@ from playwright.sync_api import Locator, Route, expect
 
 from tests.conftest import FIXTURES
 from tests.e2e.conftest import Open, Plugin, wait_until
-from tests.e2e.tensorboard import tensorboard
 from tests.e2e.timeline import box, copied_time, drag_range, find, panel, param, ranks_settled, settled, shown
-from tests.support.cli import run
 from tests.support.trace import decode
 
 
@@ -154,33 +151,6 @@ def longest_wait(plugin: Plugin, span: str) -> tuple[float, float, str]:
     start, end, rank, via = max(header["strips"][0]["waits"], key=lambda wait: wait[1] - wait[0])
     assert via is None, "rank 5 waits for nobody"
     return start, end, rank
-
-
-@pytest.fixture(scope="module")
-def many_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """24 ranks, three hosts; rank 22 computes three times as long. Beside it 4 ranks without traces."""
-    folder = tmp_path_factory.mktemp("many")
-    options = (
-        "--model tiny --ranks 24 --tp 8 --steps 1 --layers 1 --seq 2048 --batch 4 --no-stack --no-shapes --no-memory"
-    )
-    run("mock", "--out", str(folder / "logs" / "many"), *options.split(), "--fault", "slow-rank:22:3")
-    run(
-        "mock",
-        "--out",
-        str(folder / "logs" / "bare"),
-        "--model",
-        "tiny",
-        "--ranks",
-        "4",
-        "--steps",
-        "1",
-        "--layers",
-        "1",
-    )
-    for trace in (folder / "logs" / "bare").rglob("trace_view.json"):
-        trace.unlink()
-    with tensorboard("--logdir", str(folder / "logs"), cache=folder / "cache") as url:
-        yield url
 
 
 def test_ranks_without_a_trace_have_strips(open_plugin: Open, many_server: str) -> None:

@@ -2,8 +2,9 @@ import { type SpanJson, VIEW_IDS, type ViewId, type ViewStateJson } from "../api
 import * as format from "../base/format";
 import { t, textOf, viewTitle } from "../i18n";
 import { catalog } from "../state/catalog";
-import { chooseRun, chooseSpan, chooseWorker, openView, place, selection } from "../state/selection";
+import { chooseRun, chooseSpan, chooseWorker, place, selection } from "../state/selection";
 import { SkippedList, SummaryHint } from "../widgets/skipped";
+import { linkTo } from "../widgets/view_link";
 import { CompareWith, DiffSides, RunSelect, SpanSelect, WorkerSelect } from "./diff_sides";
 import { RunFolders } from "./grouping";
 
@@ -56,15 +57,11 @@ function ViewLink({ id, isCurrent, state }: { id: ViewId; isCurrent: boolean; st
   return (
     <li>
       <a
-        href={`#${id}`}
+        {...linkTo(id)}
         class={isMissing ? "none" : ""}
         aria-current={isCurrent ? "page" : undefined}
         data-tip={tip}
         data-view={id}
-        onClick={(event) => {
-          event.preventDefault();
-          openView(id);
-        }}
       >
         <span>{viewTitle(id)}</span>
         <span class="count">{isMissing ? "–" : state?.count == null ? "" : format.integer(state.count)}</span>

@@ -303,6 +303,12 @@ export class TimelineEngine {
     this.loader.overview(this.scene.minimapRows, this.width, this.scene.ratio);
   }
 
+  /** Repeats the requests that are under way. */
+  again(): void {
+    this.loader.stop();
+    this.retry();
+  }
+
   /** The time under the pointer; the middle of the view if the pointer is elsewhere. */
   get moment(): number {
     const { start, end } = this.data.limits;

@@ -3,25 +3,32 @@ import type { ViewId } from "../api/types.gen";
 import { addressOf } from "../state/params";
 import { openView } from "../state/selection";
 
+/** Parameters of a view; null removes one. */
+type State = Readonly<Record<string, string | null>>;
+
 interface Props {
   view: ViewId;
-  /** Parameters of the view. */
-  state?: Readonly<Record<string, string | null>>;
+  state?: State;
   /** Time that the view lists, ns: the sum of what the link opens. */
   ns?: number;
   children: ComponentChildren;
 }
 
-/** A link to a view. The address carries the whole state, for another tab. */
+/** A link to a view. */
 export function ViewLink({ view, state = {}, ns, children }: Props) {
-  const open = (event: MouseEvent) => {
+  return (
+    <a class="link" data-ns={ns} {...linkTo(view, state)}>
+      {children}
+    </a>
+  );
+}
+
+/** Attributes of a link to a view: its address carries the whole state, for another tab. */
+export function linkTo(view: ViewId, state: State = {}) {
+  const onClick = (event: MouseEvent) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     openView(view, state);
   };
-  return (
-    <a class="link" href={addressOf({ view, ...state })} data-ns={ns} onClick={open}>
-      {children}
-    </a>
-  );
+  return { href: addressOf({ view, ...state }), onClick };
 }

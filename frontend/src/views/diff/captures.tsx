@@ -5,8 +5,9 @@ import { places, workerName } from "../../state/catalog";
 import { compareCaptures, LETTERS, lastCapture, type Selection } from "../../state/selection";
 import { Button, SimulatedMark } from "../../widgets";
 import { say } from "../../widgets/parts";
+import { ViewLink } from "../../widgets/view_link";
 import { lookOf } from "./classes";
-import { bothTimelines, momentOf, TraceLink } from "./trace_link";
+import { bothTimelines, momentOf } from "./trace_link";
 import { numbersOf } from "./waterfall";
 
 interface Props {
@@ -95,5 +96,9 @@ function BothTimelines({ data, pair, captures }: BothProps) {
   const [at] = numbers;
   const tokens = numbers.map((number) => captures[number] ?? "");
   const state = bothTimelines(tokens, momentOf(data.starts[at], data.steps[at]));
-  return state && tokens[0] !== tokens[1] ? <TraceLink state={state}>{t("diff.both")} →</TraceLink> : null;
+  return state && tokens[0] !== tokens[1] ? (
+    <ViewLink view="trace" state={state}>
+      {t("diff.both")} →
+    </ViewLink>
+  ) : null;
 }

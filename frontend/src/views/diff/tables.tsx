@@ -19,6 +19,7 @@ import {
   TextButton,
   type Where,
 } from "../../widgets";
+import { ViewLink } from "../../widgets/view_link";
 import { className } from "./class_chart";
 import {
   byChange,
@@ -33,7 +34,7 @@ import {
   WHOLE,
   withSign,
 } from "./classes";
-import { bothTimelines, placeOf, TraceLink } from "./trace_link";
+import { bothTimelines, placeOf } from "./trace_link";
 
 const TABS = ["operators", "kernels", "types", "shapes", "calls", "api", "memory"] as const;
 type Tab = (typeof TABS)[number];
@@ -252,14 +253,16 @@ function TraceLinks({ row, data, name }: { row: Row; data: DiffJson; name: strin
         const place = places.value.get(data[side].span);
         return (
           place && (
-            <TraceLink key={side} state={{ ...placeOf(place), find: name, at: null }}>
+            <ViewLink view="trace" key={side} state={{ ...placeOf(place), find: name, at: null }}>
               {t("diff.trace", { name: data[side].name })} →
-            </TraceLink>
+            </ViewLink>
           )
         );
       })}
       {both && data.baseline.span !== data.experimental.span && (
-        <TraceLink state={{ ...both, find: name }}>{t("diff.trace.both")} →</TraceLink>
+        <ViewLink view="trace" state={{ ...both, find: name }}>
+          {t("diff.trace.both")} →
+        </ViewLink>
       )}
     </>
   );

@@ -1,27 +1,4 @@
-import type { ComponentChildren } from "preact";
 import { type Place, places } from "../../state/catalog";
-import { addressOf } from "../../state/params";
-import { openView } from "../../state/selection";
-
-interface Props {
-  /** Parameters of the Trace view. */
-  state: Readonly<Record<string, string | null>>;
-  children: ComponentChildren;
-}
-
-/** A link to the Trace view. Its address holds the whole state, for another tab. */
-export function TraceLink({ state, children }: Props) {
-  const open = (event: MouseEvent) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-    event.preventDefault();
-    openView("trace", state);
-  };
-  return (
-    <a class="link" href={addressOf({ view: "trace", ...state })} onClick={open}>
-      {children}
-    </a>
-  );
-}
 
 export const placeOf = ({ run, worker, span }: Place) => ({ run: run.id, worker: worker.id, span: span.id });
 

@@ -60,6 +60,9 @@ export interface OpenMenu {
   y: number;
 }
 
+/** Time (ms) that a newer reading takes at most; then the server has none, and requests for this one are repeated. */
+const AGAIN_MS = 2000;
+
 export class TraceSession implements TimelinePort {
   /** The trace, or its beginning while it is read. */
   readonly reading: Signal<Reading>;
@@ -98,6 +101,7 @@ export class TraceSession implements TimelinePort {
   private stopFollowing = () => {};
   private lastJump = Number.NEGATIVE_INFINITY;
   private loadingTimer: ReturnType<typeof setTimeout> | undefined;
+  private staleTimer: ReturnType<typeof setTimeout> | undefined;
   private readonly lookup = new Latest();
   private readonly pending = new PendingLink();
   private link: LinkState;
@@ -193,6 +197,7 @@ export class TraceSession implements TimelinePort {
   }
 
   detach(): void {
+    clearTimeout(this.staleTimer);
     this.showLoading(false);
     this.lookup.cancel();
     this.selection.stop();
@@ -208,6 +213,7 @@ export class TraceSession implements TimelinePort {
 
   /** Shows another reading: more of the trace, or all of it. Keeps the user's view and selection. */
   renew(data: TraceJson, base: string): void {
+    clearTimeout(this.staleTimer);
     const after = { data: this.derived.addTo(data, this.span), base };
     const migration = migrateSelection(this.reading.peek(), after);
     const api = this.apiOf(after);
@@ -257,12 +263,23 @@ export class TraceSession implements TimelinePort {
     return new TimelineApi(
       this.span,
       data.version,
-      this.onStale,
+      () => this.awaitNewer(),
       base,
       this.lanes,
       () => this.display.peek().least,
       (span, version) => this.repacked.shownOf(span, version),
     );
+  }
+
+  /** Asks for the newer reading that the server has; requests for this one stay open until it comes. */
+  private awaitNewer(): void {
+    this.onStale();
+    clearTimeout(this.staleTimer);
+    this.staleTimer = setTimeout(() => {
+      this.engine?.again();
+      if (this.search.busy.peek()) void this.finder.find(this.search.text.peek(), false);
+      if (this.selection.selected.peek()?.detail === null) void this.selection.reload();
+    }, AGAIN_MS);
   }
 
   /** The readings on the page, with the number of their track 0. */

@@ -1,5 +1,6 @@
 /** What stands out in the range: one line, and the kernels behind it. */
 
+import { useState } from "preact/hooks";
 import { getJson } from "../../../api/client";
 import type { ExplainJson } from "../../../api/types.gen";
 import { t } from "../../../i18n";
@@ -17,12 +18,13 @@ export function Explanation({ session, area }: { session: TraceSession; area: Ar
   const { all, shifts, data } = session.ranks;
   const ask = (signal: AbortSignal) => getJson<ExplainJson>(...questionOf(session, area), signal);
   const { value } = useRequest([area, all.value, shifts.value, data.value], ask);
+  const [isOpen, setOpen] = useState(false);
   if (!value || value.kind === null) return null;
   const rank = value.rank === null ? null : value.ranks[value.rank];
   return (
-    <details class="trace-explain">
+    <details class="trace-explain" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class={value.kernels.length > 0 ? "" : "plain"}>{value.sentences.map(say).join(" ")}</summary>
-      {rank && value.kernels.length > 0 && <Kernels name={rank.name} found={value} />}
+      {isOpen && rank && value.kernels.length > 0 && <Kernels name={rank.name} found={value} />}
     </details>
   );
 }
