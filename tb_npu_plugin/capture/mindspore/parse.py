@@ -17,7 +17,7 @@ import numpy as np
 from tb_npu_plugin.capture.mindspore.exchanges import TYPES, MindSporeExchanges, later_ranks
 from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, host_clock, read
 from tb_npu_plugin.capture.recording.recorded_host import END, ROOM, RecordedHost
-from tb_npu_plugin.capture.simulation.chips import Chip, chosen_chip
+from tb_npu_plugin.capture.simulation.chips import chosen_chip
 from tb_npu_plugin.capture.simulation.collectives import COLLECTIVES
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, plain_format
 from tb_npu_plugin.capture.simulation.launch import Launch as KernelLaunch
@@ -32,6 +32,7 @@ from tb_npu_plugin.csv_tables import read_table
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.schema import mindspore as names
+from tb_npu_plugin.schema.chips import Chip
 from tb_npu_plugin.schema.mindspore import SHAPE_SEPARATOR
 from tb_npu_plugin.schema.settings import STORED_METRICS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 from tb_npu_plugin.capture.models.catalog import Sizes, workload
-from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
+from tb_npu_plugin.capture.simulation.chips import DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.cluster import Cluster, Timetable, Truth
 from tb_npu_plugin.capture.simulation.data_pipeline import BOTTLENECK, LONG_WAIT, OPERATORS
 from tb_npu_plugin.capture.simulation.device import TASK_QUEUES
@@ -30,6 +30,7 @@ from tb_npu_plugin.capture.writers.framework import KINDS, Files, remove
 from tb_npu_plugin.capture.writers.result import FRAMEWORKS, folder_name
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.gc_pause import gc_paused
+from tb_npu_plugin.schema.chips import CHIPS
 from tb_npu_plugin.schema.torch_npu_json import DISTRIBUTED, OUTPUT_FOLDER, SIMULATED
 
 #: Begin of the captures, so that the same arguments give the same bytes: 2025-06-15 07:00:00.123 UTC.

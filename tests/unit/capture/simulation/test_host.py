@@ -7,9 +7,9 @@ import pytest
 
 from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.recording.recorded_host import HostClock, RecordedHost
-from tb_npu_plugin.capture.simulation.chips import CHIPS
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Process
+from tb_npu_plugin.schema.chips import CHIPS
 
 CHIP = CHIPS["910B2"]
 ADD = KernelFactory(CHIP).launches("aten::add", ((64, 64), (64, 64)), ("float", "float"))
