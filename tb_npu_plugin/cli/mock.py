@@ -23,13 +23,13 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from tb_npu_plugin.capture.models.catalog import MODELS, Sizes
 from tb_npu_plugin.capture.models.run import TRUTH, Recipe, Report, Run, write_rank, write_run
-from tb_npu_plugin.capture.simulation.chips import CHIPS, GIB
 from tb_npu_plugin.capture.simulation.faults import FAULTS
 from tb_npu_plugin.capture.writers.dialect import LEVELS, Options
 from tb_npu_plugin.capture.writers.framework import KINDS
 from tb_npu_plugin.capture.writers.result import COMMUNICATION, DATALOADER, FRAMEWORKS
 from tb_npu_plugin.csv_tables import read_table
 from tb_npu_plugin.errors import NpuPluginError
+from tb_npu_plugin.schema.chips import CHIPS
 from tb_npu_plugin.schema.settings import STORED_METRICS
 
 #: What ends the command; what it has not finished is removed first. SIGTERM: of timeout, Slurm, Kubernetes; SIGHUP: of a
@@ -176,7 +176,7 @@ def _mock(out: Path, events: int | None, jobs: int, **given: Any) -> None:
         sys.exit(128 + stopped.args[0])
     held, memory = max(max(rank["reserved"]) for rank in truth["ranks"].values()), CHIPS[recipe.chip].memory
     if held > memory:
-        takes = f"{recipe.model} takes {held / GIB:.0f} GiB of a device with {memory / GIB:.0f} GiB"
+        takes = f"{recipe.model} takes {held / 2**30:.0f} GiB of a device with {memory / 2**30:.0f} GiB"
         advice = "a real run would stop for lack of memory. Split it with --tp and --pp, or make it smaller."
         click.echo(f"tb-npu: {takes}: {advice}", err=True)
     click.echo(f"{len(recipe.only) or recipe.ranks} of {recipe.ranks} ranks, {recipe.steps} steps, {TRUTH}: {out}")

@@ -1,43 +1,83 @@
-"""Chips: cores, clock and memory bandwidth, where a capture does not hold them.
+"""Chips: what one device of each can do, from the table chips.csv. The mock device computes with these figures, and analyses take
+them where a capture does not hold its own.
 
-Source: CANN's description of each chip, platform_config/<SoC version>.ini (ai_core_cnt, cube_core_cnt, vector_core_cnt,
-cube_freq). Bandwidth: Hot Chips 31 for the 910A; public product data of the Atlas 800I A2 for the 910B4; half of the two dies
-of a 910C (arXiv 2506.12708) for it and the other 910B; product data of the Atlas 300I Pro for the 310P.
+A cell of the table is a number, its unit if it has one, and the key of its source. docs/capture.md explains the sources.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Optional
+
+from tb_npu_plugin.csv_tables import read_table
+
+_UNITS = {"GB": 10**9, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 @dataclass(frozen=True)
-class ChipData:
-    """One device of a chip."""
+class Chip:
+    """One chip, as one device of the profile."""
 
-    cube_cores: int
-    """Cores with a matrix unit."""
-    vector_cores: int
-    """Cores with a vector unit; on chips whose cores are not split the same cores."""
-    clock_mhz: int
-    """Clock of the cores."""
-    bandwidth: int
-    """Bytes per second of the device memory, reading and writing together."""
+    name: str
+    soc: str
+    names: tuple[
+        str, ...
+    ]  # beginnings of its device names in captures; of an "Ascend910B" without a number: the usual one
+    split: bool  # cores have a matrix or a vector unit; without, each has both, and profiles count one kind of core
+    cube_cores: int  # with a matrix unit
+    vector_cores: int  # with a vector unit
+    clock: int  # MHz of the cores
+    cube_macs: (
+        int  # FP16 or BF16 multiply-adds of one matrix unit in a cycle; FP32 runs at a quarter of it, INT8 at twice
+    )
+    vector_lanes: int  # FP16 results of one vector unit in a cycle; FP32 at half of it
+    memory: int  # bytes
+    bandwidth: int  # of the memory: bytes per second, reading and writing together
+    cache: int  # bytes of the L2 cache
+    cache_read: int  # bytes that each core moves in a cycle from the cache
+    cache_write: int  # and to it
+    hccs: int  # bytes per second of one link to a neighbour in one direction; 0: no such links
+    hccs_ranks: int  # devices of one node that reach each other over such links; the others use PCIe
+    sio: int  # bytes per second between the two dies of one package, in one direction; 0: one die
+    rdma: int  # bytes per second of the network card, in one direction
+    pcie: int  # bytes per second of PCIe, in one direction
+    node: int  # devices in one server
+
+    @property
+    def cube_flops(self) -> float:
+        """Peak FP16 operations per second of the matrix units."""
+        return 2.0 * self.cube_cores * self.cube_macs * self.clock * 1e6
+
+    @property
+    def vector_flops(self) -> float:
+        """Peak FP16 operations per second of the vector units."""
+        return float(self.vector_cores * self.vector_lanes * self.clock) * 1e6
+
+    @property
+    def cache_rates(self) -> tuple[float, float]:
+        """Bytes per second from the L2 cache, and to it: rates are those of AI cores, which count as matrix units."""
+        cycles = self.cube_cores * self.clock
+        return cycles * self.cache_read * 1e6, cycles * self.cache_write * 1e6
 
 
-#: By the beginning of the device name; the longest that matches applies. "Ascend910B" without a number: its first version.
-CHIPS = {
-    "Ascend910": ChipData(32, 32, 1000, 1_200_000_000_000),
-    "Ascend910B": ChipData(24, 48, 1800, 1_600_000_000_000),
-    "Ascend910B1": ChipData(24, 48, 1850, 1_600_000_000_000),
-    "Ascend910B2": ChipData(24, 48, 1800, 1_600_000_000_000),
-    "Ascend910B3": ChipData(20, 40, 1800, 1_600_000_000_000),
-    "Ascend910B4": ChipData(20, 40, 1500, 800_000_000_000),
-    "Ascend910_93": ChipData(24, 48, 1850, 1_600_000_000_000),
-    "Ascend310P": ChipData(8, 8, 1060, 204_800_000_000),
-}
-#: Multiply-adds of a matrix unit in a cycle with FP16 or BF16: 16 x 16 x 16. INT8: twice as many.
-MACS_PER_CYCLE = 16 * 16 * 16
+def _read_chips() -> dict[str, Chip]:
+    table = read_table(__file__, "chips.csv", dict[str, str])
+    soc, names, split = table.pop("soc"), table.pop("names"), table.pop("split")
+
+    def number(figure: str, *unit_and_source: str) -> int:
+        return int(Decimal(figure) * _UNITS.get(unit_and_source[0], 1))
+
+    out = {}
+    for name in list(soc)[1:]:
+        figures = {figure: number(*row[name].split()) for figure, row in table.items()}
+        out[name] = Chip(name, soc[name], tuple(names[name].split()), split[name] == "yes", **figures)
+    return out
+
+
+CHIPS = _read_chips()
+#: Multiply-adds of a matrix unit in a cycle: equal on all chips, so known also of one that is not in the table.
+(MACS_PER_CYCLE,) = {chip.cube_macs for chip in CHIPS.values()}
 
 
 def bandwidth_of(cube_cores: Optional[int]) -> Optional[int]:
@@ -46,7 +86,7 @@ def bandwidth_of(cube_cores: Optional[int]) -> Optional[int]:
     return found.pop() if len(found) == 1 else None
 
 
-def chip_of(device_name: Optional[str]) -> Optional[ChipData]:
-    """Data of a chip by the device name of a capture, such as "Ascend910B2"; None if unknown."""
-    found = [name for name in CHIPS if (device_name or "").startswith(name)]
-    return CHIPS[max(found, key=len)] if found else None
+def chip_of(device_name: Optional[str]) -> Optional[Chip]:
+    """The chip with the longest name that a device name of a capture, such as "Ascend910B2", begins with; None if unknown."""
+    found = {name: chip for chip in CHIPS.values() for name in chip.names if (device_name or "").startswith(name)}
+    return found[max(found, key=len)] if found else None

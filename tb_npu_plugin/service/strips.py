@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tb_npu_plugin.analysis.findings.explain import Explanation, explain_range
-from tb_npu_plugin.analysis.intervals import Coverage
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.run.strips import (
@@ -20,6 +19,7 @@ from tb_npu_plugin.analysis.run.strips import (
     kernel_figures,
     starts_of_collective,
 )
+from tb_npu_plugin.intervals import Coverage
 from tb_npu_plugin.store.cache.memory import LruCache
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.views.trace_ranks import line_of

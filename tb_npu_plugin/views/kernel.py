@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Optional, TypedDict
 
-from tb_npu_plugin.analysis.intervals import overlaps
 from tb_npu_plugin.analysis.kernels import statistics as analysis
 from tb_npu_plugin.analysis.kernels.kinds import is_computing
 from tb_npu_plugin.analysis.kernels.meaning import with_meaning
@@ -14,6 +13,7 @@ from tb_npu_plugin.analysis.kernels.roofline import Device, Roofline, device, ro
 from tb_npu_plugin.analysis.kernels.statistics import CoreTime
 from tb_npu_plugin.analysis.operators import totals as op_totals
 from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.intervals import overlaps
 from tb_npu_plugin.messages import Message, Period
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table

@@ -7,9 +7,9 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import median
 
-from tb_npu_plugin.capture.simulation.chips import CHIPS
 from tb_npu_plugin.capture.simulation.launch import Rule, launch
 from tb_npu_plugin.capture.simulation.work import TYPES, Tensor, Tensors
+from tb_npu_plugin.schema.chips import CHIPS
 from tests.support.real_data import recording
 
 #: CANN's names of element types -> PyTorch's. Those that PyTorch lacks have the size of another.

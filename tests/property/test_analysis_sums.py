@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.analysis.grouping import Groups, concat, largest_first
-from tb_npu_plugin.analysis.intervals import Intervals, merge, overlap, subtract, union
+from tb_npu_plugin.intervals import Intervals, merge, overlap, subtract, union
 from tb_npu_plugin.tables import NULL_INT, Column, Kind, StringColumn, from_lists
 
 rows = st.lists(

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_npu_plugin.analysis.intervals import Intervals
 from tb_npu_plugin.analysis.run.strips import (
     PARTS,
     DeviceTimes,
@@ -20,6 +19,7 @@ from tb_npu_plugin.analysis.run.strips import (
     mean_parts,
 )
 from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.intervals import Intervals
 from tb_npu_plugin.service.strips import StripCache
 from tests.support.ask import ask_service
 from tests.support.span import TestSpan, table_of

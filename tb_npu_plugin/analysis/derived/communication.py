@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.communication.statistics import time_parts
 from tb_npu_plugin.analysis.communication.waiting import Waits
 from tb_npu_plugin.analysis.derived.model import DerivedInput, Facts, SliceRow
-from tb_npu_plugin.analysis.intervals import Intervals, merge, subtract, union
 from tb_npu_plugin.analysis.parts import COMMUNICATION, Part
+from tb_npu_plugin.intervals import Intervals, merge, subtract, union
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import IntArray, Table, known
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from tb_npu_plugin.analysis.communication.first_waits import communicators
 from tb_npu_plugin.analysis.derived.model import DerivedInput, SliceRow
-from tb_npu_plugin.analysis.intervals import Intervals, subtract, union
 from tb_npu_plugin.analysis.parts import COMMUNICATION, Part
+from tb_npu_plugin.intervals import Intervals, subtract, union
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Timeline
 from tb_npu_plugin.schema.trace_events import GROUP, NO_RANK, NOTIFY, NOTIFY_WAIT, PEER, SOURCE

@@ -7,7 +7,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin import intervals
 from tb_npu_plugin.analysis.communication.statistics import base_names
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
@@ -22,9 +22,9 @@ from tb_npu_plugin.analysis.findings.transfers import (
     transfer_finding,
 )
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.analysis.intervals import Intervals
 from tb_npu_plugin.analysis.kernels.meaning import CLASSES, PRODUCTS, classes
 from tb_npu_plugin.analysis.run.devices import RankDevice
+from tb_npu_plugin.intervals import Intervals
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import FloatArray, IntArray, Table, known
 

@@ -13,7 +13,6 @@ import numpy as np
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent, rank_name
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.analysis.intervals import overlaps
 from tb_npu_plugin.analysis.kernels.kinds import is_computing
 from tb_npu_plugin.analysis.kernels.meaning import FOLDED
 from tb_npu_plugin.analysis.ledger.model import RankLedger
@@ -21,6 +20,7 @@ from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.run.strips import DeviceTimes, coverage_of, device_times, exposed_waits, part_times
 from tb_npu_plugin.analysis.steps.partition import Step
+from tb_npu_plugin.intervals import overlaps
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import known
 

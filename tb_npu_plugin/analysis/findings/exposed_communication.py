@@ -8,7 +8,7 @@ from typing import Optional
 
 import numpy as np
 
-from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin import intervals
 from tb_npu_plugin.analysis.communication.statistics import base_names, traffic_of
 from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked

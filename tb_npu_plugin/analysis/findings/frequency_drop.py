@@ -60,7 +60,7 @@ def _clocks(rank: RankKernels) -> FloatArray:
 def _full_clock(rank: RankKernels) -> float:
     """Clock of a device, MHz; 0 if unknown. That of its chip counts only if the capture names the chip's version."""
     chip = chip_of(rank.span.capture.device_name)
-    rated = chip.clock_mhz if chip and (rank.span.capture.device_name or "")[-1:].isdigit() else 0
+    rated = chip.clock if chip and (rank.span.capture.device_name or "")[-1:].isdigit() else 0
     return max(float(rated), rank.device.clock_mhz or 0.0) if (~np.isnan(_clocks(rank))).any() else 0.0
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.data_pipeline import LOADER_NAMES
 from tb_npu_plugin.analysis.idle.model import BEFORE, LATE, UNKNOWN_LAUNCH, Cause, Gaps, Parts, code_of
-from tb_npu_plugin.analysis.intervals import Intervals, overlap, subtract
+from tb_npu_plugin.intervals import Intervals, overlap, subtract
 from tb_npu_plugin.model import Timeline
 from tb_npu_plugin.schema import trace_events as words
 from tb_npu_plugin.tables import IntArray

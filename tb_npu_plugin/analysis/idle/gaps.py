@@ -8,7 +8,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin import intervals
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.model import SpanData, Timeline
 from tb_npu_plugin.schema.trace_events import OVERLAP, OVERLAPS

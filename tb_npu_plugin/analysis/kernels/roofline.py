@@ -69,8 +69,8 @@ def device(
         cores = _cube_cores(kernels, clock)
         recorded = cores is not None
     cores = cores or (chip.cube_cores if chip else None)
-    clock = clock or (chip.clock_mhz if chip else None)
-    is_split = kernels.has("aic_total_cycles") if chip is None else chip.vector_cores > chip.cube_cores
+    clock = clock or (chip.clock if chip else None)
+    is_split = kernels.has("aic_total_cycles") if chip is None else chip.split
     peak = 2.0 * cores * MACS_PER_CYCLE * clock * 1e6 if cores and clock else None
     origin: Origin = ("given" if usual_peak else "") if peak is None else "recorded" if recorded else "assumed"
     of_chip = chip.bandwidth if chip else bandwidth_of(cores)

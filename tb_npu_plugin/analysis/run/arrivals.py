@@ -9,8 +9,8 @@ from typing import Literal, Optional
 import numpy as np
 
 from tb_npu_plugin.analysis.communication.first_waits import peer_waits
-from tb_npu_plugin.analysis.intervals import overlaps
 from tb_npu_plugin.analysis.run.communication import RunCommunication
+from tb_npu_plugin.intervals import overlaps
 from tb_npu_plugin.model import timeline_of
 from tb_npu_plugin.tables import IntArray
 

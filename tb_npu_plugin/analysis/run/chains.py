@@ -10,13 +10,13 @@ from typing import Literal, NamedTuple, Optional
 
 import numpy as np
 
-from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin import intervals
 from tb_npu_plugin.analysis.communication.clocks import Clock
 from tb_npu_plugin.analysis.communication.waiting import Waits
-from tb_npu_plugin.analysis.intervals import Coverage, Intervals
 from tb_npu_plugin.analysis.kernels.kinds import is_communication
 from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.run.fused import FusedWaits
+from tb_npu_plugin.intervals import Coverage, Intervals
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 from tb_npu_plugin.tables import IntArray, Table, known
 

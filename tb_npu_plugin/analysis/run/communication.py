@@ -15,7 +15,6 @@ from tb_npu_plugin.analysis.communication.clocks import Clock, Collectives, alig
 from tb_npu_plugin.analysis.communication.first_waits import CollectiveWait, first_waits
 from tb_npu_plugin.analysis.communication.waiting import RDMA, Waits, waits_of_ranks
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.analysis.intervals import overlaps
 from tb_npu_plugin.analysis.kernels.kinds import is_communication
 from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size
 from tb_npu_plugin.analysis.run.chains import (
@@ -31,6 +30,7 @@ from tb_npu_plugin.analysis.run.chains import (
 )
 from tb_npu_plugin.analysis.run.devices import RankDevice, devices_of, rank_order
 from tb_npu_plugin.analysis.run.fused import RunFusedWaits, fused_waits_of
+from tb_npu_plugin.intervals import overlaps
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known

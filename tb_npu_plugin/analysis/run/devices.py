@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Optional
 
-from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin import intervals
 from tb_npu_plugin.analysis.communication.lateness import operators_of
-from tb_npu_plugin.analysis.intervals import Intervals
 from tb_npu_plugin.analysis.kernels.kinds import is_computing
 from tb_npu_plugin.analysis.steps.of_span import steps_and_source
 from tb_npu_plugin.analysis.steps.partition import Step
+from tb_npu_plugin.intervals import Intervals
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table, known
 

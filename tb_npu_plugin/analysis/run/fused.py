@@ -8,13 +8,13 @@ from typing import NamedTuple, Optional
 
 import numpy as np
 
-from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin import intervals
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.analysis.intervals import Intervals
 from tb_npu_plugin.analysis.kernels.kinds import is_computing
 from tb_npu_plugin.analysis.kernels.meaning import is_fused
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.devices import RankDevice
+from tb_npu_plugin.intervals import Intervals
 from tb_npu_plugin.tables import IntArray, Table, known
 
 #: All ranks end such a kernel together: their ends differ by less than this share of the range of their durations.

@@ -10,12 +10,12 @@ import numpy as np
 
 from tb_npu_plugin.analysis.communication.waiting import PARTS, split_of_rows
 from tb_npu_plugin.analysis.grouping import Groups, known_sum
-from tb_npu_plugin.analysis.intervals import Coverage
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.bounds import bounds_of, exposed_bounds, not_covered, whole_times
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
 from tb_npu_plugin.analysis.steps.partition import Step
+from tb_npu_plugin.intervals import Coverage
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.columns import columns_of
 from tb_npu_plugin.tables import IntArray, Table, from_lists, known

@@ -10,12 +10,12 @@ from typing import Optional
 
 import numpy as np
 
-from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin import intervals
 from tb_npu_plugin.analysis.communication.first_waits import SAME_START_NS
-from tb_npu_plugin.analysis.intervals import Coverage, Intervals, overlaps
 from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing, is_copy
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.devices import RankDevice
+from tb_npu_plugin.intervals import Coverage, Intervals, overlaps
 from tb_npu_plugin.tables import IntArray, Table, known
 
 #: Parts of the time from the first to the last device task of a rank, ids of analysis.parts.BUDGET. They sum to it.

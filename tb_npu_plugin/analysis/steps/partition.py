@@ -8,10 +8,10 @@ from typing import Literal, Optional
 
 import numpy as np
 
-from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin import intervals
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.analysis.intervals import Intervals
 from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing, is_copy
+from tb_npu_plugin.intervals import Intervals
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.torch_npu_csv import STEP_START
 from tb_npu_plugin.tables import Column, IntArray, Table, from_lists, known, nullable

@@ -13,7 +13,7 @@ from typing import Literal, Optional
 
 import numpy as np
 
-from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin import intervals
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.kernels.kinds import is_communication, is_computing
 from tb_npu_plugin.analysis.steps import partition as budgets

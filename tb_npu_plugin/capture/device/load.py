@@ -14,7 +14,8 @@ from typing import Any
 
 from tb_npu_plugin.capture.api.settings import communicator_of
 from tb_npu_plugin.capture.device.build import NotBuilt, extension, say_to_user
-from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
+from tb_npu_plugin.capture.simulation.chips import DEFAULT_CHIP
+from tb_npu_plugin.schema.chips import CHIPS
 
 #: The folder with the stand-in package torch_npu: on the path, `import torch_npu` finds it.
 SITE = Path(__file__).parent / "site"

@@ -17,10 +17,10 @@ from tb_npu_plugin.capture.recording.operations import DATA_TYPES, Exchanges
 from tb_npu_plugin.capture.recording.recorded_host import END, RecordedHost
 from tb_npu_plugin.capture.side_files import read_object
 from tb_npu_plugin.capture.simulation import work
-from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import COLLECTIVES, Transfer
 from tb_npu_plugin.capture.simulation.records import Group
 from tb_npu_plugin.errors import BadFile
+from tb_npu_plugin.schema.chips import Chip
 from tb_npu_plugin.schema.mindspore import SUFFIX
 
 #: Types of elements, in lower case -> C++ names.

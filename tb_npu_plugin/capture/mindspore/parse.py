@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from tb_npu_plugin.capture.mindspore.exchanges import TYPES, MindSporeExchanges, later_ranks
-from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, host_clock, read
+from tb_npu_plugin.capture.mindspore.raw_data import Event, Launch, RawData, Shape, host_clock, read
 from tb_npu_plugin.capture.recording.recorded_host import END, ROOM, RecordedHost
-from tb_npu_plugin.capture.simulation.chips import Chip, chosen_chip
+from tb_npu_plugin.capture.simulation.chips import chosen_chip
 from tb_npu_plugin.capture.simulation.collectives import COLLECTIVES
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, plain_format
 from tb_npu_plugin.capture.simulation.launch import Launch as KernelLaunch
@@ -32,9 +32,11 @@ from tb_npu_plugin.csv_tables import read_table
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.schema import mindspore as names
+from tb_npu_plugin.schema.chips import Chip
 from tb_npu_plugin.schema.mindspore import SHAPE_SEPARATOR
 from tb_npu_plugin.schema.settings import STORED_METRICS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
+from tb_npu_plugin.schema.trace import STEP_MARK
 
 #: Operators -> the ATen operator that launches the same kernels on an NPU (simulation/launch.py). Each other operator launches one kernel of its name.
 OPERATORS = {operator: row["aten"] for operator, row in read_table(__file__, "operators.csv", dict[str, str]).items()}

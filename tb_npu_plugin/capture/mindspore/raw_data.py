@@ -18,11 +18,12 @@ import numpy as np
 from tb_npu_plugin.capture.backend import RAW_FOLDER
 from tb_npu_plugin.capture.recording.recorded_host import END, HostClock
 from tb_npu_plugin.capture.side_files import read_object
-from tb_npu_plugin.capture.writers.overlap import Intervals, merge, subtract
 from tb_npu_plugin.errors import BadFile
+from tb_npu_plugin.intervals import Intervals, overlap, union
 from tb_npu_plugin.schema import mindspore_cpu as cpu
 from tb_npu_plugin.schema.mindspore import SIMULATED_HOST
 from tb_npu_plugin.schema.torch_npu_json import MOCK_CAPTURE
+from tb_npu_plugin.schema.trace import STEP_MARK
 from tb_npu_plugin.units import TIME_UNITS, scale_decimal
 
 CAPTURE, HOST = MOCK_CAPTURE, SIMULATED_HOST
@@ -34,7 +35,6 @@ _DETAIL = re.compile(
 )
 _MEMORY = re.compile(r"(\d+),(\d+),(\d+)(,|$)", re.ASCII)
 _NUMBERS = re.compile(r"-?\d+")
-STEP_MARK = "ProfilerStep#"
 #: Operators that are dispatched under another name than they are launched with.
 _ALIASES = {"Divs": "Div", "MeanExt": "ReduceMean", "PowTensorScalar": "Pow", "Muls": "Mul", "SumExt": "ReduceSum"}
 Shape = tuple[int, ...]
@@ -209,13 +209,12 @@ def host_clock(data: RawData, computed: list[tuple[int, int]]) -> HostClock:
     """Host time of a capture: a clock that is paused while the CPU in place of the NPU `computed` ((start, end), in ns) and so
     held up the main thread: it computed by itself, or waited for a thread that did. Elsewhere it went on beside the
     computation, as it does beside an NPU."""
-    main, held_up = data.capture["pid"], _as_intervals(computed)
+    main, held_up = data.capture["pid"], _union(computed)
     if not {launch.tid for launch in data.launches} <= {main, 0}:
         waits = [(one.start, one.end) for one in data.events if one.tid == main and _WAITS.search(one.name)]
-        computing = merge(held_up)
-        held_up = subtract(computing, subtract(computing, merge(_as_intervals(waits))))
+        held_up = overlap(held_up, _union(waits))
     return HostClock(held_up)
 
 
-def _as_intervals(spans: list[tuple[int, int]]) -> Intervals:
-    return np.array(spans, dtype=np.int64).reshape(-1, 2)
+def _union(spans: list[tuple[int, int]]) -> Intervals:
+    return union(*np.array(spans, dtype=np.int64).reshape(-1, 2).T)

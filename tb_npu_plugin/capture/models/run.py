@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import _thread
 import json
 import multiprocessing
 import os
 import shutil
-import signal
-import threading
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from tb_npu_plugin.capture.models.catalog import Sizes, workload
-from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
+from tb_npu_plugin.capture.simulation.chips import DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.cluster import Cluster, Timetable, Truth
 from tb_npu_plugin.capture.simulation.data_pipeline import BOTTLENECK, LONG_WAIT, OPERATORS
 from tb_npu_plugin.capture.simulation.device import TASK_QUEUES
@@ -30,6 +26,8 @@ from tb_npu_plugin.capture.writers.framework import KINDS, Files, remove
 from tb_npu_plugin.capture.writers.result import FRAMEWORKS, folder_name
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.gc_pause import gc_paused
+from tb_npu_plugin.process_pool import process_pool
+from tb_npu_plugin.schema.chips import CHIPS
 from tb_npu_plugin.schema.torch_npu_json import DISTRIBUTED, OUTPUT_FOLDER, SIMULATED
 
 #: Begin of the captures, so that the same arguments give the same bytes: 2025-06-15 07:00:00.123 UTC.
@@ -197,27 +195,22 @@ def write_rank(run: Run, rank: int, progress: Callable[[float], None]) -> Truth:
 def _write_beside(run: Run, jobs: int, progress: Report) -> list[Truth]:
     """Write the ranks in worker processes. Returns their truths, in the order in which they end.
 
-    With the first that fails, and when this one is stopped, all are ended in the middle of what they do, and only results that are
-    complete stay: a process that was killed has not removed its own. Where this process is killed, what they do is
-    interrupted by SystemExit, and they end.
+    With the first that fails, and when this one is stopped, only results that are complete stay: a process that was ended has not
+    removed its own.
     """
     left, written, truths = set(run.ranks), multiprocessing.Value("d", 0.0), list[Truth]()
-    others = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(run, written)) as pool:
-        try:
-            futures = {pool.submit(_write, rank): rank for rank in run.ranks}
+    try:
+        with process_pool(jobs, _begin, run, written) as submit:
+            futures = {submit(_write, rank): rank for rank in run.ranks}
             while left:
                 for future in wait(futures, _PATIENCE, FIRST_COMPLETED).done:
                     truths.append(future.result())
                     left.discard(futures.pop(future))
                 progress("ranks", min(1.0, written.value / len(run.ranks)))
-        except BaseException:
-            for process in set(multiprocessing.active_children()) - others:
-                process.terminate()
-            pool.shutdown(cancel_futures=True)
-            for rank in left:
-                shutil.rmtree(run.folder(rank), ignore_errors=True)
-            raise
+    except BaseException:
+        for rank in left:
+            shutil.rmtree(run.folder(rank), ignore_errors=True)
+        raise
     return truths
 
 
@@ -225,46 +218,12 @@ def _part(progress: Report, number: int, count: int) -> Callable[[float], None]:
     return lambda share: progress("ranks", (number + share) / count)
 
 
-#: Signals that a terminal sends to all processes: the first one of them sees to the others.
-_FROM_TERMINAL = tuple(getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name))
-#: s that a process has to remove what it has not finished when the first one is gone.
-_LAST = 60
 #: What a writing process was started with; the last: ranks that are written, with the part of those in work.
 _work: list[tuple[Run, Any]] = []
 
 
 def _begin(*work: Any) -> None:
-    for number in _FROM_TERMINAL:
-        signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a forked process has inherited the handler of the first one
-    signal.signal(signal.SIGINT, _interrupt)
-    threading.Thread(target=_watch, daemon=True).start()
     _work[:] = [work]
-
-
-def _is_orphan() -> bool:
-    first = multiprocessing.parent_process()
-    return first is not None and not first.is_alive()
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """SIGINT of a terminal, which is not for this process, or of _watch."""
-    if _is_orphan():
-        raise SystemExit(1)
-
-
-def _watch() -> None:
-    """Wait until the first process is gone, killed so that it could not end this one."""
-    first = multiprocessing.parent_process()
-    assert first is not None
-    first.join()
-    main = threading.main_thread()
-    if hasattr(signal, "pthread_kill") and main.ident is not None:
-        signal.pthread_kill(main.ident, signal.SIGINT)  # also where it waits for something to do
-    else:
-        _thread.interrupt_main()
-    main.join(_LAST)
-    os._exit(1)
 
 
 def _write(rank: int) -> Truth:
@@ -276,11 +235,7 @@ def _write(rank: int) -> Truth:
             written.value += share - reported
         reported = share
 
-    try:
-        return write_rank(run, rank, report)
-    finally:
-        if _is_orphan():  # the pool would wait for more work for ever
-            os._exit(1)
+    return write_rank(run, rank, report)
 
 
 def _truth_json(run: Run, truths: list[Truth]) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from tb_npu_plugin import __version__
 from tb_npu_plugin.capture.backend import Settings
 from tb_npu_plugin.capture.device.records import Kind, Recording, Signature, TensorInfo, tensors_in
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
-from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import LOGGED, Exchange, Transfer, planes, schedule
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, plain_format
 from tb_npu_plugin.capture.simulation.launch import EACH, SAME, Launch, has_rule
@@ -22,6 +21,7 @@ from tb_npu_plugin.capture.simulation.planes import BATCH_PLANES, RECEIVED, Plan
 from tb_npu_plugin.capture.simulation.records import BATCH, P2P_TYPES, RECEIVE, SEND, Group
 from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.capture.simulation.work import TYPES, Tensor, Tensors
+from tb_npu_plugin.schema.chips import Chip
 from tb_npu_plugin.schema.communicators import group_hash
 
 _COPY, _CAST, _MOVE = "aten::copy_", "aten::_to_copy", "aten::clone"

@@ -24,7 +24,7 @@ from tb_npu_plugin.capture.recording.operations import TorchExchanges, describe,
 from tb_npu_plugin.capture.recording.raw_data import DEVICE, TRACE, HostData, read
 from tb_npu_plugin.capture.recording.recorded_host import END, ROOM, HostClock, RecordedHost
 from tb_npu_plugin.capture.simulation import records
-from tb_npu_plugin.capture.simulation.chips import Chip, chosen_chip
+from tb_npu_plugin.capture.simulation.chips import chosen_chip
 from tb_npu_plugin.capture.simulation.device import MARK, STREAM
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.memory import CachingAllocator, Held
@@ -34,6 +34,8 @@ from tb_npu_plugin.capture.writers.framework import Files
 from tb_npu_plugin.capture.writers.result import COMMUNICATION, TORCH
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.gc_pause import gc_paused
+from tb_npu_plugin.intervals import union
+from tb_npu_plugin.schema.chips import Chip
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, PROFILER_METADATA, SIMULATED
 from tb_npu_plugin.schema.trace import STEP_MARK
 
@@ -111,7 +113,7 @@ class Replay:
         settings = data.settings
         self._data, self._npu, self._log = data, settings.npu, log
         computed = log.of(*_COMPUTED)
-        host_time = HostClock(np.column_stack([computed["begin"], computed["end"]]))
+        host_time = HostClock(union(computed["begin"], computed["end"]))
         self._exchanges = TorchExchanges(settings, chip, log)
         recorded = {data.tid} | {tid for tid, _, _ in data.threads}
         self._rows = log.records

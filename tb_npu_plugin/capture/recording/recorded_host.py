@@ -13,7 +13,7 @@ from tb_npu_plugin.capture.simulation.device import MARK_CALL, STREAM
 from tb_npu_plugin.capture.simulation.host import Clock, Host
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.records import HostOp, Ints, Process
-from tb_npu_plugin.capture.writers.overlap import Intervals, merge
+from tb_npu_plugin.intervals import Intervals
 
 #: ns of host time that the last launch takes at most beyond what was recorded.
 ROOM = 8_000
@@ -24,10 +24,10 @@ _LEAST = 10
 
 
 class HostClock:
-    """Host time without the computation of stand-in kernels: stands still while the CPU computes in place of the device. computed: (begin, end) in ns."""
+    """Host time without the computation of stand-in kernels: stands still while the CPU computes in place of the device."""
 
     def __init__(self, computed: Intervals) -> None:
-        self._begins, self._ends = merge(computed).T
+        self._begins, self._ends = computed.start, computed.end
         self._removed: Ints = np.concatenate([[0], np.cumsum(self._ends - self._begins)])
 
     def __call__(self, times: Any) -> Any:

@@ -17,7 +17,8 @@ from tb_npu_plugin.capture.device.records import NOTHING
 from tb_npu_plugin.capture.recording import torch_profiler
 from tb_npu_plugin.capture.recording.operations import TorchExchanges, describe
 from tb_npu_plugin.capture.recording.raw_data import DEVICE, TRACE, HostData
-from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
+from tb_npu_plugin.capture.simulation.chips import DEFAULT_CHIP
+from tb_npu_plugin.schema.chips import CHIPS
 from tb_npu_plugin.schema.torch_npu_json import GROUPS, SIMULATED
 
 #: Devices of one server, as on the simulated chip: rank 8 is device 0 of the second one.

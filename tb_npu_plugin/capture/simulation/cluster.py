@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 
-from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, Transfer, planes, schedule
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Planes
 from tb_npu_plugin.capture.simulation.program import AUTOGRAD, TrainingHost, Workload
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND, Group, Process, Segment
 from tb_npu_plugin.capture.simulation.topology import Communicator, Layout, Topology
+from tb_npu_plugin.schema.chips import Chip
 from tb_npu_plugin.schema.communicators import group_hash
 
 #: Group -> arrivals of its members at its first communication, at its second ...: a long run has many.

@@ -15,9 +15,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.launch import COMPILE, COMPILED, Launch, copy_ns
 from tb_npu_plugin.capture.simulation.records import CommOp, Kernel, Sample, Segment, Task
+from tb_npu_plugin.schema.chips import Chip
 
 #: ns between two samples, as profile_memory switches it on (50 Hz).
 EVERY = 20_000_000

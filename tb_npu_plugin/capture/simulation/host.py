@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tb_npu_plugin.capture.simulation import device, records
-from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import CALLS, PHASES, Exchange, Transfer, count_of, in_group
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.memory import CachingAllocator, Memory
 from tb_npu_plugin.capture.simulation.planes import RECEIVED, Planes
+from tb_npu_plugin.schema.chips import Chip
 from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.trace import STEP_MARK
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.launch import Launch, Rule, launch, rule_of, vector
 from tb_npu_plugin.capture.simulation.work import TYPES, Shape, Shapes, Tensor, Tensors, Types
+from tb_npu_plugin.schema.chips import Chip
 
 #: Formats of images and of filters in graphs: channels in blocks of 32 bytes, filters in blocks of 16 as well.
 _IMAGE, _FILTER = "NC1HWC0", "FRACTAL_Z"

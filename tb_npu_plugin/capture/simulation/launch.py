@@ -28,10 +28,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
-from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.records import Kernel
 from tb_npu_plugin.capture.simulation.work import TYPES, Tensor, Tensors, Work, is_convolution, work_of
 from tb_npu_plugin.csv_tables import read_table
+from tb_npu_plugin.schema.chips import Chip
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from functools import cache, partial
 from random import Random
 from typing import Any
 
-from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import CALLS, Transfer
 from tb_npu_plugin.capture.simulation.device import LAST, LEAST, RISE
 from tb_npu_plugin.capture.simulation.faults import Faults
@@ -31,6 +30,7 @@ from tb_npu_plugin.capture.simulation.records import GcPause, HostOp, OpInfo, Pr
 from tb_npu_plugin.capture.simulation.topology import Layout
 from tb_npu_plugin.capture.simulation.work import Shape, Shapes, Tensor, Types
 from tb_npu_plugin.csv_tables import read_table
+from tb_npu_plugin.schema.chips import Chip
 
 #: ns that the host takes: before an operator, at its begin and end; around a frame.
 _BEFORE_OP, _BEGIN_OP, _END_OP, _FRAME = 1_800, 4_000, 2_500, 1_500

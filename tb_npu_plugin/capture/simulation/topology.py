@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.schema.chips import Chip
 
 #: Share of a link's peak that transfers reach, and bytes at which half of that share is reached: a few us for nothing.
 #: The public sample of a real 910B shows 15.5 GB/s for 1.2 MB, 14.7 for 8.4 MB and 20 for 19 MB on links of 28 GB/s.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import isqrt, prod
 from typing import NamedTuple
 
-from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.csv_tables import read_table
+from tb_npu_plugin.schema.chips import Chip
 from tb_npu_plugin.schema.kernel_meaning import own_meaning_of
 
 Shape = tuple[int, ...]

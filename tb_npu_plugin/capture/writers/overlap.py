@@ -10,41 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.capture.simulation.records import Segment, Step, arrays
+from tb_npu_plugin.intervals import Intervals, merge, subtract, union
 
-#: Rows (start, end).
-Intervals = NDArray[np.int64]
 #: Rows of Overlap Analysis: (start, end, kind).
 OverlapRows = NDArray[np.int64]
-_NONE: Intervals = np.zeros((0, 2), dtype=np.int64)
 NO_ROWS: OverlapRows = np.zeros((0, 3), dtype=np.int64)
 #: Places in trace_events.OVERLAPS.
 COMPUTING, COMMUNICATION, ALONE, FREE = range(4)
 
 
-def _intervals(records: Sequence[Any]) -> Intervals:
+def _spans(records: Sequence[Any]) -> NDArray[np.int64]:
+    """Rows (start, end)."""
     starts, durs = arrays(records, "start", "dur")
     return np.stack([starts, starts + durs], axis=1)
-
-
-def merge(intervals: Intervals) -> Intervals:
-    """Merge intervals that overlap or touch; sorted."""
-    if not len(intervals):
-        return intervals
-    intervals = intervals[np.argsort(intervals[:, 0], kind="stable")]
-    ends = np.maximum.accumulate(intervals[:, 1])
-    first = np.flatnonzero(np.concatenate([[True], intervals[1:, 0] > ends[:-1]]))
-    return np.stack([intervals[first, 0], ends[np.append(first[1:], len(ends)) - 1]], axis=1)
-
-
-def subtract(left: Intervals, right: Intervals) -> Intervals:
-    """Parts of `left` outside `right`; both merged."""
-    edges = np.unique(np.concatenate([left, right]))
-    starts = edges[:-1]
-    return np.stack([starts, edges[1:]], axis=1)[_is_in(left, starts) & ~_is_in(right, starts)]
-
-
-def _is_in(merged: Intervals, at: Intervals) -> NDArray[np.bool_]:
-    return np.searchsorted(merged[:, 0], at, side="right") > np.searchsorted(merged[:, 1], at, side="right")
 
 
 class Overlap:
@@ -58,18 +36,18 @@ class Overlap:
     before = 0
 
     def __init__(self) -> None:
-        self._computing = self._communication = _NONE  # (start, end) of what is not complete yet
+        self._computing = self._communication = _spans(())  # of what is not complete yet
         self._idle_since: int | None = None
 
     def add(self, segment: Segment) -> None:
         computes = np.array([task.kernel.core != "" for task in segment.tasks], dtype=bool)
-        self._computing = np.concatenate([self._computing, _intervals(segment.tasks)[computes]])
-        self._communication = np.concatenate([self._communication, _intervals(segment.comm)])
+        self._computing = np.concatenate([self._computing, _spans(segment.tasks)[computes]])
+        self._communication = np.concatenate([self._communication, _spans(segment.comm)])
         # up to the start of the busy time that goes on at the end of the segment
         until = min(segment.until, (1 << 63) - 1)
-        busy = merge(np.concatenate([self._computing, self._communication]))
-        last = int(np.searchsorted(busy[:, 0], until)) - 1
-        self.rows = self._complete(int(busy[last, 0]) if last >= 0 and busy[last, 1] >= until else until)
+        busy = union(*np.concatenate([self._computing, self._communication]).T)
+        last = int(np.searchsorted(busy.start, until)) - 1
+        self.rows = self._complete(int(busy.start[last]) if last >= 0 and busy.end[last] >= until else until)
         starts = [int(open_[:, 0].min()) for open_ in (self._computing, self._communication) if len(open_)]
         self.before = min([segment.until, *(starts if self._idle_since is None else [self._idle_since])])
 
@@ -78,17 +56,18 @@ class Overlap:
 
     def _complete(self, before: int) -> OverlapRows:
         open_ = self._computing, self._communication
-        computing, communication = (merge(each[each[:, 0] < before]) for each in open_)
+        computing, communication = (union(*each[each[:, 0] < before].T) for each in open_)
         self._computing, self._communication = (each[each[:, 0] >= before] for each in open_)
-        busy = merge(np.concatenate([computing, communication]))
-        if not len(busy):
+        busy = merge(computing, communication)
+        if not len(busy.start):
             return NO_ROWS
-        ends = busy[:-1, 1] if self._idle_since is None else np.append(self._idle_since, busy[:-1, 1])
-        free = np.stack([ends, busy[len(busy) - len(ends) :, 0]], axis=1)
-        self._idle_since = int(busy[-1, 1])
+        ends = busy.end[:-1] if self._idle_since is None else np.append(self._idle_since, busy.end[:-1])
+        free = Intervals(ends, busy.start[len(busy.start) - len(ends) :])
+        self._idle_since = int(busy.end[-1])
         kinds = computing, communication, subtract(communication, computing), free
-        numbers = np.repeat(np.arange(len(kinds)), [len(kind) for kind in kinds])
-        rows = np.column_stack([np.concatenate(kinds), numbers])
+        numbers = np.repeat(np.arange(len(kinds)), [len(kind.start) for kind in kinds])
+        starts, ends = (np.concatenate([getattr(kind, end) for kind in kinds]) for end in ("start", "end"))
+        rows = np.column_stack([starts, ends, numbers])
         return rows[np.lexsort((numbers, rows[:, 0]))]
 
 
@@ -106,7 +85,7 @@ class Windows:
         launched = [*segment.tasks, *segment.comm]
         (acls,) = arrays(launched, "acl")
         # The task queue may launch after the end of the step what its operators have enqueued.
-        tasks = _intervals(launched)[(acls >= step.start) & (acls != 0)]
+        tasks = _spans(launched)[(acls >= step.start) & (acls != 0)]
         if len(tasks):
             self.known.append((int(tasks[:, 0].min()), max(step.end, int(tasks[:, 1].max())), step))
 

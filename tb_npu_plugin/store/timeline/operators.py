@@ -12,9 +12,9 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.intervals import overlaps
 from tb_npu_plugin.analysis.operators.nesting import nesting
 from tb_npu_plugin.analysis.operators.tree import FRACTION, OperatorEvents, rebuild, rebuild_by_thread
+from tb_npu_plugin.intervals import overlaps
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile

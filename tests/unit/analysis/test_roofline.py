@@ -25,8 +25,7 @@ from tb_npu_plugin.analysis.kernels.roofline import (
 from tb_npu_plugin.analysis.kernels.statistics import CORE, TYPE, by_name, kinds_of
 from tb_npu_plugin.analysis.kernels.work import GFLOPS as GFLOPS_COLUMN
 from tb_npu_plugin.analysis.kernels.work import LEAST_BYTES, SIZES, least_bytes, operations, tensors, with_work
-from tb_npu_plugin.capture.simulation.chips import CHIPS as SIMULATED
-from tb_npu_plugin.schema.chips import bandwidth_of, chip_of
+from tb_npu_plugin.schema.chips import CHIPS, bandwidth_of, chip_of
 from tb_npu_plugin.schema.metrics import metric_column
 from tb_npu_plugin.tables import NULL_INT, Kind, StoredColumns, StringColumn, Table
 from tests.support.span import table_of
@@ -304,16 +303,15 @@ def test_computed_columns_leave_stored_ones_where_they_are() -> None:
     )
 
 
-@pytest.mark.parametrize("name", SIMULATED)
-def test_chips_are_those_of_the_simulation(name: str) -> None:
-    simulated, found = SIMULATED[name], chip_of(SIMULATED[name].soc)
-    assert found is not None
-    assert (found.cube_cores, found.vector_cores, found.clock_mhz, found.bandwidth) == (
-        simulated.cube_cores,
-        simulated.vector_cores,
-        simulated.clock,
-        simulated.bandwidth,
-    )
+@pytest.mark.parametrize(
+    ("device_name", "chip"),
+    [
+        *(("Ascend910A", "910A"), ("Ascend910B", "910B2"), ("Ascend910B3", "910B3"), ("Ascend910_9382", "910_93")),
+        *(("Ascend310P3", "310P"), ("Ascend310B4", None), ("", None), (None, None)),
+    ],
+)
+def test_the_chip_of_a_device_has_the_longest_name_that_fits(device_name: str | None, chip: str | None) -> None:
+    assert chip_of(device_name) == (chip and CHIPS[chip])
 
 
 def test_distance_from_the_roofline() -> None:

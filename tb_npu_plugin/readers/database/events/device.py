@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin import intervals
 from tb_npu_plugin.readers.database.copies import find_copies
 from tb_npu_plugin.readers.database.events.communication import CommunicationEvents
 from tb_npu_plugin.readers.database.events.processes import Processes, thread_of

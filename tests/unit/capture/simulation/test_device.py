@@ -10,21 +10,22 @@ from functools import cache
 import pytest
 
 from tb_npu_plugin.capture.api.settings import task_queue_level
-from tb_npu_plugin.capture.simulation import chips
-from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, GB, Chip
+from tb_npu_plugin.capture.simulation.chips import DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.collectives import Exchange, schedule
 from tb_npu_plugin.capture.simulation.device import TASK_QUEUES
 from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.csv_tables import read_table
+from tb_npu_plugin.schema import chips
+from tb_npu_plugin.schema.chips import CHIPS, Chip
 from tests.conftest import ROOT
 from tests.oracle.raw import Raw
 from tests.support.mock import ONE, rank_folder, written
 
 TABLE = read_table(chips.__file__, "chips.csv", dict[str, str])
-UNITS = {"memory": 1 << 30, "cache": 1 << 20, **dict.fromkeys(("bandwidth", "hccs", "sio", "rdma", "pcie"), GB)}
+UNITS = {"memory": 1 << 30, "cache": 1 << 20, **dict.fromkeys(("bandwidth", "hccs", "sio", "rdma", "pcie"), 10**9)}
 #: Chip -> figure -> key of its source.
 SOURCES = {
-    name: {figure: row[name].split()[-1] for figure, row in TABLE.items() if figure not in ("soc", "split")}
+    name: {figure: row[name].split()[-1] for figure, row in TABLE.items() if figure not in ("soc", "names", "split")}
     for name in CHIPS
 }
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.recording.recorded_host import HostClock, RecordedHost
-from tb_npu_plugin.capture.simulation.chips import CHIPS
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Process
+from tb_npu_plugin.intervals import EMPTY
+from tb_npu_plugin.schema.chips import CHIPS
 
 CHIP = CHIPS["910B2"]
 ADD = KernelFactory(CHIP).launches("aten::add", ((64, 64), (64, 64)), ("float", "float"))
@@ -30,9 +30,7 @@ def test_a_recorded_rank_has_the_figures_that_were_worked_out_without_records(ta
 
 @pytest.fixture
 def host() -> RecordedHost:
-    host = RecordedHost(
-        Process(7, 0, 0, 1, START, dequeue_tid=8, chip=CHIP), "seed", HostClock(np.zeros((0, 2), np.int64))
-    )
+    host = RecordedHost(Process(7, 0, 0, 1, START, dequeue_tid=8, chip=CHIP), "seed", HostClock(EMPTY))
     host.clock.begin(START)
     host.use(7, 0)
     return host

@@ -11,12 +11,13 @@ import pytest
 from tb_npu_plugin.capture.mindspore.parse import OPERATORS
 from tb_npu_plugin.capture.models.catalog import MODELS
 from tb_npu_plugin.capture.models.run import Recipe
-from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
+from tb_npu_plugin.capture.simulation.chips import DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.collectives import CALLS, COLLECTIVES
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.launch import RULES, SAME
 from tb_npu_plugin.capture.simulation.records import BATCH, RECEIVE, SEND, Kernel
 from tb_npu_plugin.capture.simulation.work import is_convolution
+from tb_npu_plugin.schema.chips import CHIPS
 from tb_npu_plugin.schema.kernel_meaning import (
     MEANINGS,
     meaning_of,

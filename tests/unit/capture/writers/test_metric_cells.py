@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tb_npu_plugin.capture.simulation.chips import CHIPS, Chip
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.records import Process
 from tb_npu_plugin.capture.writers.metrics import Figures
+from tb_npu_plugin.schema.chips import CHIPS, Chip
 from tb_npu_plugin.schema.metric_sets import SETS, columns
 from tb_npu_plugin.schema.settings import STORED_METRICS
 from tests.support.kernel_columns import check_metrics
