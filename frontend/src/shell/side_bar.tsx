@@ -4,6 +4,7 @@ import { t, textOf, viewTitle } from "../i18n";
 import { catalog } from "../state/catalog";
 import { chooseRun, chooseSpan, chooseWorker, openView, place, selection } from "../state/selection";
 import { SkippedList, SummaryHint } from "../widgets/skipped";
+import { withVendorWords } from "../widgets/vendor";
 import { CompareWith, DiffSides, RunSelect, SpanSelect, WorkerSelect } from "./diff_sides";
 import { RunFolders } from "./grouping";
 
@@ -50,16 +51,16 @@ function Views({ current, span }: { current: ViewId; span: SpanJson | undefined 
 function ViewLink({ id, isCurrent, state }: { id: ViewId; isCurrent: boolean; state: ViewStateJson | undefined }) {
   const isMissing = state?.available === false;
   const reason = isMissing ? textOf(state, "reason") : "";
-  const tip = isMissing
+  const lacking = isMissing
     ? [reason, state.option && `${t("state.option")} ${textOf(state, "option")}`].filter(Boolean).join("\n")
-    : undefined;
+    : "";
   return (
     <li>
       <a
         href={`#${id}`}
         class={isMissing ? "none" : ""}
         aria-current={isCurrent ? "page" : undefined}
-        data-tip={tip}
+        data-tip={withVendorWords(lacking, "view", id)}
         data-view={id}
         onClick={(event) => {
           event.preventDefault();
@@ -70,7 +71,7 @@ function ViewLink({ id, isCurrent, state }: { id: ViewId; isCurrent: boolean; st
         <span class="count">{isMissing ? "–" : state?.count == null ? "" : format.integer(state.count)}</span>
       </a>
       {isMissing && (
-        <p class="reason ellipsis" data-tip={tip}>
+        <p class="reason ellipsis" data-tip={lacking}>
           {reason}
         </p>
       )}
