@@ -10,6 +10,7 @@ from tb_npu_plugin.analysis.findings.ledger_sentence import excess_text
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.messages import MessageJson, messages_of
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.distributed import NEEDS
 
 
 class RankWithKernelsJson(TypedDict):
@@ -86,7 +87,7 @@ def _shapes(source: ViewInput) -> ViewTable:
 VIEW = View(
     id="kernel_ranks",
     scope="run",
-    needs=(("kernels",),),
+    needs=(NEEDS,),
     build=build,
     contract=KernelRanksJson,
     params=(Param("of", doc="Token of the span of the rank; default: the slowest one."),),

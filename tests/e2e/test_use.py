@@ -230,6 +230,22 @@ def test_a_click_on_an_explanation_opens_the_glossary(open_plugin: Open, demo_se
     expect(dialog).to_have_count(0)
 
 
+def test_a_word_of_the_vendor_leads_to_its_view(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("overview")
+    plugin.main.press("?")
+    plugin.frame.get_by_role("button", name="Glossary").click()
+    dialog = plugin.frame.locator("dialog.glossary")
+    dialog.get_by_role("searchbox").fill("Step Tail")
+    expect(dialog.locator("h3")).to_have_text(["Words of the vendor's documents"])
+    dialog.get_by_role("link", name="Step Trace").click()
+    expect(dialog).to_have_count(0)
+    link = plugin.frame.locator("a[data-view=step_trace]")
+    expect(link).to_have_attribute("aria-current", "page")
+    link.hover()
+    expect(plugin.frame.get_by_role("tooltip")).to_contain_text("In the vendor's documents: ")
+
+
 def test_defect_of_a_view_leaves_the_rest_of_the_page(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server)
     plugin.open("overview")

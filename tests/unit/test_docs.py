@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import re
 import subprocess
 import tokenize
@@ -140,6 +141,16 @@ def test_every_source_that_the_architecture_names_exists() -> None:
     assert [
         one for one in sorted(named) if not any(next(at.glob(one), None) for at in (ROOT, ROOT / "tb_npu_plugin"))
     ] == []
+
+
+def test_every_column_that_names_a_word_of_the_vendor_exists() -> None:
+    _, _, vendor = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").partition("## Words of the vendor's")
+    places = re.findall(r"^\|.*\| ([a-z0-9_, ]+) \|$", vendor, re.MULTILINE)
+    named = {place for cell in places for place in cell.split(", ")} - {"view", "shown at"}
+    messages = json.loads((ROOT / "tb_npu_plugin" / "messages.json").read_text(encoding="utf-8"))
+    columns = {code.rpartition(".")[2] for code in messages if code.startswith("column.")}
+    assert len(named) > 25
+    assert named - columns == set()
 
 
 #: Scripts of users, in examples.

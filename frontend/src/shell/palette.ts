@@ -5,6 +5,7 @@ import type { DiagnosisJson, FindingJson, SpanJson, TableJson, ViewId } from "..
 import { duration } from "../base/format";
 import { holdsAll, wordsOf } from "../base/search";
 import { t, textOf, viewTitle } from "../i18n";
+import { VENDOR_WORDS } from "../i18n/vendor_words.gen";
 import { catalog, type Place, workerName } from "../state/catalog";
 import { chooseRun, chooseWorker, openView } from "../state/selection";
 import { evidenceLinks } from "../widgets/diagnosis/finding";
@@ -38,7 +39,7 @@ export function localGroups(text: string, place: Place, diagnosis: DiagnosisJson
   const words = wordsOf(text);
   const has = (...texts: string[]) => holdsAll(texts, words);
   const views = place.span.views
-    .filter(({ id, available }) => available && has(viewTitle(id), id))
+    .filter(({ id, available }) => available && has(viewTitle(id), id, ...vendorNames(id)))
     .map(({ id }) => item(viewTitle(id), "", () => openView(id as ViewId)));
   const runs = (catalog.value?.runs ?? [])
     .filter(({ id, label }) => id !== place.run.id && has(label))
@@ -55,6 +56,11 @@ export function localGroups(text: string, place: Place, diagnosis: DiagnosisJson
     ...groupOf(t("side.worker"), workers),
     ...groupOf(t("palette.runs"), runs),
   ];
+}
+
+/** Words of the vendor's documents for a view and its columns. */
+function vendorNames(view: string): string[] {
+  return VENDOR_WORDS.flatMap((one) => (one.view === view ? [...one.words.en, ...one.words.zh] : []));
 }
 
 function item(label: string, note: string, open: () => void): PaletteItem {

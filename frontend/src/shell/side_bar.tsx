@@ -4,6 +4,7 @@ import { t, textOf, viewTitle } from "../i18n";
 import { catalog } from "../state/catalog";
 import { chooseRun, chooseSpan, chooseWorker, place, selection } from "../state/selection";
 import { SkippedList, SummaryHint } from "../widgets/skipped";
+import { withVendorWords } from "../widgets/vendor";
 import { linkTo } from "../widgets/view_link";
 import { CompareWith, DiffSides, RunSelect, SpanSelect, WorkerSelect } from "./diff_sides";
 import { RunFolders } from "./grouping";
@@ -51,23 +52,23 @@ function Views({ current, span }: { current: ViewId; span: SpanJson | undefined 
 function ViewLink({ id, isCurrent, state }: { id: ViewId; isCurrent: boolean; state: ViewStateJson | undefined }) {
   const isMissing = state?.available === false;
   const reason = isMissing ? textOf(state, "reason") : "";
-  const tip = isMissing
+  const lacking = isMissing
     ? [reason, state.option && `${t("state.option")} ${textOf(state, "option")}`].filter(Boolean).join("\n")
-    : undefined;
+    : "";
   return (
     <li>
       <a
         {...linkTo(id)}
         class={isMissing ? "none" : ""}
         aria-current={isCurrent ? "page" : undefined}
-        data-tip={tip}
+        data-tip={withVendorWords(lacking, "view", id)}
         data-view={id}
       >
         <span>{viewTitle(id)}</span>
         <span class="count">{isMissing ? "–" : state?.count == null ? "" : format.integer(state.count)}</span>
       </a>
       {isMissing && (
-        <p class="reason ellipsis" data-tip={tip}>
+        <p class="reason ellipsis" data-tip={lacking}>
           {reason}
         </p>
       )}

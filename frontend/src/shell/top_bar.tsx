@@ -131,7 +131,14 @@ export function HelpDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () =
       <p>{t("help.unknown")}</p>
       <p>{t("help.units")}</p>
       <p>
-        <TextButton onClick={() => openGlossary()}>{t("glossary.title")}</TextButton>
+        <TextButton
+          onClick={() => {
+            onClose();
+            openGlossary();
+          }}
+        >
+          {t("glossary.title")}
+        </TextButton>
       </p>
       <p class="muted dialog-part">{t("help.version", { version: catalog.value?.version ?? "–" })}</p>
     </Dialog>

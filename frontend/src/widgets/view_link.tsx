@@ -11,24 +11,27 @@ interface Props {
   state?: State;
   /** Time that the view lists, ns: the sum of what the link opens. */
   ns?: number;
+  /** Called when the view opens in this tab. */
+  onOpen?: () => void;
   children: ComponentChildren;
 }
 
 /** A link to a view. */
-export function ViewLink({ view, state = {}, ns, children }: Props) {
+export function ViewLink({ view, state, ns, onOpen, children }: Props) {
   return (
-    <a class="link" data-ns={ns} {...linkTo(view, state)}>
+    <a class="link" data-ns={ns} {...linkTo(view, state, onOpen)}>
       {children}
     </a>
   );
 }
 
-/** Attributes of a link to a view: its address carries the whole state, for another tab. */
-export function linkTo(view: ViewId, state: State = {}) {
+/** Attributes of a link to a view: its address carries the whole state, for another tab. onOpen: see Props. */
+export function linkTo(view: ViewId, state: State = {}, onOpen = () => {}) {
   const onClick = (event: MouseEvent) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     openView(view, state);
+    onOpen();
   };
   return { href: addressOf({ view, ...state }), onClick };
 }

@@ -29,6 +29,8 @@ test("views, other runs, other ranks and findings that hold all words", () => {
   const found = (text: string) =>
     localGroups(text, PLACE, diagnosis).map(({ title, items }) => [title, ...items.map(({ label }) => label)]);
   expect(found("trac")).toEqual([["Views", "Trace"]]);
+  expect(found("View CallStack").flat()).not.toContain("Trace");
+  expect(found("Kernel Details").flat()).toContain("Kernel");
   expect(found("first")).toEqual([["Other runs", "first again"]]);
   expect(found("rank 1")).toEqual([
     ["Findings", "Rank 1 is slow"],

@@ -1,6 +1,7 @@
 import { useRef } from "preact/hooks";
 import { t, textOf } from "../../i18n";
 import { Button } from "../button";
+import { withVendorWords } from "../vendor";
 import type { Order } from "./columnar";
 import { columnTitle } from "./columns";
 import type { ShownColumn } from "./layout";
@@ -35,7 +36,7 @@ interface CellProps extends Omit<Props, "columns"> {
 function HeaderCell({ shown, order, onSort, onResize }: CellProps) {
   const { column, format } = shown;
   const isSorted = order.key === column.key;
-  const tip = textOf(column, "doc") || format.header;
+  const tip = withVendorWords(textOf(column, "doc") || format.header, column.key);
   return (
     <div
       class={`cell ${format.isFigure ? "figure" : ""} ${isSorted ? "sorted" : ""}`}

@@ -72,7 +72,7 @@ def test_without_a_trace_operators_are_known_by_name_and_their_times_are_unknown
 def test_frameworks_are_compared_by_type() -> None:
     one, other = (found_spans(RESULTS / name)[0] for name in ("two_ranks", "mindspore_two_ranks"))
     result = _view("diff", one, other)
-    assert list(result.tables) == ["kernels"]  # operators have nothing in common
+    assert "operators" not in result.tables  # they have nothing in common
     table = result.tables["kernels"].table
     assert (table.ints("difference_ns") == 0).all()
     assert (table.ints("baseline_calls") == table.ints("experimental_calls")).all()
