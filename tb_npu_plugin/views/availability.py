@@ -72,7 +72,7 @@ class SpanFacts:
 #: Settings that record data of the device.
 _DEVICE = re.compile(r"ProfilerActivity\.NPU|profiler_level=")
 #: Views that list missing data of the entire capture.
-WHOLE_CAPTURE_VIEWS = ("overview", "diagnosis", "diff_ledger", "doctor")
+WHOLE_CAPTURE_VIEWS = ("overview", "diagnosis", "diff_ledger", "doctor", "explain", "kernel_ranks")
 
 
 def facts_of_files(files: Iterable[str], format: Format = TORCH_NPU) -> SpanFacts:
