@@ -50,9 +50,9 @@ describe("words of the vendor's documents", () => {
     expect(withVendorWords("Tip.", "tail_ns")).toBe("Tip.\n\nIn the vendor's documents: Step Tail, Parameter Update");
     chooseLang("zh-CN");
     expect(withVendorWords("", "tail_ns")).toBe("厂商文档中：迭代拖尾、参数更新");
-    expect(withVendorWords("Tip.", "baseline")).toBe("Tip.\n\n厂商文档中：Baseline");
+    expect(withVendorWords("Tip.", "baseline_calls")).toBe("Tip.\n\n厂商文档中：Baseline");
     chooseLang("en");
-    expect(withVendorWords("Tip.", "baseline")).toBe("Tip.");
+    expect(withVendorWords("Tip.", "baseline_calls")).toBe("Tip.");
     expect(withVendorWords("Tip.", "hit_rate")).toBe("Tip.");
   });
 });
