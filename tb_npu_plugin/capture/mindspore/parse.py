@@ -23,11 +23,11 @@ from tb_npu_plugin.capture.simulation.kernels import KernelFactory, plain_format
 from tb_npu_plugin.capture.simulation.launch import Launch as KernelLaunch
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Process, PyCall, Segment, Totals, UserMark
 from tb_npu_plugin.capture.simulation.work import Tensor
-from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.framework import Files
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH
 from tb_npu_plugin.capture.writers.mindspore.result import MINDSPORE
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.csv_tables import read_table
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.gc_pause import gc_paused

@@ -20,14 +20,15 @@ from tb_npu_plugin.capture.simulation.device import TASK_QUEUES
 from tb_npu_plugin.capture.simulation.faults import parse_faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.topology import Layout
-from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.framework import KINDS, Files, remove
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.capture.writers.result import FRAMEWORKS, folder_name
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.process_pool import process_pool
 from tb_npu_plugin.schema.chips import CHIPS
+from tb_npu_plugin.schema.dialects import Dialect
 from tb_npu_plugin.schema.torch_npu_json import DISTRIBUTED, OUTPUT_FOLDER, SIMULATED
 
 #: Begin of the captures, so that the same arguments give the same bytes: 2025-06-15 07:00:00.123 UTC.

@@ -10,10 +10,10 @@ from pathlib import Path
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers import details_csv
 from tb_npu_plugin.capture.writers.communication import TORCH_RULES, Communication, Rules
-from tb_npu_plugin.capture.writers.dialect import NEW, Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.links import LinkMeters, link_writers
 from tb_npu_plugin.capture.writers.memory import Allocations, MemoryRecord, Modules
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.capture.writers.overlap import Windows
 from tb_npu_plugin.capture.writers.trace import Trace
 from tb_npu_plugin.schema import mindspore, torch_npu_db
@@ -21,6 +21,7 @@ from tb_npu_plugin.schema import torch_npu_csv as tables
 from tb_npu_plugin.schema import torch_npu_json as documents
 from tb_npu_plugin.schema import torch_npu_memory_csv as memory
 from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.schema.dialects import NEW, Dialect
 
 #: Makes the writer of one file.
 MakesWriter = Callable[[Output], Writer]
