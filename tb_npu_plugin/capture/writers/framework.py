@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers import details_csv
 from tb_npu_plugin.capture.writers.communication import TORCH_RULES, Communication, Rules
@@ -32,8 +34,8 @@ class Framework:
     """Everything in which the results of one framework differ from those of another; the defaults are torch_npu's."""
 
     others: Callable[[Output], list[Writer]]  # databases, and what is written with every export
-    info: Callable[[Process, Options, Dialect], str]  # content of profiler_info_{rank}.json
-    metadata: Callable[[Process, Options], str]  # content of profiler_metadata.json
+    info: Callable[[Process, Options, Dialect], dict[str, Any]]  # content of profiler_info_{rank}.json
+    metadata: Callable[[Process, Options], dict[str, Any]]  # content of profiler_metadata.json
     #: Segments of the simulated host -> as this framework records them.
     record: Callable[[Process, Options], Callable[[Segment], Segment]]
     suffix: str = "_ascend_pt"  # end of the names of result folders
@@ -67,9 +69,9 @@ class Framework:
     def write_side_files(self, output: Output) -> None:
         """profiler_info and profiler_metadata, beside the folder of the others."""
         process, options, folder = output.process, output.options, output.folder.parent
-        text = self.info(process, options, output.dialect)
-        (folder / f"profiler_info_{process.rank}.json").write_text(text, encoding="utf-8")
-        (folder / documents.PROFILER_METADATA.name).write_text(self.metadata(process, options), encoding="utf-8")
+        info = self.info(process, options, output.dialect)
+        side_files.write(folder / f"profiler_info_{process.rank}.json", info)
+        side_files.write(folder / documents.PROFILER_METADATA.name, self.metadata(process, options))
 
 
 class Files:

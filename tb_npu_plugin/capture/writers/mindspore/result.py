@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.simulation.records import Allocation, Process, Segment, Task
 from tb_npu_plugin.capture.writers import memory
 from tb_npu_plugin.capture.writers.communication import CommunicationDatabase, Rules
@@ -30,7 +32,6 @@ from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema.mindspore import SUFFIX
 from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.schema.torch_npu_db import TABLES
-from tb_npu_plugin.schema.torch_npu_json import GROUPS
 
 _PID, _SCOPE_PID = names.PIDS[names.PROCESS_MINDSPORE], names.PIDS[names.PROCESS_SCOPE]
 
@@ -253,7 +254,7 @@ _COMMUNICATION = Rules(
 _INFO = Path(__file__).with_name("profiler_info.json")
 
 
-def info(process: Process, options: Options, dialect: dialects.Dialect) -> str:
+def info(process: Process, options: Options, dialect: dialects.Dialect) -> dict[str, Any]:
     """Content of profiler_info_{rank}.json."""
     metrics, content = AIC_METRICS[options.metrics], json.loads(_INFO.read_bytes())
     parameters = content[names.PARAMETERS]
@@ -270,13 +271,12 @@ def info(process: Process, options: Options, dialect: dialects.Dialect) -> str:
     schedule = parameters[names.SCHEDULE]
     schedule |= {key: value for key, value in (options.schedule or {}).items() if key in schedule}
     content[names.MS_INFO] = {names.RANK_ID: str(process.rank), names.DEVICE_ID: str(process.device)}
-    return json.dumps({**content, **dialect.versions}, indent=4)
+    return {**content, **dialect.versions}
 
 
-def metadata(process: Process, options: Options) -> str:
+def metadata(process: Process, options: Options) -> dict[str, Any]:
     """Content of profiler_metadata.json."""
-    groups = process.group_infos
-    return json.dumps({**options.metadata, **({GROUPS: groups} if groups else {})}, indent=4)
+    return side_files.metadata(options.metadata, None, process.group_infos)
 
 
 def _others(output: Output) -> list[Writer]:
