@@ -13,7 +13,7 @@ from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers import details_csv
 from tb_npu_plugin.capture.writers.communication import TORCH_RULES, Communication, Rules
 from tb_npu_plugin.capture.writers.files import Output, Writer
-from tb_npu_plugin.capture.writers.links import LinkMeters, link_writers
+from tb_npu_plugin.capture.writers.links import TRANSPORTS, LinkFile, LinkMeters
 from tb_npu_plugin.capture.writers.memory import Allocations, MemoryRecord, Modules
 from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.capture.writers.overlap import Windows
@@ -54,7 +54,7 @@ class Framework:
         options, out = output.options, self.others(output)
         if "text" not in options.export:
             return out
-        out += [self.trace(output), *link_writers(output)]
+        out += [self.trace(output), *(LinkFile(output, link) for link in TRANSPORTS)]
         if options.device:
             out += [self.kernels(output), self.steps(output)]
             out += [details_csv.L2Cache(output)] if options.l2_cache else []
@@ -82,7 +82,7 @@ class Files:
         process, options = output.process, output.options
         # first of all, since it says of the process whether there are steps
         self._record = framework.record(process, options)
-        self._links = LinkMeters(process, options.npu and options.sys_io, options.npu and options.sys_interconnection)
+        self._links = LinkMeters(process, options)
         self._output = replace(output, windows=framework.windows())
         self._writers = framework.writers(self._output)
 
