@@ -11,7 +11,7 @@ from typing import Any
 from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers import details_csv
-from tb_npu_plugin.capture.writers.communication import TORCH_RULES, Communication, Rules
+from tb_npu_plugin.capture.writers.communication import Communication
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.links import TRANSPORTS, LinkFile, LinkMeters
 from tb_npu_plugin.capture.writers.memory import Allocations, MemoryRecord, Modules
@@ -48,7 +48,6 @@ class Framework:
     operators: MakesWriter = details_csv.Operators
     allocations: MakesWriter = Allocations
     memory_record: MakesWriter = MemoryRecord
-    communication: Rules = TORCH_RULES
 
     def writers(self, output: Output) -> list[Writer]:
         options, out = output.options, self.others(output)
@@ -60,7 +59,7 @@ class Framework:
             out += [details_csv.L2Cache(output)] if options.l2_cache else []
             out += [details_csv.TaskTime(output)] if output.dialect.task_time else []
         if options.device and options.level >= 1:
-            out += [Communication(output, self.communication), details_csv.Apis(output)]
+            out += [Communication(output), details_csv.Apis(output)]
             out += [details_csv.DataPreprocess(output)] if options.level >= 2 else []
         if options.memory:
             out += [self.allocations(output), self.memory_record(output), Modules(output)]

@@ -14,7 +14,7 @@ from typing import Any
 from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.simulation.records import Allocation, Process, Segment, Task
 from tb_npu_plugin.capture.writers import memory
-from tb_npu_plugin.capture.writers.communication import CommunicationDatabase, Rules
+from tb_npu_plugin.capture.writers.communication import CommunicationDatabase
 from tb_npu_plugin.capture.writers.details_csv import Kernels, figures_of
 from tb_npu_plugin.capture.writers.files import END, Output, Parts, Writer, cell, decimals, mb_text, time_text
 from tb_npu_plugin.capture.writers.framework import Framework
@@ -240,16 +240,6 @@ class StepTrace(Writer):
             file.add([",".join(texts[key] for key in keys)])
 
 
-#: p2p is recognised by case-sensitive words, so that hcom_send_ is a collective without a known type.
-_COMMUNICATION = Rules(
-    whole=names.WHOLE_STEP,
-    name_key=names.OP_NAME,
-    p2p=tuple(names.P2P_WORDS),
-    types="invalid|broadcast|allreduce|reduce|allgather|reducescatter|scatter|alltoall",
-    no_type="{}@{}",
-    by_rank=False,
-    all_lowest=True,
-)
 #: Content of profiler_info_{rank}.json: what every capture has, and defaults.
 _INFO = Path(__file__).with_name("profiler_info.json")
 
@@ -299,7 +289,6 @@ MINDSPORE = Framework(
     operators=OperatorShapes,
     allocations=Allocations,
     memory_record=MemoryRecord,
-    communication=_COMMUNICATION,
     others=_others,
     info=info,
     metadata=metadata,
