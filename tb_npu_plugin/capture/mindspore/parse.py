@@ -3,8 +3,6 @@ for which the CPU computed, and a simulated device. Needs no MindSpore."""
 
 from __future__ import annotations
 
-import json
-import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.mindspore.exchanges import TYPES, MindSporeExchanges, later_ranks
 from tb_npu_plugin.capture.mindspore.raw_data import Event, Launch, RawData, Shape, host_clock, read
 from tb_npu_plugin.capture.recording.recorded_host import END, ROOM, RecordedHost
@@ -40,7 +39,6 @@ from tb_npu_plugin.schema.trace import STEP_MARK
 
 #: Operators -> the ATen operator that launches the same kernels on an NPU (simulation/launch.py). Each other operator launches one kernel of its name.
 OPERATORS = {operator: row["aten"] for operator, row in read_table(__file__, "operators.csv", dict[str, str]).items()}
-_INFO = re.compile(r"profiler_info_\d+\.json")
 
 
 def parse_folder(path: str | Path) -> None:
@@ -61,11 +59,10 @@ def parse_folder(path: str | Path) -> None:
 
 def _options(folder: Path) -> Options:
     """The settings, from profiler_info_<rank>.json."""
-    paths = [path for path in sorted(folder.iterdir()) if _INFO.fullmatch(path.name)]
     try:
-        found = json.loads((paths or [folder / "profiler_info_0.json"])[0].read_bytes())[names.PARAMETERS]
+        found = side_files.read_info(folder)[names.PARAMETERS]
         level = {"LevelNone": -1, "Level0": 0, "Level1": 1, "Level2": 2}[found["profiler_level"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (KeyError, TypeError) as error:
         raise BadFile(f"{folder} has no settings: {error}", "Record it again.") from error
     metrics = STORED_METRICS.get(found.get("aic_metrics"), "ACL_AICORE_NONE")
     activities = found.get("activities", ())
