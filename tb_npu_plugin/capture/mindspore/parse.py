@@ -61,7 +61,7 @@ def _options(folder: Path) -> Options:
     """The settings, from profiler_info_<rank>.json."""
     try:
         found = side_files.read_info(folder)[names.PARAMETERS]
-        level = {"LevelNone": -1, "Level0": 0, "Level1": 1, "Level2": 2}[found["profiler_level"]]
+        level = names.LEVELS[found["profiler_level"]]
     except (KeyError, TypeError) as error:
         raise BadFile(f"{folder} has no settings: {error}", "Record it again.") from error
     metrics = STORED_METRICS.get(found.get("aic_metrics"), "ACL_AICORE_NONE")
