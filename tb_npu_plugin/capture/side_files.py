@@ -94,12 +94,8 @@ def read_object(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def text_of(content: Mapping[str, Any]) -> str:
-    """As the files hold it."""
-    return json.dumps(content, indent=4, ensure_ascii=False)
-
-
 def write(path: Path, content: Mapping[str, Any]) -> None:
     """Write one of the files."""
+    text = json.dumps(content, indent=4, ensure_ascii=False)
     # file names may be invalid UTF-8: replace those characters
-    path.write_text(text_of(content), encoding="utf-8", errors="replace")
+    path.write_text(text, encoding="utf-8", errors="replace")

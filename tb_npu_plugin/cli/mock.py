@@ -24,13 +24,13 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from tb_npu_plugin.capture.models.catalog import MODELS, Sizes
 from tb_npu_plugin.capture.models.run import TRUTH, Recipe, Report, Run, write_rank, write_run
 from tb_npu_plugin.capture.simulation.faults import FAULTS
-from tb_npu_plugin.capture.writers.dialect import LEVELS, Options
 from tb_npu_plugin.capture.writers.framework import KINDS
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.capture.writers.result import COMMUNICATION, DATALOADER, FRAMEWORKS
 from tb_npu_plugin.csv_tables import read_table
 from tb_npu_plugin.errors import NpuPluginError
 from tb_npu_plugin.schema.chips import CHIPS
-from tb_npu_plugin.schema.settings import STORED_METRICS
+from tb_npu_plugin.schema.settings import LEVELS, STORED_METRICS
 
 #: What ends the command; what it has not finished is removed first. SIGTERM: of timeout, Slurm, Kubernetes; SIGHUP: of a
 #: terminal that is closed.

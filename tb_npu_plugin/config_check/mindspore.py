@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tb_npu_plugin.config_check.model import Code, ConfigReport, boolean, call_of, keys_of
+from tb_npu_plugin.schema.mindspore import LEVELS
 
-LEVELS = ("LevelNone", "Level0", "Level1", "Level2")
 METRICS = (
     "PipeUtilization",
     "ArithmeticUtilization",
@@ -32,7 +32,7 @@ class Settings:
 
     def __init__(self, report: ConfigReport, values: Mapping[str, Any]) -> None:
         self._report = report
-        self.level = self._choice(values, "profiler_level", LEVELS, "Level0")
+        self.level = self._choice(values, "profiler_level", tuple(LEVELS), "Level0")
         metrics = self._choice(values, "aic_metrics", (*METRICS, NO_METRICS), NO_METRICS)
         self.activities = self._choices(values, "activities", ACTIVITIES, ACTIVITIES)
         self.export_types = self._choices(values, "export_type", EXPORT_TYPES, ("text",))

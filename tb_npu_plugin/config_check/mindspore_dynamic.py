@@ -7,12 +7,13 @@ from typing import Any
 
 from tb_npu_plugin.config_check.mindspore import METRICS, Settings
 from tb_npu_plugin.config_check.model import ConfigReport, add_unknown_keys, boolean, integer, keys_of
+from tb_npu_plugin.schema.mindspore import LEVELS
 
 KEYS = keys_of("dynamic")
 #: Numbers of older files, each of which MindSpore takes with a warning.
 _CODES: dict[str, dict[int, Any]] = {
     "aic_metrics": dict(enumerate(METRICS)),
-    "profiler_level": {-1: "LevelNone", 0: "Level0", 1: "Level1", 2: "Level2"},
+    "profiler_level": {number: name for name, number in LEVELS.items()},
     "activities": {0: ["CPU", "NPU"], 1: ["CPU"], 2: ["NPU"]},
     "export_type": {0: ["text"], 1: ["db"], 2: ["text", "db"]},
 }

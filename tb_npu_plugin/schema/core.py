@@ -83,6 +83,7 @@ class ResultFile:
     stages    reading stages that read it
     settings  it holds capture settings and fills no table
     fallback  it is read last, for tables that no other file filled
+    line_feed its lines end without a carriage return
     in_trace  tables built from its events with the timeline, and when it contains them
     beside    ids of files that the profiler writes only together with this one
     """
@@ -101,6 +102,7 @@ class ResultFile:
     stages: tuple[Stage, ...] = ("tables",)
     settings: bool = False
     fallback: bool = False
+    line_feed: bool = False
     in_trace: tuple[tuple[str, Condition], ...] = ()
     beside: tuple[str, ...] = ()
 

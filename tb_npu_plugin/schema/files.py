@@ -8,7 +8,7 @@ files.csv has a row for each kind:
     table: Table of columns.csv that has its columns, or empty.
     sizes: Bytes of size units, "MB=1048576".
     fills, stages, beside: As in `ResultFile`; several are separated by "; ".
-    flags: in_root, settings, fallback; metric: its other headers are metrics; seldom: its condition does not always write it.
+    flags: in_root, settings, fallback, line_feed; metric: its other headers are metrics; seldom: its condition does not always write it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def result_file(file: str, **more: Any) -> ResultFile:
         "fills": _several(row["fills"]),
         "stages": cast("tuple[Stage, ...]", _several(row["stages"]) or ("tables",)),
         "beside": _several(row["beside"]),
-        **{flag: flag in flags for flag in ("in_root", "settings", "fallback")},
+        **{flag: flag in flags for flag in ("in_root", "settings", "fallback", "line_feed")},
         **more,
     }
     return ResultFile(file.rpartition(".")[2], row["name"], doc=row["doc"], unit=row["unit"], **fields)

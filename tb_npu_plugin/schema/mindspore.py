@@ -25,6 +25,8 @@ MS_VERSION, CANN_VERSION, JIT_LEVEL = "ms_version", "cann_version", "jit_level"
 #: Keys of PARAMETERS; all values except the schedule are texts or switches.
 SCHEDULE, IS_SET_SCHEDULE = "schedule", "is_set_schedule"
 
+#: profiler_level -> its number, also in older files of DynamicProfilerMonitor; -1: no kernels.
+LEVELS = {"LevelNone": -1, "Level0": 0, "Level1": 1, "Level2": 2}
 #: Settings of PARAMETERS that do not switch any recording.
 NO_SWITCHES = frozenset({IS_SET_SCHEDULE, "start_profile", "sync_enable", "data_simplification"})
 #: Name of aic_metrics "None", as stored.

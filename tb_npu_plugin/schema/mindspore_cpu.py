@@ -21,6 +21,13 @@ RANK = re.compile(r"cpu_\w+_(?P<rank>\d{1,9})\.(?:txt|csv)")
 FIELD, EXECUTION, FIGURE = ";", " ", ","
 #: An input in the file of launches: "input_1:[8, 64]"; one without a shape is "input_3:NoShape".
 INPUT = re.compile(r"input_\d+:(?:\[(?P<shape>[\d, -]*)\]|\w+)")
+#: Begin of a row of the host's memory: time in ns, allocated and reserved bytes.
+MEMORY_ROW = re.compile(r"(\d+),(\d+),(\d+)(,|$)", re.ASCII)
+#: Begin of an event in RuntimeProfilerDetail*.csv of the runtime profiler.
+RUNTIME_EVENT = re.compile(
+    r"(?:module:(?P<module>\w*)|stage:(?P<stage>\w*)), event:(?P<event>\w*), op:(?P<op>.*?), start_time:(?P<start>\d+), "
+    r"end_time:(?P<end>\d+),.*?tid:(?P<tid>\d+)"
+)
 #: End of an operator's name in a graph, and of the names of its scopes: "Default/fc1-Dense/MatMul-op0".
 NUMBER = re.compile(r"-op\d+$")
 SCOPE = "/"

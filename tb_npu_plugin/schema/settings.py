@@ -6,6 +6,8 @@ from __future__ import annotations
 PROFILE_MEMORY = "profile_memory"
 #: Object of the schedule.
 SCHEDULE = "schedule"
+#: Stored profiler_level -> its number; -1: no kernels.
+LEVELS = {"Level_none": -1, "Level0": 0, "Level1": 1, "Level2": 2}
 #: Stored value -> name of the AiCMetrics member that users write.
 AIC_METRICS = {
     "ACL_AICORE_PIPE_UTILIZATION": "PipeUtilization",

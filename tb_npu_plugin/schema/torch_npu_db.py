@@ -204,6 +204,9 @@ RANK_DEVICE = SELECTS["RANK_DEVICE_MAP"]
 NPU_INFO = SELECTS["NPU_INFO"]
 HOST_INFO = SELECTS["HOST_INFO"]
 META_DATA = SELECTS["META_DATA"]
+#: Prefix of its names that describe the database itself, and these rows.
+VERSION = "SCHEMA_VERSION"
+VERSIONS = {f"{VERSION}_MICRO": "0", f"{VERSION}_MINOR": "0", f"{VERSION}_MAJOR": "1", VERSION: "1.0.0"}
 TASK = SELECTS["TASK"]
 COMPUTE_TASK = SELECTS["COMPUTE_TASK_INFO"]
 #: Tasks of the AI CPU that schedule a communication operator; text files list them with the kernels.

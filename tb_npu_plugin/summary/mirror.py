@@ -27,6 +27,7 @@ from tb_npu_plugin.summary.convert import FILE_VERSION, Converted, Memory, conve
 from tb_npu_plugin.summary.records import Record, read_records
 from tb_npu_plugin.summary.sources import SummaryRun, find_runs
 from tb_npu_plugin.summary.step_times import ProfileSteps, step_events
+from tb_npu_plugin.whole_files import write_whole
 
 STATE = "summary_state.json"
 _TARGETS = "events.out.tfevents.*.summary"
@@ -292,9 +293,7 @@ def _load(file: Path) -> State | None:
 
 def _save(file: Path, state: State) -> None:
     content = {**asdict(state), "problems": [problem.as_json() for problem in state.problems]}
-    temporary = file.with_suffix(".tmp")
-    temporary.write_text(json.dumps(content), encoding="utf-8")
-    temporary.replace(file)
+    write_whole(file, json.dumps(content).encode())
 
 
 @contextmanager

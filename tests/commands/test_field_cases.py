@@ -17,7 +17,7 @@ import pytest
 
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
-from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.options import Options
 from tests.support import mock
 from tests.support.cli import run
 from tests.unit.store.results import settle

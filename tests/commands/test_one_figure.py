@@ -12,7 +12,7 @@ import pytest
 import tb_npu_plugin.api as npu
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
-from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.options import Options
 from tests.support.cli import run
 from tests.support.mock import written
 from tests.support.real_data import REAL_DATA, skip_without

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tb_npu_plugin.capture.models.run import Recipe
-from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.options import Options
 from tests.conftest import FIXTURES
 
 PAGE = b"<!DOCTYPE html><html><body><h1>504 Gateway Time-out</h1></body></html>\n"

@@ -8,7 +8,7 @@ import pytest
 
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
-from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.options import Options
 from tests.http.conftest import Browser, serving
 from tests.support.mock import written
 from tests.unit.discovery.test_watch import until

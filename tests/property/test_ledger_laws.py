@@ -20,8 +20,8 @@ from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.ledger.chains import chains_of
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
-from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.capture.writers.framework import remove
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.model import Capture
 from tests.support.fixtures import FIXTURES
 from tests.support.ledger_laws import (

@@ -17,7 +17,7 @@ from tb_npu_plugin.analysis.steps import step_trace as courses
 from tb_npu_plugin.analysis.steps.of_span import steps_and_source
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
-from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.schema.formats import KINETO, MINDSPORE
 from tb_npu_plugin.schema.torch_npu_csv import STEP_START

@@ -12,7 +12,7 @@ from typing import Any
 
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe, write_run
-from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.capture.writers.result import COMMUNICATION, DATALOADER
 from tb_npu_plugin.schema.chips import CHIPS
 from tb_npu_plugin.schema.settings import STORED_METRICS

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
-from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.options import Options
 
 
 class Drawn(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any, Optional
 
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
-from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.schema.settings import STORED_METRICS
 from tests.support.pairs import covering
 from tests.truth.cases import LAYOUTS, STAGED, TRIGGERS, Drawn, Trigger, of_rank

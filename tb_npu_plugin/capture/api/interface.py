@@ -18,8 +18,8 @@ from tb_npu_plugin.capture.api.messages import describe_error, error, info, reas
 from tb_npu_plugin.capture.api.options import ProfilerAction, ProfilerActivity, _ExperimentalConfig
 from tb_npu_plugin.capture.api.termination import Termination
 from tb_npu_plugin.capture.backend import HostSwitches, Recorder, Settings
-from tb_npu_plugin.capture.writers.dialect import NEW
 from tb_npu_plugin.csv_tables import read_table
+from tb_npu_plugin.schema.dialects import NEW
 from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
 
 #: Part of a transition -> what error messages call it. "ready" calls on_trace_ready, others <name>_trace of _ProfInterface.

@@ -14,8 +14,8 @@ from typing import Any
 
 from tb_npu_plugin.capture.api.settings import communicator_of
 from tb_npu_plugin.capture.device.build import NotBuilt, extension, say_to_user
-from tb_npu_plugin.capture.simulation.chips import DEFAULT_CHIP
-from tb_npu_plugin.schema.chips import CHIPS
+from tb_npu_plugin.capture.simulation.chips import chosen_chip
+from tb_npu_plugin.errors import BadFile
 
 #: The folder with the stand-in package torch_npu: on the path, `import torch_npu` finds it.
 SITE = Path(__file__).parent / "site"
@@ -51,7 +51,7 @@ def install(stand_in: ModuleType, profiler: ModuleType) -> None:
     """
     try:
         _install(stand_in, profiler)
-    except NotBuilt as error:  # a traceback through PyTorch's own import would hide the sentence
+    except (NotBuilt, BadFile) as error:  # a traceback through PyTorch's own import would hide the sentence
         raise SystemExit(f"tb-npu: the simulated NPU cannot be built: {error.message}. {error.hint}") from None
 
 
@@ -62,10 +62,7 @@ def _install(stand_in: ModuleType, profiler: ModuleType) -> None:
     if torch._C._get_privateuse1_backend_name() != "privateuseone":
         raise NotBuilt("another device of PyTorch is loaded in this process", "Do not import the real torch_npu.")
     native = extension()
-    chip = CHIPS.get(os.environ.get("TB_NPU_CHIP", DEFAULT_CHIP))
-    if chip is None:
-        raise NotBuilt(f"TB_NPU_CHIP={os.environ['TB_NPU_CHIP']} is unknown", f"Known: {', '.join(CHIPS)}.")
-    count = _device_count()
+    chip, count = chosen_chip(), _device_count()
     torch.utils.rename_privateuse1_backend("npu")
     native.set_device_count(count)
     native.take_operators()

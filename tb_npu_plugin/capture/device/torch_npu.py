@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from tb_npu_plugin.capture.device import fused, npu, raise_for
-from tb_npu_plugin.capture.writers.dialect import NEW
+from tb_npu_plugin.schema.dialects import NEW
 
 #: What npu_format_cast and get_npu_format call the plain format.
 ND = 2

@@ -3,8 +3,6 @@ for which the CPU computed, and a simulated device. Needs no MindSpore."""
 
 from __future__ import annotations
 
-import json
-import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.mindspore.exchanges import TYPES, MindSporeExchanges, later_ranks
 from tb_npu_plugin.capture.mindspore.raw_data import Event, Launch, RawData, Shape, host_clock, read
 from tb_npu_plugin.capture.recording.recorded_host import END, ROOM, RecordedHost
@@ -23,11 +22,11 @@ from tb_npu_plugin.capture.simulation.kernels import KernelFactory, plain_format
 from tb_npu_plugin.capture.simulation.launch import Launch as KernelLaunch
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Process, PyCall, Segment, Totals, UserMark
 from tb_npu_plugin.capture.simulation.work import Tensor
-from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.framework import Files
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH
 from tb_npu_plugin.capture.writers.mindspore.result import MINDSPORE
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.csv_tables import read_table
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.gc_pause import gc_paused
@@ -40,7 +39,6 @@ from tb_npu_plugin.schema.trace import STEP_MARK
 
 #: Operators -> the ATen operator that launches the same kernels on an NPU (simulation/launch.py). Each other operator launches one kernel of its name.
 OPERATORS = {operator: row["aten"] for operator, row in read_table(__file__, "operators.csv", dict[str, str]).items()}
-_INFO = re.compile(r"profiler_info_\d+\.json")
 
 
 def parse_folder(path: str | Path) -> None:
@@ -61,11 +59,10 @@ def parse_folder(path: str | Path) -> None:
 
 def _options(folder: Path) -> Options:
     """The settings, from profiler_info_<rank>.json."""
-    paths = [path for path in sorted(folder.iterdir()) if _INFO.fullmatch(path.name)]
     try:
-        found = json.loads((paths or [folder / "profiler_info_0.json"])[0].read_bytes())[names.PARAMETERS]
-        level = {"LevelNone": -1, "Level0": 0, "Level1": 1, "Level2": 2}[found["profiler_level"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        found = side_files.read_info(folder)[names.PARAMETERS]
+        level = names.LEVELS[found["profiler_level"]]
+    except (KeyError, TypeError) as error:
         raise BadFile(f"{folder} has no settings: {error}", "Record it again.") from error
     metrics = STORED_METRICS.get(found.get("aic_metrics"), "ACL_AICORE_NONE")
     activities = found.get("activities", ())

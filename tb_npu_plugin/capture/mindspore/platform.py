@@ -36,6 +36,7 @@ from tb_npu_plugin.capture.mindspore.graphs import compiled_nodes, ranks_of
 from tb_npu_plugin.capture.mindspore.raw_data import CAPTURE, HOST, RUNTIME_FOLDER, SETTINGS_VERSION
 from tb_npu_plugin.capture.mindspore.recorders import DispatchedShapes, Marks, PythonStacks, RuntimeProfiler
 from tb_npu_plugin.schema.torch_npu_json import GROUPS, LEFT_OUT, MEMORY_BLOCKS, SIMULATED, SUNK_GRAPH
+from tb_npu_plugin.whole_files import write_whole
 
 CPU = "CPU"
 
@@ -146,10 +147,7 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
     def _write_capture(self, stopped: int | None) -> None:
         capture = {"version": SETTINGS_VERSION, "framework": "mindspore", "pid": os.getpid(), "rank": self._rank}
         capture |= {"world": self._world, "start": self._started, "end": stopped}
-        path = self._framework / CAPTURE
-        new = path.with_suffix(".new")
-        new.write_text(json.dumps(capture), encoding="utf-8")
-        new.replace(path)  # the other ranks read it
+        write_whole(self._framework / CAPTURE, json.dumps(capture).encode())  # the other ranks read it
 
 
 def analyse_folder(path: str, pretty: bool = False, step_list: Any = None, data_simplification: bool = True) -> None:

@@ -29,11 +29,6 @@ from tb_npu_plugin.units import TIME_UNITS, scale_decimal
 CAPTURE, HOST = MOCK_CAPTURE, SIMULATED_HOST
 RUNTIME_FOLDER = "runtime"
 SETTINGS_VERSION = 1
-_DETAIL = re.compile(
-    r"(?:module:(?P<module>\w*)|stage:(?P<stage>\w*)), event:(?P<event>\w*), op:(?P<op>.*?), start_time:(?P<start>\d+), "
-    r"end_time:(?P<end>\d+),.*?tid:(?P<tid>\d+)"
-)
-_MEMORY = re.compile(r"(\d+),(\d+),(\d+)(,|$)", re.ASCII)
 _NUMBERS = re.compile(r"-?\d+")
 #: Operators that are dispatched under another name than they are launched with.
 _ALIASES = {"Divs": "Div", "MeanExt": "ReduceMean", "PowTensorScalar": "Pow", "Muls": "Mul", "SumExt": "ReduceSum"}
@@ -127,7 +122,7 @@ def read(folder: Path) -> RawData:
         calls[_ALIASES.get(name, name)].append(msgspec.convert(call, _Call))
     nodes = msgspec.convert(host.get("nodes", {}), dict[str, Node])  # from graphs.compiled_nodes
     data.launches = list(_joined(executions, launched, list(_rows(framework)), calls, nodes))
-    memory = map(_MEMORY.match, _lines(framework, "cpu_ms_memory_record_*.txt", header=1))
+    memory = map(cpu.MEMORY_ROW.match, _lines(framework, "cpu_ms_memory_record_*.txt", header=1))
     data.memory = sorted((int(found[1]), int(found[2]), int(found[3])) for found in memory if found)
     return data
 
@@ -148,7 +143,7 @@ def _lines(framework: Path, name: str, header: int = 0) -> Iterator[str]:
 
 
 def _events(framework: Path) -> Iterator[Event]:
-    for one in map(_DETAIL.match, _lines(framework, "RuntimeProfilerDetail*.csv")):
+    for one in map(cpu.RUNTIME_EVENT.match, _lines(framework, "RuntimeProfilerDetail*.csv")):
         if one is not None and one["module"] != "Default":
             name = "::".join(filter(None, one.group("module", "event", "op"))) if one["module"] else one["stage"]
             yield Event(int(one["start"]), int(one["end"]), int(one["tid"]), name)

@@ -20,15 +20,17 @@ from tb_npu_plugin.capture.simulation.device import TASK_QUEUES
 from tb_npu_plugin.capture.simulation.faults import parse_faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.topology import Layout
-from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.framework import KINDS, Files, remove
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.capture.writers.result import FRAMEWORKS, folder_name
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.process_pool import process_pool
 from tb_npu_plugin.schema.chips import CHIPS
+from tb_npu_plugin.schema.dialects import Dialect
 from tb_npu_plugin.schema.torch_npu_json import DISTRIBUTED, OUTPUT_FOLDER, SIMULATED
+from tb_npu_plugin.whole_files import write_whole
 
 #: Begin of the captures, so that the same arguments give the same bytes: 2025-06-15 07:00:00.123 UTC.
 START = 1_749_970_800_123_456_780
@@ -122,18 +124,8 @@ def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambd
     else:
         written = _write_beside(run, min(jobs or os.cpu_count() or 1, len(run.ranks)), progress)
     truth = _truth_json(run, written if is_alone else truths)
-    _write_truth(out, truth)
+    write_whole(out / TRUTH, json.dumps(truth, indent=1).encode())
     return truth
-
-
-def _write_truth(out: Path, truth: dict[str, Any]) -> None:
-    part = out / f"{TRUTH}.part"
-    try:
-        part.write_text(json.dumps(truth, indent=1), encoding="utf-8")
-        part.replace(out / TRUTH)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
 
 
 @dataclass

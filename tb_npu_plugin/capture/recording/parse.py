@@ -28,14 +28,16 @@ from tb_npu_plugin.capture.simulation.chips import chosen_chip
 from tb_npu_plugin.capture.simulation.device import MARK, STREAM
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.memory import CachingAllocator, Held
-from tb_npu_plugin.capture.writers.dialect import LEVELS, NEW, Options
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.framework import Files
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.capture.writers.result import COMMUNICATION, TORCH
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.intervals import union
 from tb_npu_plugin.schema.chips import Chip
+from tb_npu_plugin.schema.dialects import NEW
+from tb_npu_plugin.schema.settings import LEVELS
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, PROFILER_METADATA, SIMULATED
 from tb_npu_plugin.schema.trace import STEP_MARK
 

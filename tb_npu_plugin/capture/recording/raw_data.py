@@ -27,6 +27,7 @@ import msgspec
 from tb_npu_plugin.capture.backend import RAW_FOLDER, Settings
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.schema.torch_npu_json import MOCK_CAPTURE, MOCK_TRACE
+from tb_npu_plugin.whole_files import write_whole
 
 FORMAT = 4
 CAPTURE, TRACE, DEVICE = MOCK_CAPTURE, MOCK_TRACE, "device.npz"
@@ -50,12 +51,10 @@ class HostData:
 
     def write(self, folder: Path) -> None:
         """Write capture.json of a result folder, whole or not at all."""
-        target = folder / RAW_FOLDER / CAPTURE
-        temporary = target.with_suffix(".part")
         content = {"format": FORMAT, **vars(self), "settings": asdict(self.settings)}  # no copy of the marks
         # half of a surrogate pair (a path that is not UTF-8, say), which no result file takes, is replaced
-        temporary.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8", errors="replace")
-        temporary.replace(target)
+        text = json.dumps(content, ensure_ascii=False)
+        write_whole(folder / RAW_FOLDER / CAPTURE, text.encode(errors="replace"))
 
 
 def read(folder: Path) -> HostData:

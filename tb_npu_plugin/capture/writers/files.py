@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.capture.simulation.records import Process, Segment
-from tb_npu_plugin.capture.writers.dialect import LINE_FEED, Dialect, Options
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.capture.writers.overlap import Overlap, Windows
 from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.schema.dialects import Dialect
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT_VARIABLES
 
 
@@ -251,7 +252,7 @@ class Output:
     def csv(self, file: ResultFile, keys: Sequence[str] = (), extra: Sequence[str] = ()) -> CsvFile:
         """A CSV file with these columns of its declaration, by default all of this release, then `extra` headers."""
         header = [*(self._header(file, key) for key in keys or self.columns(file)), *extra]
-        self.opened.append(out := CsvFile(self.folder / file.name, header, "\n" if file.id in LINE_FEED else "\r\n"))
+        self.opened.append(out := CsvFile(self.folder / file.name, header, "\n" if file.line_feed else "\r\n"))
         return out
 
     def lines(self, file: ResultFile, rows: Iterable[Sequence[str]]) -> list[str]:

@@ -6,14 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers import details_csv
-from tb_npu_plugin.capture.writers.communication import TORCH_RULES, Communication, Rules
-from tb_npu_plugin.capture.writers.dialect import NEW, Dialect, Options
+from tb_npu_plugin.capture.writers.communication import Communication
 from tb_npu_plugin.capture.writers.files import Output, Writer
-from tb_npu_plugin.capture.writers.links import LinkMeters, link_writers
+from tb_npu_plugin.capture.writers.links import TRANSPORTS, LinkFile, LinkMeters
 from tb_npu_plugin.capture.writers.memory import Allocations, MemoryRecord, Modules
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.capture.writers.overlap import Windows
 from tb_npu_plugin.capture.writers.trace import Trace
 from tb_npu_plugin.schema import mindspore, torch_npu_db
@@ -21,6 +23,7 @@ from tb_npu_plugin.schema import torch_npu_csv as tables
 from tb_npu_plugin.schema import torch_npu_json as documents
 from tb_npu_plugin.schema import torch_npu_memory_csv as memory
 from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.schema.dialects import NEW, Dialect
 
 #: Makes the writer of one file.
 MakesWriter = Callable[[Output], Writer]
@@ -31,8 +34,8 @@ class Framework:
     """Everything in which the results of one framework differ from those of another; the defaults are torch_npu's."""
 
     others: Callable[[Output], list[Writer]]  # databases, and what is written with every export
-    info: Callable[[Process, Options, Dialect], str]  # content of profiler_info_{rank}.json
-    metadata: Callable[[Process, Options], str]  # content of profiler_metadata.json
+    info: Callable[[Process, Options, Dialect], dict[str, Any]]  # content of profiler_info_{rank}.json
+    metadata: Callable[[Process, Options], dict[str, Any]]  # content of profiler_metadata.json
     #: Segments of the simulated host -> as this framework records them.
     record: Callable[[Process, Options], Callable[[Segment], Segment]]
     suffix: str = "_ascend_pt"  # end of the names of result folders
@@ -45,19 +48,18 @@ class Framework:
     operators: MakesWriter = details_csv.Operators
     allocations: MakesWriter = Allocations
     memory_record: MakesWriter = MemoryRecord
-    communication: Rules = TORCH_RULES
 
     def writers(self, output: Output) -> list[Writer]:
         options, out = output.options, self.others(output)
         if "text" not in options.export:
             return out
-        out += [self.trace(output), *link_writers(output)]
+        out += [self.trace(output), *(LinkFile(output, link) for link in TRANSPORTS)]
         if options.device:
             out += [self.kernels(output), self.steps(output)]
             out += [details_csv.L2Cache(output)] if options.l2_cache else []
             out += [details_csv.TaskTime(output)] if output.dialect.task_time else []
         if options.device and options.level >= 1:
-            out += [Communication(output, self.communication), details_csv.Apis(output)]
+            out += [Communication(output), details_csv.Apis(output)]
             out += [details_csv.DataPreprocess(output)] if options.level >= 2 else []
         if options.memory:
             out += [self.allocations(output), self.memory_record(output), Modules(output)]
@@ -66,9 +68,9 @@ class Framework:
     def write_side_files(self, output: Output) -> None:
         """profiler_info and profiler_metadata, beside the folder of the others."""
         process, options, folder = output.process, output.options, output.folder.parent
-        text = self.info(process, options, output.dialect)
-        (folder / f"profiler_info_{process.rank}.json").write_text(text, encoding="utf-8")
-        (folder / documents.PROFILER_METADATA.name).write_text(self.metadata(process, options), encoding="utf-8")
+        info = self.info(process, options, output.dialect)
+        side_files.write(folder / f"profiler_info_{process.rank}.json", info)
+        side_files.write(folder / documents.PROFILER_METADATA.name, self.metadata(process, options))
 
 
 class Files:
@@ -79,7 +81,7 @@ class Files:
         process, options = output.process, output.options
         # first of all, since it says of the process whether there are steps
         self._record = framework.record(process, options)
-        self._links = LinkMeters(process, options.npu and options.sys_io, options.npu and options.sys_interconnection)
+        self._links = LinkMeters(process, options)
         self._output = replace(output, windows=framework.windows())
         self._writers = framework.writers(self._output)
 

@@ -14,6 +14,7 @@ from operator import attrgetter
 
 from tb_npu_plugin.capture.simulation.records import CommOp, Figures, LinkSample, Process, Segment
 from tb_npu_plugin.capture.writers.files import Database, Output, Row, Writer, time_text
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.schema import link_files as schema
 from tb_npu_plugin.schema import trace_events as words
 
@@ -22,7 +23,7 @@ _PIECE = 2_000_000
 #: Bytes read of which one packet asks for, and ns until it is answered.
 _REQUEST, _LATENCY = 32, 1_000
 #: Link of the files -> transport of the tasks that go over it.
-_TRANSPORTS = {words.NIC: "RDMA", words.ROCE: "RDMA", words.PCIE: "PCIE", words.HCCS: "HCCS"}
+TRANSPORTS = {words.NIC: "RDMA", words.ROCE: "RDMA", words.PCIE: "PCIE", words.HCCS: "HCCS"}
 #: Bytes of one packet: the largest of RDMA over Ethernet.
 _PACKET = 4096
 _SECOND = 1_000_000_000
@@ -42,8 +43,9 @@ class LinkMeters:
       written, everything else read), in a ring what it has taken from the one before it to the one behind it.
     """
 
-    def __init__(self, process: Process, io: bool, interconnection: bool) -> None:
+    def __init__(self, process: Process, options: Options) -> None:
         self._process, chip = process, process.chip
+        io, interconnection = options.npu and options.sys_io, options.npu and options.sys_interconnection
         # the vendor's reference does not list 310P among the chips with RoCE, and has no HCCS of one device
         ports = [words.NIC, *([words.ROCE] if chip.name != "310P" else [])] if io else []
         links = [words.PCIE, *([words.HCCS] if chip.hccs and process.world > 1 else [])] if interconnection else []
@@ -64,7 +66,7 @@ class LinkMeters:
             self._communicated(op)
         out: list[LinkSample] = []
         for link, every in self._every.items():
-            flows = self._flows[_TRANSPORTS[link]]
+            flows = self._flows[TRANSPORTS[link]]
             until, end = segment.until, max(self._process.end, flows.end)
             until = until if until <= end else end + every  # the last one: to the end of the window that has begun
             while self._next[link] < until:
@@ -205,14 +207,6 @@ class LinkFile(Writer):
         for way in _WAYS:
             row += [_use(means[way][2], speed), round(means[f"{way} packets"][2], 3), 0.0, 0.0]
         return [[*row, 0]]
-
-
-def link_writers(output: Output) -> list[LinkFile]:
-    """Writers of the files that the switches bring."""
-    options = output.options
-    links = [words.NIC, words.ROCE] if options.sys_io else []
-    links += [words.PCIE, words.HCCS] if options.sys_interconnection else []
-    return [LinkFile(output, link) for link in links if options.npu]
 
 
 class LinkTables(Writer):

@@ -259,10 +259,6 @@ class DeviceTables(MarkTables):
             add("NPU_MODULE_MEM", [(_MODULES[name], at, size, device) for name, at, size in sizes])
 
 
-_VERSIONS = [("SCHEMA_VERSION_MICRO", "0"), ("SCHEMA_VERSION_MINOR", "0"), ("SCHEMA_VERSION_MAJOR", "1")]
-_VERSIONS += [("SCHEMA_VERSION", "1.0.0")]
-
-
 class ProfilerDatabase(Writer):
     """ascend_pytorch_profiler_N.db, or with fewer tables what msprof exports of another framework. with_framework: it has
     the tables of PyTorch, and the metadata."""
@@ -296,7 +292,7 @@ class ProfilerDatabase(Writer):
         database.add("HOST_INFO", [(group_hash(process.host), process.host)])
         database.add("SESSION_TIME_INFO", [(process.start, process.end)])
         database.add("NPU_INFO", [(process.device, process.chip.soc)])
-        database.add("META_DATA", [*_VERSIONS, *(self._metadata() if self._with_framework else [])])
+        database.add("META_DATA", [*schema.VERSIONS.items(), *(self._metadata() if self._with_framework else [])])
         for name, definition in schema.INDEXES.items():
             database.index(name, definition)
 

@@ -21,8 +21,6 @@ from tb_npu_plugin.schema import torch_npu_json as names
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.torch_npu_db import PROFILER_DATABASE
 
-#: Prefix of META_DATA keys that describe the database itself.
-_OWN = "SCHEMA_VERSION"
 _TAKEN = (names.GROUPS, names.ENVIRONMENT, names.DISTRIBUTED, names.SIMULATED)
 
 
@@ -52,7 +50,7 @@ def _complete(capture: Capture, source: Source, name: str) -> Capture:
     ranks = [rank for rank in source.read(schema.RANK_DEVICE).ints("rank").tolist() if rank >= 0]
     devices = [text for text in source.read(schema.NPU_INFO).texts("name") if text]
     hosts = [text for text in source.read(schema.HOST_INFO).texts("host") if text]
-    more = {key: value for key, value in content.items() if not key.startswith(_OWN) and key not in _TAKEN}
+    more = {key: value for key, value in content.items() if not key.startswith(schema.VERSION) and key not in _TAKEN}
     rank_known = capture.rank is not None or not ranks
     return dataclasses.replace(
         capture,

@@ -36,7 +36,7 @@ from tb_npu_plugin.store.temporary import remove_abandoned, temporary_root
 from tb_npu_plugin.user_cache import cache_root, open_to_others
 
 #: Sources that decide what a cache entry contains; a test compares them with the imports of readers/ and store/.
-#: messages.json is absent: entries hold codes of messages, see Cache._get. So is what a kernel means: no reader uses it.
+#: messages.json is absent: entries hold codes of messages, see Cache._get. So are _UNREAD: no reader uses them.
 _PARTS = (
     "units.py",
     "foreign_sqlite.py",
@@ -72,6 +72,8 @@ _PARTS = (
     "readers",
     "store",
 )
+#: Of the schema: what a kernel means, the figures of chips, how the mock device writes.
+_UNREAD = ("schema/kernel_meaning.py", "schema/chips.py", "schema/dialects.py")
 
 
 @lru_cache(maxsize=1)
@@ -93,7 +95,7 @@ def reader_sources(root: Path) -> list[Path]:
     found: list[Path] = []
     for path in (path for part in _PARTS for path in sorted(root.glob(part))):
         found += sorted([*path.rglob("*.py"), *path.rglob("*.so")]) if path.is_dir() else [path]
-    return [path for path in found if path != root / "schema/kernel_meaning.py"]
+    return [path for path in found if str(path.relative_to(root)) not in _UNREAD]
 
 
 logger = package_logger(__name__)

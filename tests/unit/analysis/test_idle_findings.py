@@ -15,7 +15,7 @@ from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Subject
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
-from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
 from tests.oracle.raw import FULL

@@ -29,7 +29,7 @@ from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.kernels.bound import with_bound
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
-from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.metrics import metric_column
 from tests.support.mock import written

@@ -13,7 +13,7 @@ from tb_npu_plugin.analysis.findings.pipeline import BUBBLE, STAGE_IMBALANCE, mi
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
-from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.options import Options
 from tests.support.mock import written
 from tests.support.reading import open_spans
 from tests.support.span import found_spans

@@ -15,7 +15,7 @@ from functools import cache
 from typing import TypeVar, Union
 
 from tb_npu_plugin.capture.simulation import records
-from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.schema.mindspore import EVENT_SEPARATOR, MINDSPORE, SHAPE_SEPARATOR
 from tb_npu_plugin.schema.trace import STEP_MARK
 

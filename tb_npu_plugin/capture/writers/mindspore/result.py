@@ -9,28 +9,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.simulation.records import Allocation, Process, Segment, Task
 from tb_npu_plugin.capture.writers import memory
-from tb_npu_plugin.capture.writers.communication import CommunicationDatabase, Rules
+from tb_npu_plugin.capture.writers.communication import CommunicationDatabase
 from tb_npu_plugin.capture.writers.details_csv import Kernels, figures_of
-from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import END, Output, Parts, Writer, cell, decimals, mb_text, time_text
 from tb_npu_plugin.capture.writers.framework import Framework
 from tb_npu_plugin.capture.writers.memory import APP, Cells
 from tb_npu_plugin.capture.writers.mindspore.minddata import MindData
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, Recorder, scope_of
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, Windows
 from tb_npu_plugin.capture.writers.result_db import ProfilerDatabase
 from tb_npu_plugin.capture.writers.trace import CALLS, LINKS, OPS, HostEvents, Trace
 from tb_npu_plugin.capture.writers.trace_device import DeviceEvents, Timed, process_rows, quote
+from tb_npu_plugin.schema import dialects
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema.mindspore import SUFFIX
 from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.schema.torch_npu_db import TABLES
-from tb_npu_plugin.schema.torch_npu_json import GROUPS
-from tb_npu_plugin.schema.trace_events import OLD_COMMUNICATION
 
 _PID, _SCOPE_PID = names.PIDS[names.PROCESS_MINDSPORE], names.PIDS[names.PROCESS_SCOPE]
 
@@ -239,32 +240,11 @@ class StepTrace(Writer):
             file.add([",".join(texts[key] for key in keys)])
 
 
-#: p2p is recognised by case-sensitive words, so that hcom_send_ is a collective without a known type.
-_COMMUNICATION = Rules(
-    whole=names.WHOLE_STEP,
-    name_key=names.OP_NAME,
-    p2p=tuple(names.P2P_WORDS),
-    types="invalid|broadcast|allreduce|reduce|allgather|reducescatter|scatter|alltoall",
-    no_type="{}@{}",
-    by_rank=False,
-    all_lowest=True,
-)
-#: MindSpore 2.7 with CANN 8.2: its parser looks for communication under HCCL.
-DIALECT = Dialect(
-    communication=OLD_COMMUNICATION,
-    absent=frozenset({"kernels.device_id", "step_trace.device_id", "memory_record.stream"}),
-    task_time=False,
-    ids_at_level_0=True,
-    spelling={"kernels.step": 1},
-    versions={names.MS_VERSION: "2.7.0", names.CANN_VERSION: "8.2.RC1"},
-)
-
-
 #: Content of profiler_info_{rank}.json: what every capture has, and defaults.
 _INFO = Path(__file__).with_name("profiler_info.json")
 
 
-def info(process: Process, options: Options, dialect: Dialect) -> str:
+def info(process: Process, options: Options, dialect: dialects.Dialect) -> dict[str, Any]:
     """Content of profiler_info_{rank}.json."""
     metrics, content = AIC_METRICS[options.metrics], json.loads(_INFO.read_bytes())
     parameters = content[names.PARAMETERS]
@@ -281,13 +261,12 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
     schedule = parameters[names.SCHEDULE]
     schedule |= {key: value for key, value in (options.schedule or {}).items() if key in schedule}
     content[names.MS_INFO] = {names.RANK_ID: str(process.rank), names.DEVICE_ID: str(process.device)}
-    return json.dumps({**content, **dialect.versions}, indent=4)
+    return {**content, **dialect.versions}
 
 
-def metadata(process: Process, options: Options) -> str:
+def metadata(process: Process, options: Options) -> dict[str, Any]:
     """Content of profiler_metadata.json."""
-    groups = process.group_infos
-    return json.dumps({**options.metadata, **({GROUPS: groups} if groups else {})}, indent=4)
+    return side_files.metadata(options.metadata, None, process.group_infos)
 
 
 def _others(output: Output) -> list[Writer]:
@@ -302,7 +281,7 @@ def _others(output: Output) -> list[Writer]:
 
 MINDSPORE = Framework(
     suffix=SUFFIX,
-    dialect=DIALECT,
+    dialect=dialects.MINDSPORE,
     windows=HostWindows,
     kernels=partial(Kernels, separator=names.LAUNCH_SEPARATOR),
     steps=StepTrace,
@@ -310,7 +289,6 @@ MINDSPORE = Framework(
     operators=OperatorShapes,
     allocations=Allocations,
     memory_record=MemoryRecord,
-    communication=_COMMUNICATION,
     others=_others,
     info=info,
     metadata=metadata,

@@ -13,7 +13,7 @@ import pytest
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.simulation.faults import FAULTS
-from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.registry import find_view
 from tests.oracle.shown import Shown, rows_of

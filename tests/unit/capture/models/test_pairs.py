@@ -11,7 +11,7 @@ import pytest
 
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe, write_run
-from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.capture.writers.result import COMMUNICATION, DATALOADER
 from tb_npu_plugin.schema.settings import STORED_METRICS
 from tests.support.invariants import check_all

@@ -12,7 +12,7 @@ from tb_npu_plugin.analysis.findings import straggler
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe, write_run
-from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.store.cache.disk import Cache

@@ -21,11 +21,12 @@ from tb_npu_plugin.capture.simulation import host
 from tb_npu_plugin.capture.simulation.chips import DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.device import COPIES
 from tb_npu_plugin.capture.simulation.records import HostOp, Kernel, OpInfo, Process, Segment, Step, Task
-from tb_npu_plugin.capture.writers.dialect import NEW, Options
 from tb_npu_plugin.capture.writers.files import CsvFile, Output, cell, mb_text, shapes_cell, time_text, us_text
 from tb_npu_plugin.capture.writers.framework import Files
+from tb_npu_plugin.capture.writers.options import Options
 from tb_npu_plugin.capture.writers.result import TORCH
 from tb_npu_plugin.schema.chips import CHIPS
+from tb_npu_plugin.schema.dialects import NEW
 from tests.oracle.raw import Raw
 from tests.support.invariants import query
 from tests.support.mock import LEVELS, SWITCHES, rank_folder, run, switched, written
