@@ -296,7 +296,7 @@ function addColumn({ first, next }: Columns, column: number, height: number): vo
 }
 
 /** Height of what does not wait in a column of this height; of all of it where everything waits. */
-export function workHeight({ fill, wait, longest }: Line, column: number, height: number): number {
+function workHeight({ fill, wait, longest }: Line, column: number, height: number): number {
   const waiting = wait[column] as number;
   if (waiting === 0 || (longest[column] as number) < 2 * WAITING) return height;
   const share = 1 - waiting / (fill[column] as number);

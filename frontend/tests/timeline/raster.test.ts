@@ -277,6 +277,11 @@ test("work gives the colour of a merged bar for its share of the height; waits s
   // A long wait is drawn whole; what worked before it, in its own colour.
   expect(painted([[0, 40, 0, 3, 38, 30, 30, 1]], 10, 4, 8)).toEqual(["0022222222", ...Array(3).fill("1111111111")]);
   expect(painted([[0, 40, 1, 3, 38, 30, 8, 1]], 10, 4, 8)).toEqual(["0011111111", ...Array(3).fill("2222222222")]);
+  const beside: BarTuple[] = [
+    [0, 3, 1],
+    [3, 40, 0, 1, 37, 37, 37, 0],
+  ];
+  expect(painted(beside, 10, 4)).toEqual(["1111111222", ...Array(3).fill("1111111111")]);
   const wide = painted([[0, 100, 0, 1, 100, 100, 100, 0]], 10, 11);
   expect(wide.slice(1)).toEqual([...Array(9).fill("1111111111"), "0000000000"]);
 });
