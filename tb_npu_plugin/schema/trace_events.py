@@ -3,6 +3,7 @@ Source: docs/facts/ascend_pt.md, trace_view.json."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 # Processes.
@@ -46,6 +47,8 @@ THREAD, STREAM, GROUP, PLANE = "Thread {0}", "Stream {0}", "Group {0} Communicat
 NOTIFY_WAIT, SOURCE, PEER = "Notify_Wait", "src rank", "dst rank"
 #: The same task on the stream of the device; the arg with its place in its operator.
 WAIT_TASK, SUBTASK = "Notify Wait", "Subtask Id"
+#: Names of all tasks that wait, among those that kernel_meaning.csv calls "sync_event". It is here as files of the cache depend on it.
+WAITS = re.compile(r"(?i:EVENT|NOTIFY)[ _](?i:WAIT)|(?:CAPTURE_WAIT|MEM_WAIT_VALUE|STREAM_WAIT_EVENT)$")
 #: Args of a task with its bytes and the transport of its link.
 SIZE, TRANSPORT = "size(Byte)", "transport type"
 #: Value of a rank that means none.

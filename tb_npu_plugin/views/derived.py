@@ -148,6 +148,7 @@ def _save_slices(folder: Path, rows: Sequence[SliceRow], counters: int) -> RowTa
         "name": _joined(codes).astype(np.int32),
         "category": np.full(count, -1, dtype=np.int16),
         "parent": np.full(count, -1, dtype=np.int32),
+        "waits": np.zeros(1, dtype=np.bool_),
         "args_offset": np.full(count, -1, dtype=np.int64),
         "args_length": np.zeros(count, dtype=np.uint32),
         "row_first": first,

@@ -22,6 +22,7 @@ from tests.e2e.timeline import (
     panel,
     param,
     settled,
+    shown,
     slices,
     trace,
 )
@@ -103,6 +104,39 @@ def test_link_restores_the_dragged_range(open_plugin: Open, demo_server: str) ->
     assert other.frame.locator(".trace-title").inner_text() == title
     other.page.keyboard.press("Escape")
     param(other, "area", is_set=False)
+
+
+def test_the_chosen_step_is_the_range(open_plugin: Open, demo_server: str) -> None:
+    """Trace opens there, follows the header, and gives its own range to all views; a link to another place goes before."""
+    plugin = open_plugin(demo_server)
+    plugin.open("overview")
+    plugin.choose_period("Step 12")
+    plugin.switch("trace")
+    settled(plugin)
+    times = {}
+    for step in ("12", "13"):
+        if step != "12":
+            plugin.choose_period(f"Step {step}")
+        title = plugin.frame.locator(".trace-panel-range")
+        expect(title).to_be_visible()
+        expect(plugin.frame.locator(".tl")).to_have_attribute("data-ready", "yes")
+        settled(plugin)
+        plugin.page.wait_for_timeout(500)  # the address follows
+        times[step] = [float(time) for time in param(plugin, "area").split(",")]
+        start, end = times[step]
+        left, right = shown(plugin)
+        margin = (right - left - (end - start)) / (end - start)
+        assert left < start and end < right and margin < 0.2
+    assert times["13"][0] >= times["12"][1], "it moved"
+    drag_range(plugin)
+    plugin.page.wait_for_timeout(500)
+    dragged, seen = param(plugin, "area"), shown(plugin)
+    panel(plugin).get_by_text("Use in all views").click()
+    expect(plugin.frame.locator(".period-chip .on")).not_to_contain_text("Step")
+    plugin.page.wait_for_timeout(500)
+    assert (param(plugin, "area"), shown(plugin)) == (dragged, seen), "it stays"
+    other = follow(open_plugin, demo_server, plugin.page.url)
+    assert param(other, "area") == dragged
 
 
 def test_kernel_and_allocation_lead_to_their_slice(open_plugin: Open, demo_server: str) -> None:

@@ -130,7 +130,7 @@ def test_a_click_on_a_strip_selects_and_a_drag_makes_a_range_of_ranks(open_plugi
     mouse.down()
     mouse.move(x + 40, y(3), steps=4)
     mouse.up()
-    rows = panel(plugin).locator(".data-row.body")
+    rows = panel(plugin).locator('[data-table="trace.ranks"] .data-row.body')
     expect(rows).to_have_count(3)
     assert param(plugin, "area").split(",")[2:] == ["r2", "r3", "r4"], "numbers of ranks 1 to 3 on the page"
     assert place["span"] in plugin.page.url, "a release on a strip opens no rank"

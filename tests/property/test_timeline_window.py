@@ -26,7 +26,7 @@ SLICES = st.lists(
         st.integers(0, 3000) | st.integers(100, 160),
         st.sampled_from([0, 1, 2, 5, 20, 900]),
         st.integers(1, 2),
-        st.sampled_from("abc"),
+        st.sampled_from(["a", "b", "c", "EVENT_WAIT"]),
     ),
     min_size=1,
     max_size=60,
@@ -36,7 +36,7 @@ SLICES = st.lists(
 #: More than an answer holds, and several tiles.
 REGULAR = [(10 * n, 20 if n % 3 else 40, 1, "abc"[n % 3]) for n in range(30)]
 #: As many that two levels of _small_levels are stored, the coarser one with values.
-LEVELLED = [(3 * n, n % 4, 1 + n % 2, "abc"[n % 3]) for n in range(900)]
+LEVELLED = [(3 * n, n % 4, 1 + n % 2, ("a", "b", "Notify_Wait")[n % 3]) for n in range(900)]
 
 
 @pytest.fixture(autouse=True)
@@ -86,8 +86,15 @@ def test_every_slice_is_in_exactly_one_bar(
             max(0, int(starts[bins[key][-1]] + durs[bins[key][-1]]) - base) for key in wanted
         ]
         assert columns["busy"][bars].tolist() == [int(durs[bins[key]].sum()) for key in wanted]
-        names = [header["names"][code] for code in columns["name"][bars]]
-        assert names == [timeline.names[int(timeline.name[one])] for one in longest]
+        name_of = [timeline.names[code] for code in timeline.name.tolist()]
+        assert [header["names"][code] for code in columns["name"][bars]] == [name_of[one] for one in longest]
+        waits = [[one for one in bins[key] if name_of[one].endswith(("WAIT", "Wait"))] for key in wanted]
+        works = [sorted({*bins[key]} - {*wait}) or bins[key] for key, wait in zip(wanted, waits)]
+        work = [name_of[max(members, key=lambda one: (durs[one], -one))] for members in works]
+        told = dict(zip(columns["waiting"].tolist(), zip(columns["wait"].tolist(), columns["work"].tolist())))
+        wait = [int(durs[members].sum()) for members in waits]
+        assert [told.get(bar, (0,))[0] for bar in bars] == wait
+        assert all(header["names"][told[bar][1]] == name for bar, name in zip(bars, work) if bar in told)
         assert {one for one in inside if durs[one] > px} <= set(longest)
         shown |= {one for key in wanted for one in bins[key]}
     every = [one for one in range(timeline.slice_count) if starts[one] < t1 and starts[one] + max(durs[one], 1) > t0]
@@ -154,13 +161,16 @@ def test_bars_of_a_search_hold_all_hits_and_nothing_else(
         groups: dict[int, list[int]] = {}
         for one in range(low, high):
             name = timeline.names[int(timeline.name[one])]
-            if all(word in name for word in text.casefold().split()):
+            if all(word in name.casefold() for word in text.casefold().split()):
                 groups.setdefault(int(starts[one]) // header["bin"], []).append(one)
         bars = slice(first, first + count)
         members = list(groups.values())
         assert columns["count"][bars].tolist() == [len(group) for group in members]
         assert columns["busy"][bars].tolist() == [int(durs[group].sum()) for group in members]
         assert columns["id"][bars].tolist() == [max(group, key=lambda one: (durs[one], -one)) for group in members]
+        waits = [[one for one in group if timeline.names[int(timeline.name[one])] == "EVENT_WAIT"] for group in members]
+        told = dict(zip(columns["waiting"].tolist(), columns["wait"].tolist()))
+        assert [told.get(bar, 0) for bar in range(first, first + count)] == [int(durs[group].sum()) for group in waits]
         ends = [max(0, int(starts[group[-1]] + durs[group[-1]]) - base) for group in members]
         assert columns["end"][bars].tolist() == ends
 

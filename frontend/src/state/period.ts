@@ -10,7 +10,7 @@ export const NO_STEP = "null";
 
 export type PeriodKey = typeof STEP | typeof WITHIN;
 
-interface ChosenPeriod {
+export interface ChosenPeriod {
   key: PeriodKey;
   value: string;
 }

@@ -1,6 +1,7 @@
 /** Binary answers of /api/timeline (docs/http_api.md, "Binary answers"). */
 
 import type { SearchedJson } from "../api/types.gen";
+import { firstIndex } from "../base/search";
 import { type LaneOffset, laneOffset, ROWS_PER_TRACK } from "./lanes";
 
 const MAGIC = 0x5542504e;
@@ -62,6 +63,10 @@ export interface SliceRow {
   count: Uint32Array;
   /** Time of all slices of the bar, in steps of `unit`. */
   busy: Uint32Array;
+  /** As `name`, of the longest slice that does not wait, else of the longest. */
+  work: Uint32Array;
+  /** Time of the slices that wait, in steps of `unit`; empty: none in this row. */
+  wait: Uint32Array;
   /** Start and end (ns after the span's base) of bars that the columns cannot represent, by index. */
   far: ReadonlyMap<number, readonly [number, number]>;
 }
@@ -167,6 +172,23 @@ function barColumns(of: (name: BarColumn) => Uint32Array): Record<BarColumn, Uin
   return Object.fromEntries(BAR_COLUMNS.map((name) => [name, of(name)])) as Record<BarColumn, Uint32Array>;
 }
 
+const NO_WAITS = new Uint32Array(0);
+
+/** The columns of what waits in the bars [first, first + name.length), which the answer has for bars that wait alone. */
+function waitColumns(frame: Frame, first: number, name: Uint32Array): Pick<SliceRow, "work" | "wait"> {
+  const [at, wait, work] = [frame.u32("waiting"), frame.u32("wait"), frame.u32("work")];
+  const place = (bar: number) => firstIndex(at.length, (index) => (at[index] as number) < bar);
+  const [from, to] = [place(first), place(first + name.length)];
+  if (from === to) return { work: name, wait: NO_WAITS };
+  const found = { work: name.slice(), wait: new Uint32Array(name.length) };
+  for (let index = from; index < to; index++) {
+    const bar = (at[index] as number) - first;
+    found.work[bar] = work[index] as number;
+    found.wait[bar] = wait[index] as number;
+  }
+  return found;
+}
+
 /** Decodes the bars of an answer to "rows". Rows without bars are included, with empty columns. */
 export function decodeSlices(
   bytes: ArrayBufferLike | Uint32Array,
@@ -194,6 +216,7 @@ export function decodeSlices(
       categories,
       meanings,
       ...barColumns((name) => columns[name].subarray(first, first + count)),
+      ...waitColumns(frame, first, columns.name.subarray(first, first + count)),
       firstId: lane.slice,
       far: new Map(
         far
@@ -253,6 +276,8 @@ export function emptyRow(row: number): SliceRow {
     categories: [],
     meanings: [],
     ...columns,
+    work: NO_WAITS,
+    wait: NO_WAITS,
     firstId: 0,
     far: new Map(),
   };
@@ -282,4 +307,10 @@ export function busyOf(row: SliceRow, index: number): number {
   if (row.count[index] === 1) return longestOf(row, index);
   const busy = row.busy[index] as number;
   return busy === SATURATED ? endOf(row, index) - startOf(row, index) : busy * row.unit;
+}
+
+/** Time of the slices of a bar that wait, ns. */
+export function waitOf(row: SliceRow, index: number): number {
+  const wait = row.wait[index] ?? 0;
+  return wait === row.busy[index] ? busyOf(row, index) : wait * row.unit;
 }

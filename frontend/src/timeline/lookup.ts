@@ -25,6 +25,8 @@ export interface Lookup extends BarColours {
 
 type Pixels = Omit<Lookup, "numbers">;
 
+/** Colour number of slices that wait. */
+const WAITS_COLOUR = meaningOf("--c-free");
 const DIM = 0.78;
 const EDGE = 0.45;
 const OVERLAP = "Overlap Analysis";
@@ -49,7 +51,8 @@ export class Lookups {
       const number = rankColour(owner.rankPlace ?? 0);
       return { ...pixels, numbers: () => number };
     }
-    return { ...pixels, numbers: this.numbersOf(used, owner.name, labels, colouring) };
+    const numbers = this.numbersOf(used, owner.name, labels, colouring);
+    return colouring === "category" ? { ...pixels, numbers } : { ...pixels, numbers, waits: WAITS_COLOUR };
   }
 
   private pixelsOf(theme: Theme, isByDuration: boolean, isDimmed: boolean): Pixels {

@@ -37,8 +37,8 @@ export function frame(
   return buffer;
 }
 
-/** Start, end, name index, slices merged, their time and the longest of them. */
-export type BarTuple = [number, number, number?, number?, number?, number?];
+/** Start, end, name index, slices merged, their time and the longest of them; time that waits and name index of the longest that does not. */
+export type BarTuple = [number, number, number?, number?, number?, number?, number?, number?];
 
 /** A row of bars; `bin`: ns that its bins are wide. */
 export function row(bars: BarTuple[], names = ["a", "b", "c"], bin = 1): SliceRow {
@@ -59,6 +59,8 @@ export function row(bars: BarTuple[], names = ["a", "b", "c"], bin = 1): SliceRo
     firstId: 0,
     name: column((bar) => bar[2] ?? 0),
     count: column((bar) => bar[3] ?? 1),
+    work: column((bar) => bar[7] ?? bar[2] ?? 0),
+    wait: bars.some((bar) => bar[6]) ? column((bar) => bar[6] ?? 0) : new Uint32Array(0),
     far: new Map(),
   };
 }

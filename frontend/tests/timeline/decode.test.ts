@@ -1,5 +1,14 @@
 import { expect, test } from "vitest";
-import { busyOf, decodeCounter, decodeSlices, endOf, longestOf, parseFrame, startOf } from "../../src/timeline/decode";
+import {
+  busyOf,
+  decodeCounter,
+  decodeSlices,
+  endOf,
+  longestOf,
+  parseFrame,
+  startOf,
+  waitOf,
+} from "../../src/timeline/decode";
 import { frame } from "./build";
 
 const BASE = "1736409284123456789";
@@ -28,6 +37,9 @@ function slices(start: number[], far: number[][] = [], base = "17364092841234577
       count: u32([1, 3, 1]),
       busy: u32([5, 9, 7]),
       end: u32([15, 26, 0xffffffff]),
+      waiting: u32([1]),
+      wait: u32([3]),
+      work: u32([0]),
     },
   );
 }
@@ -45,6 +57,8 @@ test("rows get their part of the columns and exact times after the span's base",
   expect([first.id[1], first.count[1], first.names[first.name[1] as number]]).toEqual([12, 3, "矩阵"]);
   expect(startOf(second, 0)).toBe(1060);
   expect([longestOf(first, 1), busyOf(first, 1)]).toEqual([12, 18]);
+  expect([waitOf(first, 0), waitOf(first, 1), [...first.work]]).toEqual([0, 6, [0, 0]]);
+  expect([second.wait.length, second.work]).toEqual([0, second.name]);
 });
 
 test("packed columns are sums modulo 2^32 of what is sent", () => {

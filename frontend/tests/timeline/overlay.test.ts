@@ -3,6 +3,7 @@ import { OverlayPainter } from "../../src/timeline/paint/overlay";
 import { AS_RECORDED, type LayoutState } from "../../src/timeline/rows";
 import { newScene, type Scene } from "../../src/timeline/scene";
 import type { Theme } from "../../src/timeline/theme";
+import { LANE_TRACKS, process, thread } from "./build";
 
 const LAYOUT: LayoutState = {
   collapsedProcesses: new Set(),
@@ -34,4 +35,33 @@ test("an empty overlay is cleared once and then left alone", () => {
   expect([clearedBy({ marks }), clearedBy({ marks })]).toEqual([1, 1]);
   expect([clearedBy({ marks: [] }), clearedBy({})]).toEqual([1, 0]);
   expect([clearedBy({ pointer: { x: 900, y: 1 } }), clearedBy({ pointer: null }), clearedBy({})]).toEqual([1, 1, 0]);
+});
+
+test("a range of ranks tints the rows of these ranks alone", () => {
+  const tinted: number[] = [];
+  const state: Record<string, unknown> = {};
+  const context = new Proxy(state as unknown as CanvasRenderingContext2D, {
+    get: (_, name) => (name === "measureText" ? () => ({ width: 0 }) : name === "fillRect" ? fill : () => {}),
+    set: (_, name, value) => Reflect.set(state, name, value),
+  });
+  const fill = (_x: number, y: number) => {
+    if (state.globalAlpha === 0.14 || state.globalAlpha === 0.05) tinted.push(y);
+  };
+  const theme = { mark: () => ({ fill: "", text: "" }), accent: "", surfaceText: "" } as unknown as Theme;
+  const processes = [process("own", thread(0, "a")), process("other", thread(LANE_TRACKS, "b"))];
+  const trace = { processes, limits: { start: 0, end: 100 }, labels: new Map() } as unknown as Scene;
+  const scene = Object.assign(newScene(trace, LAYOUT, theme), { width: 900, height: 400 });
+  const tintedBy = (area: Scene["area"]) => {
+    tinted.length = 0;
+    new OverlayPainter(context).paint(Object.assign(scene, { area }));
+    return [...tinted];
+  };
+  const [own, other] = [
+    tintedBy({ start: 0, end: 50, tracks: null, lanes: [0] }),
+    tintedBy({ start: 0, end: 50, tracks: null, lanes: [1] }),
+  ];
+  expect([own.length, other.length]).toEqual([1, 1]);
+  expect(own[0]).toBeLessThan(other[0] as number);
+  expect(tintedBy({ start: 0, end: 50, tracks: null, lanes: [0, 1] })).toEqual([...own, ...other]);
+  expect(tintedBy({ start: 0, end: 50, tracks: null })).toEqual([0]);
 });

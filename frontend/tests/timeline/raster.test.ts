@@ -252,3 +252,36 @@ test("the first layer is drawn over the next one, on a background", () => {
   new Picture(image, 3).stampColumns(Uint32Array.of(7, 8, 9), layers, [0, 4], [0, 4]);
   expect([...image]).toEqual([1, 8, 9, 1, 8, 9, 2, 1, 2, 2, 1, 2]);
 });
+
+test("work gives the colour of a merged bar for its share of the height; waits stand behind", () => {
+  const colours = { ...COLOURS, waits: 0 };
+  const painted = (bars: BarTuple[], scale: number, width: number, bin = 1) => {
+    const drawn = newLine(0, scale, width, 9);
+    drawRow(row(bars, undefined, bin), drawn, colours);
+    const picture = new Picture(new Uint32Array(10 * width), width);
+    picture.stampColumns(new Uint32Array(width), [{ line: drawn }], [0, 10], [0, 10]);
+    const column = (at: number) => Array.from({ length: 10 }, (_, y) => picture.pixels[y * width + at]).join("");
+    return Array.from({ length: width }, (_, at) => column(at));
+  };
+  // 80 of 100 ns: 60 of a wait (name 0), 20 of work (name 1).
+  expect(painted([[0, 100, 0, 5, 80, 60, 60, 1]], 100, 1, 64)).toEqual(["0011111122"]);
+  // The same as three bars.
+  const apart: BarTuple[] = [
+    [0, 60, 0, 1, 60, 60, 60, 0],
+    [60, 80, 1],
+  ];
+  expect(painted(apart, 100, 1)).toEqual(["0011111122"]);
+  expect(painted([[0, 100, 0, 5, 99, 60, 99, 0]], 100, 1, 64)).toEqual(["1111111111"]);
+  // 99 % of waiting is no work, but work is seen.
+  expect(painted([[0, 1000, 0, 5, 1000, 600, 990, 1]], 1000, 1, 512)).toEqual(["1111111112"]);
+  // A long wait is drawn whole; what worked before it, in its own colour.
+  expect(painted([[0, 40, 0, 3, 38, 30, 30, 1]], 10, 4, 8)).toEqual(["0022222222", ...Array(3).fill("1111111111")]);
+  expect(painted([[0, 40, 1, 3, 38, 30, 8, 1]], 10, 4, 8)).toEqual(["0011111111", ...Array(3).fill("2222222222")]);
+  const beside: BarTuple[] = [
+    [0, 3, 1],
+    [3, 40, 0, 1, 37, 37, 37, 0],
+  ];
+  expect(painted(beside, 10, 4)).toEqual(["1111111222", ...Array(3).fill("1111111111")]);
+  const wide = painted([[0, 100, 0, 1, 100, 100, 100, 0]], 10, 11);
+  expect(wide.slice(1)).toEqual([...Array(9).fill("1111111111"), "0000000000"]);
+});

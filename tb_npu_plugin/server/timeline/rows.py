@@ -32,6 +32,9 @@ _PACKED = {
     "count": (),
     "end": ("start", "dur"),
     "busy": ("dur",),
+    "waiting": ("waiting",),
+    "wait": (),
+    "work": (),
 }
 #: ns per pixel.
 Pixel = Annotated[float, msgspec.Meta(gt=0, lt=2.0**62)]
@@ -87,7 +90,7 @@ class Rows(Window, frozen=True, kw_only=True):
         else:
             found = bars(timeline, rows, t0, t1, self.px, budget, is_exact=self.exact)
         scale = Scale(t0, t1, int(found.start.min()) if len(found.start) else t0)
-        names, categories, name = _by_category(timeline, found)
+        names, categories, name, work = _by_category(timeline, found)
         header = {
             "base": str(timeline.base_ns + scale.base),
             "unit": scale.unit,
@@ -107,6 +110,8 @@ class Rows(Window, frozen=True, kw_only=True):
             "end": scale.times(found.end),
             "busy": scale.lengths(found.busy),
         }
+        waiting = np.flatnonzero(found.wait)
+        columns |= {"waiting": waiting, "wait": scale.lengths(found.wait[waiting]), "work": work[waiting]}
         return encode(header, {key: ("u32", values) for key, values in columns.items()}, _PACKED)
 
 
@@ -122,16 +127,20 @@ def row_numbers(timeline: Drawn, ref: SourceRef) -> list[int]:
     return list(out)
 
 
-def _by_category(timeline: Drawn, found: WindowBars) -> tuple[list[str], list[str], IntArray]:
-    """Distinct pairs of name and category ("": none) of the bars, and the number of the pair of each bar."""
-    names = timeline.names.take(found.used)
-    category = found.category.astype(np.int64)
-    if not len(category) or category.max() < 0:
-        return names, [""] * len(names), found.name
+def _by_category(timeline: Drawn, found: WindowBars) -> tuple[list[str], list[str], IntArray, IntArray]:
+    """Distinct pairs of name and category ("": none) of the bars, and the numbers of the pairs of the longest slice of each bar, and of
+    the longest that does not wait."""
+    names, bars = timeline.names.take(found.used), len(found.name)
+    has_work = found.work_name is not found.name
+    name = np.concatenate([found.name, found.work_name]) if has_work else found.name
+    category = np.concatenate([found.category, found.work_category] if has_work else [found.category]).astype(np.int64)
+    if not bars or category.max() < 0:
+        return names, [""] * len(names), found.name, found.work_name
     count = int(category.max()) + 2
-    pairs, number = np.unique(found.name * count + category + 1, return_inverse=True)
+    pairs, number = np.unique(name * count + category + 1, return_inverse=True)
     name_of, category_of = ((pairs // count).tolist(), (pairs % count - 1).tolist())
-    return [names[one] for one in name_of], [timeline.category_name(one) for one in category_of], number
+    texts = [names[one] for one in name_of], [timeline.category_name(one) for one in category_of]
+    return *texts, number[:bars], number[-bars:]
 
 
 def _curves(timeline: Drawn, track: int, t0: int, t1: int, px: float) -> bytes:

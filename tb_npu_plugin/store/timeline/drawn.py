@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.store.timeline.curves import Curves
 from tb_npu_plugin.store.timeline.files import Texts
-from tb_npu_plugin.store.timeline.levels import Levels
+from tb_npu_plugin.store.timeline.levels import Levels, SliceColumns
 from tb_npu_plugin.store.timeline.rows import RowTable
 
 Index = NDArray[np.int64]
@@ -36,6 +36,10 @@ class Drawn(Protocol):
     @property
     def names(self) -> Texts:
         """Texts of `name`."""
+
+    @property
+    def slice_columns(self) -> SliceColumns:
+        """What is drawn of the slices."""
 
     @property
     def curves(self) -> Curves:

@@ -14,7 +14,8 @@ from tb_npu_plugin.analysis import packing
 from tb_npu_plugin.analysis.packing import Int32
 from tb_npu_plugin.scan import TraceEvents, native_or_python
 from tb_npu_plugin.store.timeline.columns import ColumnFile
-from tb_npu_plugin.store.timeline.files import compact, load, save, save_texts
+from tb_npu_plugin.store.timeline.files import Texts, compact, load, save, save_texts
+from tb_npu_plugin.store.timeline.levels import waiting_names
 from tb_npu_plugin.store.timeline.rows import ROWS, RowTable
 from tb_npu_plugin.store.timeline.slices import Slices
 from tb_npu_plugin.tables import IntArray
@@ -69,6 +70,7 @@ def write_slices(
     """
     used, place = compact(events.name[slices.event], len(events.names))
     save_texts(folder, "names", events.names.take(used))
+    save(folder, "waits", waiting_names(Texts(folder, "names")))
     save_texts(folder, "categories", events.categories)
     order = np.argsort(track, kind="stable").astype(slices.event.dtype)  # a radix sort, as there are few tracks
     bounds = np.searchsorted(track[order], np.arange(tracks + 1, dtype=track.dtype))

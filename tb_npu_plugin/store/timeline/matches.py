@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from tb_npu_plugin.store.timeline.args_search import slices_with_arg
 from tb_npu_plugin.store.timeline.contract import TrackKind
 from tb_npu_plugin.store.timeline.drawn import Drawn
-from tb_npu_plugin.store.timeline.levels import EVERYTHING
+from tb_npu_plugin.store.timeline.levels import EVERYTHING, longest_of
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.rows import RowTable
 from tb_npu_plugin.store.timeline.slice_query import names_matching, parse_slice_query
 from tb_npu_plugin.store.timeline.stats import check_client
 from tb_npu_plugin.store.timeline.tracks import KINDS, kind_of
-from tb_npu_plugin.store.timeline.window import BAR_BYTES, NAME_SHARE, ONE_ROW_FACTOR, WindowBars, shift_of
+from tb_npu_plugin.store.timeline.window import BAR_BYTES, NAME_SHARE, ONE_ROW_FACTOR, WindowBars, names_used, shift_of
 
 Index = NDArray[np.int64]
 #: Whether the client closed the connection.
@@ -253,10 +253,11 @@ def matching_bars(
 
 
 class _Found:
-    """Collects bars of matching slices. columns: first, last and longest slice, count and ns of each bar."""
+    """Collects bars of matching slices. columns: first, last and longest slice, longest one that does not wait, count, ns, and ns of
+    waits of each bar."""
 
     def __init__(self) -> None:
-        self.columns = [np.zeros(0, dtype=np.int64) for _ in range(5)]
+        self.columns = [np.zeros(0, dtype=np.int64) for _ in range(7)]
 
     @property
     def count(self) -> int:
@@ -273,27 +274,42 @@ class _Found:
         """Add slices of one row, sorted by start. own: index of the first bar of this row."""
         bins, dur = timeline.rows.start[ids] >> shift, timeline.rows.dur[ids]
         heads = np.flatnonzero(np.append(True, bins[1:] != bins[:-1]))
-        ends = np.append(heads[1:], len(ids))
-        most = np.maximum.reduceat(dur, heads)
-        group = np.repeat(np.arange(len(heads)), ends - heads)
-        tops = np.flatnonzero(dur == most[group])
-        longest = ids[tops[np.append(True, group[tops[1:]] != group[tops[:-1]])]]
-        new = [ids[heads], ids[ends - 1], longest, ends - heads, np.add.reduceat(dur, heads)]
+        ends, slices = np.append(heads, len(ids)), timeline.slice_columns
+        longest = ids[longest_of(dur, ends)]
+        work = ids[longest_of(slices.work_dur(ids), ends)] if slices.has_waits else longest.copy()
+        busy, wait = (np.add.reduceat(ns, heads) for ns in (dur, slices.wait(ids)))
+        new = [ids[heads], ids[ends[1:] - 1], longest, work, np.diff(ends), busy, wait]
         if self.count > own and int(timeline.rows.start[self.columns[0][-1]]) >> shift == int(bins[0]):
             # Continue the last bin of the previous chunk.
             before = [int(column[-1]) for column in self.columns]
-            new[0][0], new[3][0], new[4][0] = before[0], new[3][0] + before[3], new[4][0] + before[4]
-            if timeline.rows.dur[before[2]] >= most[0]:
-                new[2][0] = before[2]
+            new[0][0] = before[0]
+            for column in (4, 5, 6):
+                new[column][0] += before[column]
+            for column, key in ((2, slices.dur.__getitem__), (3, slices.work_dur)):
+                if key(np.array([before[column]]))[0] >= key(new[column][:1])[0]:
+                    new[column][0] = before[column]
             self.cut(self.count - 1)
         self.columns = [np.concatenate(pair) for pair in zip(self.columns, new)]
 
     def bars(self, timeline: Drawn, parts: list[tuple[int, int, int]], shift: int) -> WindowBars:
-        first, last, longest, count, busy = self.columns
-        used, name = np.unique(timeline.name[longest], return_inverse=True)
+        first, last, longest, work, count, busy, wait = self.columns
+        used, name, work_name = names_used(timeline.name[longest], timeline.name[work], wait)
         start, dur = timeline.rows.start, timeline.rows.dur
         end = start[last] + dur[last]
-        category = timeline.category[longest]
+        category, work_category = timeline.category[longest], timeline.category[work]
         return WindowBars(
-            longest, used, name, category, start[first], dur[longest], end, count, busy, parts, 1 << shift
+            longest,
+            used,
+            name,
+            category,
+            work_name,
+            work_category,
+            start[first],
+            dur[longest],
+            end,
+            count,
+            busy,
+            wait,
+            parts,
+            1 << shift,
         )

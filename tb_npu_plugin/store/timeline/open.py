@@ -57,6 +57,7 @@ class Timeline:
         self.rows = RowTable(*(load(folder, name) for name in ROWS))
         self.busy = load(folder, "busy")
         self.name, self.category = load(folder, "name"), load(folder, "category")
+        self._waits = load(folder, "waits")
         self.parent, self.self_time = load(folder, "parent"), load(folder, "self")
         self.names, self._categories = Texts(folder, "names"), Texts(folder, "categories")
         #: Newest searches by text (store/timeline/matches.py).
@@ -78,7 +79,7 @@ class Timeline:
     @property
     def slice_columns(self) -> SliceColumns:
         """What is drawn of slices."""
-        return SliceColumns(self.rows.start, self.rows.dur, self.busy, self.name, self.category)
+        return SliceColumns(self.rows.start, self.rows.dur, self.busy, self.name, self.category, self._waits)
 
     def operators(self) -> Table:
         """The logical table "operators", rebuilt from the trace."""

@@ -77,7 +77,9 @@ class PackedRows:
         self.rows = RowTable(trace.rows.start[ids], trace.rows.dur[ids], rows.first, rows.track_row)
         self.name, self.category = trace.name[ids], trace.category[ids]
         busy = np.append(0, np.cumsum(self.rows.dur))
-        columns = SliceColumns(self.rows.start, self.rows.dur, busy, self.name, self.category)
+        waits = trace.slice_columns.waits
+        columns = SliceColumns(self.rows.start, self.rows.dur, busy, self.name, self.category, waits)
+        self.slice_columns = columns
         with tempfile.TemporaryDirectory(dir=scratch()) as path:
             self.levels = Levels(Path(path), save_levels(Path(path), columns, self.rows), columns)
         self.slice_count = len(ids)

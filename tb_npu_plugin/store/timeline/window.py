@@ -29,9 +29,10 @@ class WindowBars:
 
     Attributes:
         id, name, category, dur: Of the longest slice of the bar; name: index into `used`; category: as in the timeline.
+        work_name, work_category: Of the longest slice that does not wait, else of the longest.
         used: Distinct names, as indices into the timeline's names.
         start, end: Start of the first slice, end of the last.
-        count, busy: Number of slices, and sum of their durations.
+        count, busy, wait: Number of slices, sum of their durations, and of those of slices that wait.
         parts: (row, first bar, number of bars) per row.
         bin: Width of a bin in ns.
     """
@@ -40,11 +41,14 @@ class WindowBars:
     used: Index
     name: Index
     category: NDArray[Any]
+    work_name: Index
+    work_category: NDArray[Any]
     start: IntArray
     dur: IntArray
     end: IntArray
     count: Index
     busy: IntArray
+    wait: IntArray
     parts: list[tuple[int, int, int]]
     bin: int
 
@@ -83,7 +87,9 @@ def bars(
         pieces = levels.pieces(rows, Spans(row[filled], low[filled], high[filled]), shift)
         if len(pieces) <= (most if pieces.is_final else 2 * most) or shift >= EVERYTHING:
             found = levels.bars(pieces, shift)
-            used, name = np.unique(found.level.of_longest("name", found.longest), return_inverse=True)
+            used, name, work_name = names_used(
+                found.level.of_longest("name", found.longest), found.level.of_work("name", found.work), found.wait
+            )
             size = BAR_BYTES * len(name) + NAME_SHARE * drawn.names.size_of(used)
             if size <= budget or shift >= EVERYTHING:
                 break
@@ -99,14 +105,30 @@ def bars(
         used,
         name,
         level.of_longest("category", found.longest),
+        work_name,
+        level.of_work("category", found.work),
         level.start(found.head),
         level.of_longest("dur", found.longest),
         level.end(found.after - 1),
         level.first(found.after) - first,
         level.busy(found.after) - level.busy(found.head),
+        found.wait,
         list(zip(requested, (np.cumsum(counts) - counts).tolist(), counts.tolist())),
         1 << shift,
     )
+
+
+def names_used(longest: Index, work: Index, wait: IntArray) -> tuple[Index, Index, Index]:
+    """(distinct names, indices of those of the longest slices, of those of the longest that do not wait) of bars."""
+    if not wait.any():
+        used, name = np.unique(longest, return_inverse=True)
+        return used, name, name
+    other = np.flatnonzero(work != longest)
+    used, both = np.unique(np.concatenate([longest, work[other]]), return_inverse=True)
+    name = both[: len(longest)]
+    work_name = name.copy()
+    work_name[other] = both[len(longest) :]
+    return used, name, work_name
 
 
 def _rows_in_budget(drawn: Drawn, row: Index, low: Index, high: Index, shift: int, budget: int) -> int:

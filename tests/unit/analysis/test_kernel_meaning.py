@@ -19,6 +19,7 @@ from tb_npu_plugin.analysis.kernels.statistics import by_core, by_name, kinds_of
 from tb_npu_plugin.schema import kernel_meaning
 from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.kernel_meaning import USER_TABLE, folded_name, meaning_of_kernel, use_user_table, user_table
+from tb_npu_plugin.schema.trace_events import NOTIFY_WAIT, WAIT_TASK, WAITS
 from tb_npu_plugin.tables import Table
 from tests.support.cli import run
 from tests.support.span import table_of
@@ -301,3 +302,12 @@ def test_calls_of_a_kernel_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -
     found = table_of("kernels", [{"name": name, "type": "N/A"} for name in names])
     assert {"hcom_allReduce", "trans_TransData"} < set(found.text("folded").tolist())
     assert set(found.text("group").tolist()) == {"509", None} and len(asked) == 3
+
+
+def test_tasks_that_wait_in_pictures_are_those_of_the_table() -> None:
+    """The timeline may not ask the table: its stored levels would depend on the user's."""
+    names = {row.pattern for row in kernel_meaning._own_table() if row.where == "task_type" and row.match == "exact"}
+    waits = {name for name in (*names, "NOTIFY_WAIT", NOTIFY_WAIT, WAIT_TASK, "EVENT_WAIT") if WAITS.match(name)}
+    assert waits >= {name for name in names if "WAIT" in name.upper()}
+    assert all(kernel_meaning.meaning_of(name, "task_type")[:2] == ("sync_event", True) for name in waits)
+    assert not {name for name in ("EVENT_RECORD", "Notify_Record", "aten::wait_tensor", "MatMul") if WAITS.match(name)}

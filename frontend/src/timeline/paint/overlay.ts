@@ -1,6 +1,7 @@
 /** Everything that changes with the pointer and the selection: outlines, area, marks, flows. */
 
 import { duration, fixedDecimals } from "../../base/format";
+import { laneOfTrack } from "../lanes";
 import { type TrackItem, tracksOf } from "../rows";
 import { itemsInSight, type Range, rowPlaces, type Scene, type SliceMark, timeWidth } from "../scene";
 import { LABEL_FONT } from "../theme";
@@ -66,20 +67,22 @@ export class OverlayPainter {
     context.fillRect(Math.round(right) - 1, 0, 1, scene.height);
   }
 
-  /** Draws the dragged range with its length; its rows are tinted more. */
+  /** Draws the dragged range with its length; its rows are tinted more, of a range of ranks only theirs. */
   private paintArea(scene: Scene): void {
     const { context } = this;
     const { area, theme, gutter, view } = scene;
     if (!area) return;
-    this.paintBand(scene, area, area.tracks ? 0.05 : 0.14, theme.accent);
+    const { tracks, lanes } = area;
+    if (!lanes) this.paintBand(scene, area, tracks ? 0.05 : 0.14, theme.accent);
     const left = gutter + xAt(view, area.start);
     const right = gutter + xAt(view, area.end);
-    if (area.tracks) {
-      const covered = new Set(area.tracks);
+    if (tracks || lanes) {
+      const chosen = tracks && new Set(tracks);
+      const covers = (track: number) => chosen?.has(track) ?? lanes?.includes(laneOfTrack(track));
       context.fillStyle = theme.accent;
       context.globalAlpha = 0.14;
       for (const { item, section, y } of itemsInSight(scene)) {
-        if (item.kind !== "track" || !tracksOf(item.thread).some((track) => covered.has(track))) continue;
+        if (item.kind !== "track" || !tracksOf(item.thread).some(covers)) continue;
         const top = Math.max(y, section.top);
         context.fillRect(left, top, right - left, y + item.height - top);
       }

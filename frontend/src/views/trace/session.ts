@@ -165,7 +165,7 @@ export class TraceSession implements TimelinePort {
     const hasStrips = this.ranks.shown.peek().length > 0; // the link may show a time that only another rank has
     this.engine = new TimelineEngine(
       root,
-      { ...data, beside: hasStrips ? this.link.range : null },
+      { ...data, beside: hasStrips && this.link.range ? wholeNs(this.link.range) : null },
       this.layout.peek(),
       this.link.range,
       {
@@ -365,6 +365,14 @@ export class TraceSession implements TimelinePort {
     }
   }
 
+  /** Selects the range of all rows that the header chooses, and moves there unless it is selected. */
+  showPeriod(range: Range, margin: number): void {
+    const area = this.area.area.peek();
+    if (area && Math.floor(area.start) === range.start && Math.ceil(area.end) === range.end) return;
+    this.engine?.goTo(range, margin);
+    void this.setArea({ ...range, tracks: null });
+  }
+
   /** Selects a part of a strip; null: none. */
   pickPart(part: StripPart | null): void {
     this.part.value = part;
@@ -527,6 +535,11 @@ export class TraceSession implements TimelinePort {
 /** From the start of the first slice to the end of the last. */
 function homeRange(data: TraceJson): Range {
   return { start: data.slices_start ?? data.start, end: data.slices_end ?? data.end };
+}
+
+/** The least range of whole ns that holds another one. */
+function wholeNs({ start, end }: Range): Range {
+  return { start: Math.floor(start), end: Math.ceil(end) };
 }
 
 /** Converts a reading of a trace to the data of the engine. */

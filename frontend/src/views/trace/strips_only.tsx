@@ -36,6 +36,7 @@ function withoutRows({ lines, period }: TraceRanksJson, span: string): TraceJson
   const line = lines.find((one) => one.span === span);
   if (lines.length < 2 || !line || line.start === null || line.end === null) return null;
   const { start, end } = line;
+  const ends = [...line.steps.slice(1).map((step) => step.start), end];
   return {
     version: "",
     partial: null,
@@ -46,7 +47,7 @@ function withoutRows({ lines, period }: TraceRanksJson, span: string): TraceJson
     end,
     slices_start: start,
     slices_end: end,
-    steps: [],
+    steps: line.steps.map((step, at) => ({ step: step.step, start: step.start, end: ends[at] as number })),
     period,
     events: 0,
     slices: 0,

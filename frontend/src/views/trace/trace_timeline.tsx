@@ -16,6 +16,7 @@ import { KEYS, parseLink, parseMoment } from "./link/link";
 import { foreignNote, outdatedNote } from "./link/link_notice";
 import { enterSpan, spanChanges } from "./link/span_state";
 import { Panel } from "./panel";
+import { useChosenPeriod } from "./period";
 import { AlignPair } from "./ranks/align_menu";
 import { followLanes } from "./ranks/follow_lanes";
 import { RankStrips } from "./ranks/rank_strips";
@@ -77,6 +78,7 @@ export function TraceTimeline({ span, data, answer, onStale }: Props) {
   useFollowTheme(session);
   useFollowLanguage(session);
   useDeepLinks(session);
+  useChosenPeriod(session);
 
   return (
     <div class="trace">

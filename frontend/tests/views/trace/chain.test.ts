@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ChainLinkJson, FlowJson, SliceJson } from "../../../src/api/types.gen";
-import { causeOf, hiddenLinks } from "../../../src/views/trace/selection/chain_column";
+import { causeOf, hiddenLinks, launchText } from "../../../src/views/trace/selection/chain_column";
 
 function end(id: number): SliceJson {
   return { id, name: `s${id}`, track: 0, depth: 0, start: id, dur: 1, process: "", thread: "" };
@@ -20,4 +20,9 @@ test("outer callers are left out at first, never what follows the first flow", (
   expect(hiddenLinks(links("", "", "", "", "", "", "async_task_queue", "", "HostToDevice", ""))).toBe(2);
   expect(hiddenLinks(links("", "", "", "", "", "", ""))).toBe(2);
   expect(hiddenLinks(links(""))).toBe(0);
+});
+
+test("a task that starts before its launch tells how far the clocks disagree", () => {
+  expect(launchText(flow("HostToDevice", 5, 9), 9)).toBe("launched 4 ns before its start, by s5");
+  expect(launchText(flow("HostToDevice", 12, 9), 9)).toMatch(/^starts 3 ns before its launch by s12: the clocks/);
 });

@@ -21,7 +21,11 @@ const LANES: Record<number, LaneTimeline> = {
 function slices(track: number, depth: number, id: number): Uint32Array {
   const column = (value: number) => ({ type: "u32" as const, values: [value] });
   const bars = { start: 10, dur: 5, end: 15, id, name: 0, count: 1, busy: 5 };
-  const columns = Object.fromEntries(Object.entries(bars).map(([key, value]) => [key, column(value)]));
+  const none = { type: "u32" as const, values: [] };
+  const columns = {
+    ...Object.fromEntries(Object.entries(bars).map(([key, value]) => [key, column(value)])),
+    ...{ waiting: none, wait: none, work: none },
+  };
   return new Uint32Array(
     frame(
       { base: "5100", unit: 1, bin: 1, names: ["a"], categories: [""], meanings: [""], rows: [[track, depth, 0, 1]] },

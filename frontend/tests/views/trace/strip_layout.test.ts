@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { TraceRankJson } from "../../../src/api/types.gen";
 import type { RankPlace } from "../../../src/views/trace/ranks/choice";
-import { groupings, itemsBetween, layOutStrips, type StripOrder } from "../../../src/views/trace/ranks/strip_layout";
+import {
+  groupings,
+  groupWaits,
+  itemsBetween,
+  layOutStrips,
+  type StripOrder,
+} from "../../../src/views/trace/ranks/strip_layout";
 
 const place = (rank: number, run = "r"): RankPlace => ({
   span: `${run}${rank}`,
@@ -59,6 +65,7 @@ describe("layout of the strips", () => {
       spansOf(layOutStrips(shown, known(lines), { ...ORDER, sort, grouping }));
     expect(order("computing")).toEqual(["r1", "r0", "b0", "r2", "r3"]);
     expect(order("waiting")).toEqual(["r0", "b0", "r1", "r2", "r3"]);
+    expect(order("idle")).toEqual(["r2", "r1", "r0", "b0", "r3"]);
     expect(order("step")).toEqual(["r2", "r0", "b0", "r1", "r3"]);
     expect(order("computing", "host")).toEqual(["[odd]", "r1", "r3", "[even]", "r0", "b0", "r2"]);
   });
@@ -73,5 +80,14 @@ describe("layout of the strips", () => {
     expect(groupings(places(8), { lines, groups })).toEqual(["host", "stage", "group:tp"]);
     const alone = lines.map((one) => ({ ...one, host: one.span, pipeline_stage: 1 }));
     expect(groupings(places(8), { lines: alone, groups: [] })).toEqual([]);
+  });
+
+  it("tells whom the ranks of a group await most, how many of them, and up to how long", () => {
+    const waits = (rank: number, ns: number, waits_for: string | null) =>
+      line(rank, { times: [1, 0, ns, 0], waits_for });
+    const { parts } = known();
+    const lines = [waits(0, 5, "13"), waits(1, 9, "13"), waits(2, 13, "2"), waits(3, 0, "13"), waits(4, 50, null)];
+    expect(groupWaits(lines, parts)).toEqual({ rank: "13", count: 2, most: 9 });
+    expect(groupWaits([waits(0, 0, "1"), line(1)], parts)).toBeNull();
   });
 });

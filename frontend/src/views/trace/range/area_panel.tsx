@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { TableJson, ViewId } from "../../../api/types.gen";
 import { absoluteNs, duration, exactDuration, integer } from "../../../base/format";
 import { lang, t, textOf, viewTitle } from "../../../i18n";
-import { STEP, WITHIN } from "../../../state/period";
+import { choosePeriod, STEP, WITHIN } from "../../../state/period";
 import { openView } from "../../../state/selection";
 import { useRequest } from "../../../state/use_request";
 import type { Area } from "../../../timeline/scene";
@@ -80,6 +80,12 @@ export function AreaPanel({ session }: { session: TraceSession }) {
               {t("trace.area.use", { view: viewTitle(view) })}
             </TextButton>
           ))}
+          <TextButton
+            tip={t("trace.area.everywhere.tip")}
+            onClick={() => choosePeriod(WITHIN, epochRange(session, area))}
+          >
+            {t("trace.area.everywhere")}
+          </TextButton>
           {(area.tracks || area.lanes) && (
             <TextButton onClick={() => void session.setArea({ start: area.start, end: area.end, tracks: null })}>
               {t("trace.area.whole")}

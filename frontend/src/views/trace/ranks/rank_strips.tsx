@@ -1,6 +1,7 @@
 /** The strips of the chosen ranks, between the ruler and the rows of the open rank. */
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { TraceRankJson } from "../../../api/types.gen";
 import { duration, fixedDecimals } from "../../../base/format";
 import { type Period, t, tOf } from "../../../i18n";
 import { Button } from "../../../widgets";
@@ -11,7 +12,15 @@ import type { RankPlace } from "./choice";
 import { toggleRank } from "./rank_rows";
 import { type RanksState, shiftText } from "./ranks_state";
 import { rankName, StripCanvas } from "./strip_canvas";
-import { type GroupItem, itemsBetween, LABELLED, type StripItem, type StripLayout, timeOf } from "./strip_layout";
+import {
+  type GroupItem,
+  type Grouping,
+  groupWaits,
+  itemsBetween,
+  LABELLED,
+  type StripItem,
+  type StripLayout,
+} from "./strip_layout";
 import { OtherRun, useRanks } from "./use_ranks";
 
 /** Height of the strips: at first this share of the window, of low strips another; at least LEAST; ROOM stays for all else, px. */
@@ -165,14 +174,14 @@ function slowText(ratio: number | null): string {
 function GroupHeading({ ranks, item }: { ranks: RanksState; item: GroupItem }) {
   const { key, y, height, members, isFolded } = item;
   const slow = members.filter(({ span }) => ranks.isStraggler(span)).map(({ span }) => ranks.lineOf(span));
+  const lines = members.flatMap(({ span }) => ranks.lineOf(span) ?? []);
+  const about = [otherGroup(ranks.grouping.value, lines), t("trace.ranks.members", { count: members.length })];
   const stragglers = slow.map((line) => (line?.rank == null ? (line?.worker ?? "") : `rank ${line.rank}`)).join(", ");
   return (
     <div class={`rank-strip-group ${slow.length > 0 ? "slow" : ""}`} style={{ top: `${y}px`, height: `${height}px` }}>
       <button type="button" aria-expanded={!isFolded} onClick={() => ranks.toggleGroup(key)}>
         {isFolded ? "▸" : "▾"} <b>{groupName(ranks, key, members)}</b>{" "}
-        <span class="muted">
-          {[t("trace.ranks.members", { count: members.length }), waitsOf(ranks, members)].filter(Boolean).join(" · ")}
-        </span>
+        <span class="muted">{[...about, waitsOf(ranks, lines)].filter(Boolean).join(" · ")}</span>
         {stragglers && <span class="worse"> · {t("trace.group.straggler", { ranks: stragglers })}</span>}
       </button>
     </div>
@@ -188,17 +197,20 @@ function groupName(ranks: RanksState, key: string, members: readonly RankPlace[]
   return `${grouping.replace("group:", "")} ${first}–${last}`;
 }
 
-/** "wait 50.7 ms per step for rank 37": the median of the ranks, and whom they await longest together; "" if they do not wait. */
-function waitsOf(ranks: RanksState, members: readonly RankPlace[]): string {
-  const { parts } = ranks.known();
-  const lines = members.flatMap(({ span }) => ranks.lineOf(span) ?? []);
-  const waits = lines.map((line) => ({ ns: timeOf(line, parts, "waiting"), rank: line.waits_for }));
-  const median = waits.map(({ ns }) => ns).sort((one, other) => one - other)[Math.floor(waits.length / 2)] ?? 0;
-  const byRank = new Map<string, number>();
-  for (const { ns, rank } of waits) if (rank !== null) byRank.set(rank, (byRank.get(rank) ?? 0) + ns);
-  const longest = [...byRank].sort(([, one], [, other]) => other - one)[0]?.[0];
-  if (median <= 0 || longest === undefined) return "";
-  return tOf(ranks.period, "trace.group.waits", { time: duration(median), rank: rankName(longest) });
+/** "7 wait up to 6.5 ms per step for rank 13"; "" if they do not wait. */
+function waitsOf(ranks: RanksState, lines: readonly TraceRankJson[]): string {
+  const found = groupWaits(lines, ranks.known().parts);
+  if (!found) return "";
+  const { count, most, rank } = found;
+  return tOf(ranks.period, "trace.group.waits", { count, time: duration(most), rank: rankName(rank) });
+}
+
+/** The stage of a host, or the host of a stage, where it is one. */
+function otherGroup(grouping: Grouping, lines: readonly TraceRankJson[]): string {
+  const only = <Value,>(values: Value[]) => (new Set(values).size === 1 ? values[0] : null);
+  const stage = only(lines.map((line) => line.pipeline_stage));
+  if (grouping === "host") return stage == null ? "" : t("trace.ranks.in_stage", { stage });
+  return (grouping === "stage" && only(lines.map((line) => line.host))) || "";
 }
 
 const LEGEND = ["computing", "overlapped", "waiting", "communication", "free"] as const;

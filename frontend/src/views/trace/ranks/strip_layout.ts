@@ -4,7 +4,7 @@ import type { TraceGroupJson, TraceRankJson } from "../../../api/types.gen";
 import { isSameRank, type RankPlace } from "./choice";
 
 /** Orders of strips: by rank, or the longest first. */
-export const SORTS = ["rank", "computing", "waiting", "step"] as const;
+export const SORTS = ["computing", "waiting", "step", "rank", "idle"] as const;
 export type Sort = (typeof SORTS)[number];
 
 /** A group of a strip: its pipeline stage, its host, or its communication group of a kind such as "tp". */
@@ -110,8 +110,27 @@ function sorted(units: StripUnit[], { lines, parts }: KnownRanks, sort: Sort): S
 /** The time of a rank that decides its place, ns per step; -1 if unknown. */
 export function timeOf({ times }: TraceRankJson, parts: readonly string[], sort: Sort): number {
   if (times.length === 0) return -1;
-  const wanted = { rank: [], computing: ["computing", "overlapped"], waiting: ["waiting"], step: parts }[sort];
+  const ofSort = {
+    rank: [],
+    computing: ["computing", "overlapped"],
+    waiting: ["waiting"],
+    step: parts,
+    idle: ["free"],
+  };
+  const wanted = ofSort[sort];
   return wanted.reduce((sum, part) => sum + (times[parts.indexOf(part)] ?? 0), 0);
+}
+
+/** Whom the ranks of a group wait for longest together: how many of them do, and the longest time per step; null if none waits. */
+export function groupWaits(lines: readonly TraceRankJson[], parts: readonly string[]) {
+  const byRank = new Map<string, number[]>();
+  for (const line of lines) {
+    const ns = timeOf(line, parts, "waiting");
+    if (ns > 0 && line.waits_for !== null) byRank.set(line.waits_for, [...(byRank.get(line.waits_for) ?? []), ns]);
+  }
+  const total = (times: readonly number[]) => times.reduce((sum, ns) => sum + ns, 0);
+  const [rank, times] = [...byRank].sort(([, one], [, other]) => total(other) - total(one))[0] ?? [];
+  return rank === undefined || !times ? null : { rank, count: times.length, most: Math.max(...times) };
 }
 
 /** The members of each group, groups by their first member. */

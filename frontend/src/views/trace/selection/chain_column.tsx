@@ -56,7 +56,7 @@ export function ChainColumn({ session, selected, detail }: Props) {
       </div>
       {cause && (
         <p class="muted small" data-tip={exactDuration(detail.start - cause.from.start)}>
-          {t("trace.slice.launch", { time: duration(detail.start - cause.from.start), name: cause.from.name })}
+          {launchText(cause, detail.start)}
         </p>
       )}
       {(["backward", "forward"] as const).map((way) => {
@@ -71,6 +71,14 @@ export function ChainColumn({ session, selected, detail }: Props) {
       })}
     </div>
   );
+}
+
+/** "launched 5.153 µs before its start, by …". The clocks of host and device disagree where it starts before its launch. */
+export function launchText({ from: { start, name } }: FlowJson, of: number): string {
+  return t(of < start ? "trace.slice.launch.after" : "trace.slice.launch", {
+    time: duration(Math.abs(of - start)),
+    name,
+  });
 }
 
 /** Flows in and out as links. */
