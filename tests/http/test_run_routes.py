@@ -263,6 +263,10 @@ def test_what_stands_out_in_a_step_and_in_a_range(slow_rank: Browser) -> None:
     nothing = slow_rank.timeline("explain", [{"span": spans[0], "zero": "0"}], t0=0, t1=1).get_json()
     assert (nothing["kind"], nothing["text"]) == (None, "No device task has a time here.")
     assert slow_rank.ask("/api/view/explain", run=run, step="99").status_code == 400
+    assert slow_rank.ask("/api/view/explain", run=run, within="١,٢").status_code == 400
+    for last, status in ((2**62 - 1, 200), (2**62, 400)):  # 2**63 is no time
+        source = {"span": spans[0], "zero": str(last)}
+        assert slow_rank.timeline("explain", source, t0=0, t1=last).status_code == status
     mean = slow_rank.view("explain", run=run)["data"]
     assert mean["parts"][mean["rank"]]["name"] == "rank 5" and mean["kernels"] == []
 
