@@ -70,13 +70,15 @@ def explain(
 
 def _text(found: Mapping[str, Any]) -> Iterator[str]:
     yield found["text"]
-    if found["ranks"]:
+    if found["parts"]:
         yield ""
         yield f"{'ms':<12}" + "".join(f"{kind:>11}" for kind in _KINDS) + "  waits for"
-    for at, rank in enumerate(found["ranks"]):
+    for at, rank in enumerate(found["parts"]):
         times = "".join(f"{rank[kind] / 1e6:>11.2f}" for kind in _KINDS)
         late = "" if rank["waits_for"] is None else f"  rank {rank['waits_for']}"
         yield f"{rank['name']:<12}{times}{late}{'  *' if at == found['rank'] else ''}"
+    for rank in found["ranks"]:
+        yield f"{rank['worker']}: not compared" + (f": {rank['reason']}" if rank["reason"] else "")
     if found["kernels"]:
         yield ""
         yield f"{'ms':<32}{'this rank':>11}{'median':>11}{'difference':>12}"

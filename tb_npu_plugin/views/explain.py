@@ -8,7 +8,7 @@ from tb_npu_plugin.analysis.findings.explain import Against, Explanation, PartKi
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.messages import MessageJson
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
-from tb_npu_plugin.views.distributed import NEEDS
+from tb_npu_plugin.views.distributed import NEEDS, RankStateJson
 from tb_npu_plugin.views.time_range import STEP, WITHIN, time_range, unknown_step
 
 
@@ -56,15 +56,17 @@ class ExplainJson(TypedDict):
     against: Against
     """What the rank is compared with: the median of the other ranks, or of its other steps, or its whole capture."""
     rank: Optional[int]
-    """Index in `ranks` of the rank that stands out; null: none does."""
+    """Index in `parts` of the rank that stands out; null: none does."""
     ns: int
     """Time of the part on that rank."""
     other_ns: int
     """What it is compared with."""
-    ranks: list[RankPartsJson]
+    parts: list[RankPartsJson]
     """The ranks with device times."""
     kernels: list[KernelDifferenceJson]
     """Kernel types of the rank by difference, at most 20."""
+    ranks: list[RankStateJson]
+    """Ranks that are not read, and why."""
 
 
 def build(source: ViewInput) -> ViewResult:
@@ -81,7 +83,7 @@ def build(source: ViewInput) -> ViewResult:
 
 def explain_json(found: Explanation) -> ExplainJson:
     """See ExplainJson."""
-    ranks: list[RankPartsJson] = [
+    parts: list[RankPartsJson] = [
         {
             "span": one.line.span.token,
             "name": one.name,
@@ -102,8 +104,9 @@ def explain_json(found: Explanation) -> ExplainJson:
         "rank": found.rank,
         "ns": found.ns,
         "other_ns": found.other_ns,
-        "ranks": ranks,
+        "parts": parts,
         "kernels": [{"type": one.type, "ns": one.ns, "other_ns": one.other_ns} for one in found.kernels],
+        "ranks": [],
     }
 
 

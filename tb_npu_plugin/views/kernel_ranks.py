@@ -10,7 +10,7 @@ from tb_npu_plugin.analysis.findings.ledger_sentence import excess_text
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.messages import MessageJson, messages_of
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
-from tb_npu_plugin.views.distributed import NEEDS
+from tb_npu_plugin.views.distributed import NEEDS, RankStateJson
 
 
 class RankWithKernelsJson(TypedDict):
@@ -31,7 +31,7 @@ class KernelRanksJson(TypedDict):
     input_shapes. Parameter `of`: token of the rank's span; default: the one that computes longest by its peers.
     """
 
-    ranks: list[RankWithKernelsJson]
+    compared: list[RankWithKernelsJson]
     """The ranks with kernels."""
     of: Optional[str]
     """Token of the compared rank; null with fewer than two ranks."""
@@ -47,6 +47,8 @@ class KernelRanksJson(TypedDict):
     """What the ratios mean; "" if it does not compute longer."""
     texts: dict[str, MessageJson]
     """Code and parameters of `text`."""
+    ranks: list[RankStateJson]
+    """Ranks that are not read, or have no kernels, and why."""
 
 
 def build(source: ViewInput) -> ViewResult:
@@ -55,7 +57,7 @@ def build(source: ViewInput) -> ViewResult:
     own, peers, excess = _compared(source, ranks)
     text = excess_text(excess)
     data: KernelRanksJson = {
-        "ranks": [{"span": o.span.token, "worker": o.span.worker_label, "rank": o.span.capture.rank} for o in ranks],
+        "compared": [{"span": o.span.token, "worker": o.span.worker_label, "rank": o.span.capture.rank} for o in ranks],
         "of": own.span.token if own else None,
         "peers": peers,
         "ns": excess.whole.ns if excess else 0,
@@ -63,6 +65,7 @@ def build(source: ViewInput) -> ViewResult:
         "factor": excess.whole.factor if excess else None,
         "text": text,
         "texts": messages_of({"text": text}),
+        "ranks": [],
     }
     return ViewResult(data, {} if excess is None else {"types": ViewTable(analysis.table_of_types(excess.types), "ns")})
 

@@ -14,7 +14,7 @@ from tb_npu_plugin.views.base import Param
 
 WITHIN = Param("within", doc='Only what overlaps this range: "start,end", ns since the epoch; empty: all.')
 STEP = Param("step", doc="Only what overlaps this step; empty: all.")
-_RANGE = re.compile(r"(\d{1,19}),(\d{1,19})")
+_RANGE = re.compile(r"(\d{1,19}),(\d{1,19})", re.ASCII)
 
 
 def time_range(params: Mapping[str, str]) -> Optional[tuple[int, int]]:

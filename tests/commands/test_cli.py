@@ -420,10 +420,12 @@ def test_explain_names_part_rank_and_kernel(tmp_path: Path) -> None:
     assert found.returncode == 0 and found.stdout.startswith("Rank 5 computes for 67.13 ms, 22.25 ms (50 %) above")
     assert "MatMulV3" in found.stdout
     part = json.loads(run(*whole, "--range", "0:70.5", "--json").stdout)
-    assert part["run"] == "transformer_slow_rank" and part["ranks"][part["rank"]]["name"] == "rank 5"
-    assert all(sum(rank[kind] for kind in PARTS) <= 70_500_000 for rank in part["ranks"])
+    assert part["run"] == "transformer_slow_rank" and part["parts"][part["rank"]]["name"] == "rank 5"
+    assert all(sum(rank[kind] for kind in PARTS) <= 70_500_000 for rank in part["parts"])
     for wrong in ((), ("--step", "12", "--range", "0:1"), ("--range", "2:1"), ("--range", "1:x"), ("--step", "99")):
         assert run(*whole, *wrong).returncode == 2
+    lost = run("explain", FIXTURES / "results" / "mindinsight_broken", "--step", "1")
+    assert lost.returncode == 0 and ": not compared" in lost.stdout
 
 
 PARTS = ("computing", "waiting", "transfer", "copies", "idle")

@@ -228,9 +228,10 @@ def test_what_stands_out_in_a_step_and_in_a_range(slow_rank: Browser) -> None:
     spans = slow_rank.spans()
     run = slow_rank.json("/api/catalog")["runs"][0]["id"]
     for span in spans:
-        slow_rank.view("trace", span=span)
+        for view in ("trace", "overview"):
+            slow_rank.view(view, span=span)
     found = slow_rank.view("explain", run=run, step="12")["data"]
-    five = found["ranks"][found["rank"]]
+    five = found["parts"][found["rank"]]
     assert (five["name"], found["kind"], found["against"], found["ns"]) == (
         "rank 5",
         "computing",
@@ -239,7 +240,7 @@ def test_what_stands_out_in_a_step_and_in_a_range(slow_rank: Browser) -> None:
     )
     assert "Rank 5 computes for" in found["text"] and "7 ranks wait for it" in found["text"]
     ledgers = slow_rank.view("diagnosis", run=run, step="12")["data"]["ledgers"]
-    for rank, ledger in zip(found["ranks"], ledgers):
+    for rank, ledger in zip(found["parts"], ledgers):
         sums = dict.fromkeys(("computing", "waiting", "transfer", "idle"), 0)
         for entry in ledger["entries"]:
             sums[{"unexplained": "idle"}.get(entry["entry"], entry["entry"])] += entry["ns"]
@@ -250,8 +251,8 @@ def test_what_stands_out_in_a_step_and_in_a_range(slow_rank: Browser) -> None:
     base, (step, *_) = int(trace["base_ns"]), trace["data"]["steps"]
     window = {"t0": step["start"], "t1": step["end"]}
     asked = slow_rank.timeline("explain", [{"span": span, "zero": str(base)} for span in spans], **window).get_json()
-    assert asked["ranks"][asked["rank"]]["name"] == "rank 5" and asked["kind"] == "computing"
-    for rank in asked["ranks"]:
+    assert asked["parts"][asked["rank"]]["name"] == "rank 5" and asked["kind"] == "computing"
+    for rank in asked["parts"]:
         assert (
             0
             < sum(rank[kind] for kind in ("computing", "waiting", "transfer", "copies", "idle"))
@@ -262,8 +263,12 @@ def test_what_stands_out_in_a_step_and_in_a_range(slow_rank: Browser) -> None:
     nothing = slow_rank.timeline("explain", [{"span": spans[0], "zero": "0"}], t0=0, t1=1).get_json()
     assert (nothing["kind"], nothing["text"]) == (None, "No device task has a time here.")
     assert slow_rank.ask("/api/view/explain", run=run, step="99").status_code == 400
+    assert slow_rank.ask("/api/view/explain", run=run, within="١,٢").status_code == 400
+    for last, status in ((2**62 - 1, 200), (2**62, 400)):  # 2**63 is no time
+        source = {"span": spans[0], "zero": str(last)}
+        assert slow_rank.timeline("explain", source, t0=0, t1=last).status_code == status
     mean = slow_rank.view("explain", run=run)["data"]
-    assert mean["ranks"][mean["rank"]]["name"] == "rank 5" and mean["kernels"] == []
+    assert mean["parts"][mean["rank"]]["name"] == "rank 5" and mean["kernels"] == []
 
 
 def test_operators_and_memory_of_a_step_are_those_of_its_time(slow_rank: Browser) -> None:

@@ -877,16 +877,18 @@ export interface ExplainJson {
   kind: "computing" | "waiting" | "transfer" | "copies" | "idle" | null;
   /** What the rank is compared with: the median of the other ranks, or of its other steps, or its whole capture. */
   against: "ranks" | "steps" | "capture";
-  /** Index in `ranks` of the rank that stands out; null: none does. */
+  /** Index in `parts` of the rank that stands out; null: none does. */
   rank: number | null;
   /** Time of the part on that rank. */
   ns: number;
   /** What it is compared with. */
   other_ns: number;
   /** The ranks with device times. */
-  ranks: RankPartsJson[];
+  parts: RankPartsJson[];
   /** Kernel types of the rank by difference, at most 20. */
   kernels: KernelDifferenceJson[];
+  /** Ranks that are not read, and why. */
+  ranks: RankStateJson[];
 }
 
 /** A logical table and the rows that one file added to it. */
@@ -1127,7 +1129,7 @@ export interface KernelJson {
 /** The kernels of a rank by the median of its peers, the other ranks of its pipeline stage, in the mean step. Table "types" (type, calls, other_calls, other_ns, ns, excess_ns, factor); /api/table also has "shapes", the same by type and input_shapes. Parameter `of`: token of the rank's span; default: the one that computes longest by its peers. */
 export interface KernelRanksJson {
   /** The ranks with kernels. */
-  ranks: RankWithKernelsJson[];
+  compared: RankWithKernelsJson[];
   /** Token of the compared rank; null with fewer than two ranks. */
   of: string | null;
   /** Ranks that it is compared with. */
@@ -1142,6 +1144,8 @@ export interface KernelRanksJson {
   text: string;
   /** Code and parameters of `text`. */
   texts: Record<string, MessageJson>;
+  /** Ranks that are not read, or have no kernels, and why. */
+  ranks: RankStateJson[];
 }
 
 /** Hits of a search in the tracks of a kind. */

@@ -60,7 +60,7 @@ export function KernelRanks({ run, span, isAsked = false }: Props) {
       actions={
         <Select
           label={t("kernel_ranks.of")}
-          options={data.ranks.map((one) => ({ id: one.span, label: nameOf(one) }))}
+          options={data.compared.map((one) => ({ id: one.span, label: nameOf(one) }))}
           value={data.of}
           onChange={(id) => setParams({ [OF]: id })}
         />
@@ -83,12 +83,12 @@ export function KernelRanks({ run, span, isAsked = false }: Props) {
   );
 }
 
-type RankWithKernels = KernelRanksJson["ranks"][number];
+type RankWithKernels = KernelRanksJson["compared"][number];
 
 const nameOf = ({ rank, worker }: RankWithKernels) => (rank === null ? worker : `rank ${rank}`);
 
-function rankName({ ranks, of }: KernelRanksJson): string {
-  const own = ranks.find((one) => one.span === of);
+function rankName({ compared, of }: KernelRanksJson): string {
+  const own = compared.find((one) => one.span === of);
   return own ? nameOf(own) : "";
 }
 

@@ -76,7 +76,7 @@ def waterfall(captures: Sequence[CaptureLedger]) -> list[WaterfallRow]:
     cause where that is known in each capture, else by awaited rank.
     """
     merged = dict(_merged([entry for one in capture for entry in one.ledger.entries] for capture in captures))
-    is_by_cause = all(_has_causes(one) for capture in captures for one in capture)
+    is_by_cause = "waiting" not in merged and all(_has_causes(one) for capture in captures for one in capture)
     found = [_means([_parts(one, merged, is_by_cause) for one in capture]) for capture in captures]
     keys = list(dict.fromkeys(key for times in found for key in times))
     ranks = [key for key in keys if isinstance(key[1], _Rank)]

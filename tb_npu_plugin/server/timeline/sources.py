@@ -22,7 +22,7 @@ from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table, column_texts
 
 #: Largest time, ns: the sum of two does not overflow.
-MOST = 2**62
+MOST = 2**62 - 1
 #: A time in ns, or the number of something.
 Whole = Annotated[int, msgspec.Meta(ge=-MOST, le=MOST)]
 #: Depths of a track.

@@ -67,6 +67,8 @@ def test_waiting_is_divided_by_cause_where_each_capture_knows_it() -> None:
     }
     unknown = [device(COMPUTING, *waits)]
     assert shown(waterfall([staged, unknown])) == {"Computing": [700, 700], "Waiting for rank 5": [100, 100]}
+    untold = [device(COMPUTING, entry("communication", 90))]
+    assert shown(waterfall([staged, untold])) == {"Computing": [700, 700], "Exposed communication": [100, 90]}
 
 
 def test_devices_of_a_capture_are_means_that_still_sum_to_the_step() -> None:

@@ -17,6 +17,7 @@ from tb_npu_plugin.views import data_pipeline, diagnosis, diff, distributed, ker
 from tb_npu_plugin.views.availability import facts_of_span, is_available
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.capture import capture_json
+from tb_npu_plugin.views.distributed import RankStateJson
 from tb_npu_plugin.views.registry import VIEWS
 from tb_npu_plugin.views.tables_json import inline_tables
 from tests.support.fixtures import FIXTURES
@@ -311,3 +312,9 @@ def test_the_ledgers_of_the_steps_sum_to_that_of_the_mean() -> None:
         assert sums[0] == pytest.approx(sums[1], abs=10)
     with pytest.raises(BadRequest, match="is not a step"):
         diagnosis.build(ViewInput(spans, {"step": "99"}))
+
+
+@pytest.mark.parametrize("view", [one for one in VIEWS if one.scope == "run"], ids=lambda view: view.id)
+def test_ranks_of_a_view_of_a_run_are_reading_states(view: View) -> None:
+    """The server appends those of ranks that are not read."""
+    assert typing.get_type_hints(view.contract)["ranks"] == list[RankStateJson]

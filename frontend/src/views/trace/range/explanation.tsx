@@ -20,7 +20,7 @@ export function Explanation({ session, area }: { session: TraceSession; area: Ar
   const { value } = useRequest([area, all.value, shifts.value, data.value], ask);
   const [isOpen, setOpen] = useState(false);
   if (!value || value.kind === null) return null;
-  const rank = value.rank === null ? null : value.ranks[value.rank];
+  const rank = value.rank === null ? null : value.parts[value.rank];
   return (
     <details class="trace-explain" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class={value.kernels.length > 0 ? "" : "plain"}>{value.sentences.map(say).join(" ")}</summary>
