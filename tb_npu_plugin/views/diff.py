@@ -21,6 +21,7 @@ from tb_npu_plugin.analysis.comparison.step_classes import (
 from tb_npu_plugin.analysis.comparison.tables import api_calls, by_shape, memory_peaks
 from tb_npu_plugin.analysis.comparison.tables import by_type as by_type_table
 from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.step_waits import NO_WAITING, StepPlace, StepWaiting, waiting_of_span
 from tb_npu_plugin.analysis.steps.iterations import IterationGroup, groups_of, kinds_of, main_groups
 from tb_npu_plugin.analysis.steps.of_span import are_computed, averaged_of_span, steps_and_source
@@ -326,7 +327,10 @@ def sides_of(source: ViewInput) -> list[_Side]:
 
 def _waiting(source: ViewInput, steps: Sequence[Sequence[Step]]) -> list[Mapping[StepPlace, StepWaiting]]:
     """Waiting of the steps of each capture; {} unless it is known in all steps of all captures."""
-    found = [waiting_of_span(span, source.ranks_of(at)) for at, span in enumerate(source.spans)]
+    ranks = [source.ranks_of(at) for at in range(len(source.spans))]
+    keys = [frozenset(map(id, one)) for one in ranks]
+    runs = {key: RunCommunication(one) for key, one in zip(keys, ranks)}
+    found = [waiting_of_span(span, runs[key]) for span, key in zip(source.spans, keys)]
     is_known = all(
         waits.get((step.step, step.device_id), NO_WAITING).exposed_waiting is not None
         for waits, own in zip(found, steps)

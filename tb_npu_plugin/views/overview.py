@@ -9,6 +9,7 @@ from tb_npu_plugin.analysis.idle.input_bound import InputBoundSteps, input_bound
 from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.analysis.kernels import statistics as kernel_analysis
 from tb_npu_plugin.analysis.operators import statistics as operator_analysis
+from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.step_waits import waiting_of_span
 from tb_npu_plugin.analysis.steps.of_span import are_computed, steps_and_source
 from tb_npu_plugin.analysis.steps.step_trace import StepTimes
@@ -69,7 +70,7 @@ def build(source: ViewInput) -> ViewResult:
     span = source.spans[0]
     steps, steps_source = steps_and_source(span)
     sent = sent_steps([step.step for step in steps], source.params.get("step"))
-    waiting = waiting_of_span(span, source.ranks_of(0))
+    waiting = waiting_of_span(span, RunCommunication(source.ranks_of(0)))
     course, course_steps = (None, 0) if steps else mean_course(span)
     data: OverviewJson = {
         "steps": [step_json(step, waiting) for step in steps if step.step in sent],

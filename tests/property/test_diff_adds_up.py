@@ -48,6 +48,19 @@ def test_entries_sum_to_the_steps_and_differences_to_theirs(folder: Path) -> Non
     assert all(one["difference_ns"] == 0 for one in same["waterfall"]) and same["outcomes"] == []
 
 
+def test_captures_of_one_run_share_its_communication(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = found_spans(FIXTURES / "demo" / "transformer_slow_rank")
+    shared = []
+    real = diff.waiting_of_span
+    monkeypatch.setattr(diff, "waiting_of_span", lambda span, run: shared.append(run) or real(span, run))
+    source = ViewInput(run[:4], {}, [[one, *(other for other in run if other is not one)] for one in run[:4]])
+    sides = diff.sides_of(source)
+    monkeypatch.undo()
+    alone = [diff.sides_of(ViewInput([one], {}, [run]))[0] for one in run[:4]]
+    assert [side.waiting for side in sides] == [side.waiting for side in alone] and sides[0].waiting
+    assert len({id(one) for one in shared}) == 1
+
+
 TABLES = {"operators", "kernels", "types", "shapes", "calls", "api", "memory"}
 
 

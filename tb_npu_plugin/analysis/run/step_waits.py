@@ -214,9 +214,8 @@ def _exposed(
     return rows, end - begin - busy
 
 
-def waiting_of_span(span: SpanData, ranks: Sequence[SpanData]) -> dict[StepPlace, StepWaiting]:
-    """What the views show of the steps of one rank. ranks: those of its run, itself included."""
-    run = RunCommunication(ranks)
+def waiting_of_span(span: SpanData, run: RunCommunication) -> dict[StepPlace, StepWaiting]:
+    """What the views show of the steps of one rank of a run."""
     out: dict[StepPlace, StepWaiting] = {}
     for at, line in enumerate(run.lines):
         if line.span is span:
