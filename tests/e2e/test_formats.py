@@ -182,8 +182,12 @@ def test_means_and_recorded_averages_of_mindinsight(open_plugin: Open, results_s
     main.get_by_text("as MindInsight judges").wait_for()
     main.get_by_role("button", name=re.compile("Stage: all")).click()
     plugin.frame.get_by_role("option", name="2", exact=True).click()
-    main.get_by_text("rank 2 · stage 2").wait_for()
+    rank = main.get_by_role("link", name="rank 2 · stage 2")
+    rank.wait_for()
     expect(main.get_by_text("rank 0 · stage 1")).to_have_count(0)
+    rank.click()
+    plugin.ready("step_trace")
+    expect(plugin.frame.locator("header")).to_contain_text("rank 2")
 
 
 def test_queue_of_the_data_pipeline_is_chosen(

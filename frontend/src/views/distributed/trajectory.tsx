@@ -3,6 +3,7 @@ import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t, tOr } from "../../i18n";
 import { param, setParams } from "../../state/params";
+import { place } from "../../state/selection";
 import {
   type BarPart,
   Card,
@@ -15,6 +16,7 @@ import {
   type Where,
 } from "../../widgets";
 import { filterRows } from "../../widgets/table/columnar";
+import { linkTo } from "../../widgets/view_link";
 import { BarList } from "./rank_bars";
 
 const COLORS: Readonly<Record<TrajectoryKey, string>> = {
@@ -141,11 +143,7 @@ function Bars({ rows }: { rows: readonly TrajectoryRow[] }) {
         items={rows}
         bar={(row) => (
           <div key={row.rank} class="bar-row dist-bar">
-            <span class="ellipsis">
-              {row.stage === null
-                ? `rank ${row.rank}`
-                : t("trajectory.rank", { rank: row.rank ?? "–", stage: row.stage })}
-            </span>
+            <RankLink row={row} />
             {row.total === null ? (
               <span class="muted">{t("distributed.none.figures")}</span>
             ) : (
@@ -159,6 +157,20 @@ function Bars({ rows }: { rows: readonly TrajectoryRow[] }) {
       />
       {rows[0] && <Legend parts={parts(rows[0])} />}
     </>
+  );
+}
+
+/** The name of a rank, which leads to its steps. */
+function RankLink({ row: { rank, stage } }: { row: TrajectoryRow }) {
+  const { run } = place.value ?? {};
+  const worker = run?.workers.find((one) => one.rank === rank);
+  const span = worker?.spans[0];
+  const name = stage === null ? `rank ${rank}` : t("trajectory.rank", { rank: rank ?? "–", stage });
+  if (!run || !worker || !span) return <span class="ellipsis">{name}</span>;
+  return (
+    <a class="link ellipsis" {...linkTo("step_trace", { run: run.id, worker: worker.id, span: span.id })}>
+      {name}
+    </a>
   );
 }
 
