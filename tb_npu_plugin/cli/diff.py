@@ -128,9 +128,9 @@ def _outcomes(outcomes: Sequence[Mapping[str, Any]], found: Mapping[str, Any]) -
         fate = f"{_FATES[one['fate']]}{f' {last}' if one['fate'] == 'unchecked' else ''}"
         yield f"- {one['title']}: {fate}"
         yield from wrap(one["message"], _WIDTH, initial_indent="  ", subsequent_indent="  ")
-        brought = "unknown" if one["brought_ns"] is None else _signed(-one["brought_ns"]) + " ms"
+        by = " by several findings" if one["is_shared"] and one["saved_ns"] is not None else ""
         entry = f" ({one['part']} {_ms(one['entry_before_ns'])} → {_ms(one['entry_after_ns'])})" if one["part"] else ""
-        yield f"  at stake {_ms(one['promised_ns'])}, brought {brought}{entry}"
+        yield f"  at stake {_ms(one['promised_ns'])}, saved {_ms(one['saved_ns'])}{by}{entry}"
 
 
 def _numbers(found: Mapping[str, Any]) -> tuple[int, int]:

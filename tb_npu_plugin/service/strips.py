@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tb_npu_plugin.analysis.findings.explain import Explanation, explain_range
 from tb_npu_plugin.analysis.run.communication import RunCommunication
-from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.run.strips import (
     DeviceTimes,
     KernelFigures,
+    Strip,
     Wait,
     coverage_of,
     device_times,
@@ -27,15 +26,6 @@ from tb_npu_plugin.views.trace_ranks import line_of
 #: Limit of the times of ranks in memory, bytes, and number of runs whose waits are kept.
 TIMES_BYTES = 1 << 28
 RUNS = 2
-
-
-@dataclass(frozen=True)
-class Strip:
-    """What a rank does over time. waits: exposed, the longest first; waiting: their moments."""
-
-    times: DeviceTimes
-    waits: Sequence[Wait]
-    waiting: Coverage
 
 
 class RunStrips:
@@ -56,7 +46,10 @@ class RunStrips:
         at = line_of(self._run, span)
         if at is None:
             return None
-        times = self._times_of(span, self._run.lines[at])
+        line = self._run.lines[at]
+        times: DeviceTimes | None = self._times.get(
+            (span, *self._spans[span].entries.items()), lambda: device_times(line)
+        )
         if times is None:
             return None
         own = times
@@ -74,14 +67,9 @@ class RunStrips:
 
     def explain(self, windows: Mapping[str, tuple[int, int]]) -> Explanation:
         """What stands out in a range. windows: token of a span that is read -> its range, ns since the epoch."""
-        lines = {at: window for span, window in windows.items() if (at := line_of(self._run, span)) is not None}
-        return explain_range(self._run, lines, lambda line: self._times_of(line.span.token, line))
-
-    def _times_of(self, span: str, line: RankDevice) -> DeviceTimes | None:
-        times: DeviceTimes | None = self._times.get(
-            (span, *self._spans[span].entries.items()), lambda: device_times(line)
-        )
-        return times
+        lines = {at: (span, window) for span, window in windows.items() if (at := line_of(self._run, span)) is not None}
+        strips = {at: self.of(span) for at, (span, _) in lines.items()}
+        return explain_range(self._run, {at: window for at, (_, window) in lines.items()}, strips.get)
 
     def starts_of(self, span: str, name: str, start: int) -> dict[str, int]:
         """Start of a collective on each rank that runs it: see starts_of_collective."""

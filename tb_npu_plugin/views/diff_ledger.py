@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from statistics import median_low
 from typing import Literal, Optional, TypedDict, TypeVar
@@ -82,8 +83,10 @@ class OutcomeJson(TypedDict):
     """The entry in the baseline."""
     entry_after_ns: Optional[int]
     """The entry in the experimental run."""
-    brought_ns: Optional[int]
-    """How much shorter the entry became."""
+    saved_ns: Optional[int]
+    """How much shorter the entry became; below 0 if it became longer."""
+    is_shared: bool
+    """Whether other findings shorten the same entry: the time is saved by all of them."""
     texts: dict[str, MessageJson]
     """Code and parameters of the title and the message of the finding."""
     title: str
@@ -140,7 +143,7 @@ def build(source: ViewInput) -> ViewResult:
         "starts": [_start(one) for one in shown.rows],
         "rows": [_row_json(row) for row in rows],
         "waterfall": [{"difference_ns": one, "running_ns": sum} for one, sum in running_sums(rows, *pair)],
-        "outcomes": [_outcome_json(one) for one in runs.outcomes(pair)],
+        "outcomes": _outcomes_json(runs.outcomes(pair)),
         "presets": _presets(source.spans[0], runs.data(0)),
     }
     return ViewResult(data)
@@ -213,7 +216,12 @@ def _row_json(row: WaterfallRow) -> WaterfallRowJson:
     }
 
 
-def _outcome_json(one: Outcome) -> OutcomeJson:
+def _outcomes_json(found: Sequence[Outcome]) -> list[OutcomeJson]:
+    entries = Counter((one.part, one.entry_before_ns) for one in found)
+    return [_outcome_json(one, one.part is not None and entries[one.part, one.entry_before_ns] > 1) for one in found]
+
+
+def _outcome_json(one: Outcome, is_shared: bool) -> OutcomeJson:
     finding = one.finding
     texts = {"title": title_of(finding.rule), "message": finding.message}
     return {
@@ -224,7 +232,8 @@ def _outcome_json(one: Outcome) -> OutcomeJson:
         "part": one.part,
         "entry_before_ns": one.entry_before_ns,
         "entry_after_ns": one.entry_after_ns,
-        "brought_ns": one.brought_ns,
+        "saved_ns": one.saved_ns,
+        "is_shared": is_shared,
         "texts": messages_of(texts),
         "title": str(texts["title"]),
         "message": str(texts["message"]),

@@ -1,4 +1,4 @@
-"""Diff closes the loop: a fault that is repaired is gone, and brought what its finding promised."""
+"""Diff closes the loop: a fault that is repaired is gone, and saved what its finding promised."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def outcomes(before: list[TestSpan], after: list[TestSpan]) -> dict[str, dict[st
     return {one["rule"]: one for one in found}
 
 
-def test_a_repaired_fault_is_gone_and_brought_what_was_promised(runs: Any) -> None:
+def test_a_repaired_fault_is_gone_and_saved_what_was_promised(runs: Any) -> None:
     slow, healthy, slower = runs(("slow-rank:2:1.5",), (), ("slow-rank:2:2.5",))
     own = outcomes(slow, healthy)["straggler"]
     assert (own["fate"], own["after_ns"], own["part"]) == ("gone", 0, "communication"), "late ranks delay transfers"
-    assert own["brought_ns"] == own["entry_before_ns"] - own["entry_after_ns"]
-    assert own["brought_ns"] == pytest.approx(own["promised_ns"], rel=0.1)
+    assert own["saved_ns"] == own["entry_before_ns"] - own["entry_after_ns"]
+    assert own["saved_ns"] == pytest.approx(own["promised_ns"], rel=0.1)
     assert outcomes(slow, slower)["straggler"]["fate"] == "larger"
     assert outcomes(slower, slow)["straggler"]["fate"] == "smaller"
     assert outcomes(slow, slow) == {}, "one run"

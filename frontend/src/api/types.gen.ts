@@ -1464,8 +1464,10 @@ export interface OutcomeJson {
   entry_before_ns: number | null;
   /** The entry in the experimental run. */
   entry_after_ns: number | null;
-  /** How much shorter the entry became. */
-  brought_ns: number | null;
+  /** How much shorter the entry became; below 0 if it became longer. */
+  saved_ns: number | null;
+  /** Whether other findings shorten the same entry: the time is saved by all of them. */
+  is_shared: boolean;
   /** Code and parameters of the title and the message of the finding. */
   texts: Record<string, MessageJson>;
   /** Title of the rule. */

@@ -1,6 +1,6 @@
 /** Colours by meaning, as CSS variables of styles/tokens.css, which follow the colour mode. */
 
-/** Names have no colour of their own: a neutral ramp by size, then all others. */
+/** Colours of names: a neutral ramp by size, then that of all others. */
 export const NAMES: readonly string[] = [1, 2, 3, 4, 5, 6, 7].map((step) => `var(--n${step})`);
 export const OTHERS = "var(--c-rest)";
 

@@ -101,7 +101,10 @@ function Palette({ id, text, onDone }: { id: string; text: string; onDone: () =>
     onDone();
     item.open();
   };
-  useEffect(() => setAt(0), [text]);
+  useEffect(() => {
+    setAt(0);
+    if (eager.current !== text) eager.current = "";
+  }, [text]);
   useEffect(() => {
     if (eager.current === text) open(items[0]);
   });

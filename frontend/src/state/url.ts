@@ -2,7 +2,7 @@
 
 export const PLUGIN = "npu_profiler";
 const PREFIX = `p.${PLUGIN}.`;
-/** Until 0.2 each view had a step of its own: view and parameter. */
+/** Parameter of the step of each view until 0.2. */
 const OLD_STEPS: readonly (readonly [string, string])[] = [
   ["overview", "overview.step"],
   ["kernel", "kernel.step"],

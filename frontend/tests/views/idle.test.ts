@@ -20,7 +20,7 @@ describe("causes of idle time", () => {
     expect([launchSum(TIMES, "late"), launchSum(TIMES, "before"), launchSum(TIMES, "unknown")]).toEqual([25, 0, 3]);
   });
 
-  it("are told by launch, without sentences about 0 ns", () => {
+  it("are named by launch, without sentences about 0 ns", () => {
     const told = (changes: Partial<IdleJson>) =>
       launchText({ causes: TIMES, clock_error_ns: 2, uncertain_ns: 0, ...changes } as IdleJson);
     expect(told({})).toBe("Unknown: 3 ns.");

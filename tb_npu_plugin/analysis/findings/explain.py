@@ -18,7 +18,7 @@ from tb_npu_plugin.analysis.kernels.meaning import FOLDED
 from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.devices import RankDevice
-from tb_npu_plugin.analysis.run.strips import DeviceTimes, coverage_of, device_times, exposed_waits, part_times
+from tb_npu_plugin.analysis.run.strips import Strip, part_times, strip_of
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.intervals import overlaps
 from tb_npu_plugin.messages import Message
@@ -29,7 +29,7 @@ PartKind = Literal["computing", "waiting", "transfer", "copies", "idle"]
 #: What a rank is compared with: the other ranks, its other steps, its whole capture.
 Against = Literal["ranks", "steps", "capture"]
 Window = tuple[int, int]
-#: Parts that hold a rank up, by what they are compared with: of other steps, waiting is not told from transfer.
+#: Parts that hold a rank up, by what they are compared with. Waiting and transfer of other steps are one figure.
 COMPARED: Mapping[Against, tuple[PartKind, ...]] = {
     "ranks": ("computing", "idle", "copies", "transfer"),
     "steps": ("computing", "idle", "copies"),
@@ -125,7 +125,10 @@ def explain_step(run: RunData, step: Optional[str]) -> Explanation:
     for ledger in run.ledgers if step is None else run.ledgers_in([step]):
         line = lines[ledger.span.token, ledger.device_id]
         window = (0, 0) if step is None else _window_of(line, step)
-        awaited = Counter({str(one.culprit): one.ns for one in ledger.entries if one.culprit is not None})
+        awaited: Counter[str] = Counter()
+        for one in ledger.entries:
+            if one.culprit not in (None, ledger.rank):  # not itself, by an error of the clocks
+                awaited[str(one.culprit)] += one.ns
         ranks.append(RankParts(line, window, _parts_of(ledger), awaited))
     rest = [[one for one in rank.line.steps if step is not None and one.step != step] for rank in ranks]
     others = [[_usual(one) for one in steps] for steps in rest]
@@ -134,38 +137,33 @@ def explain_step(run: RunData, step: Optional[str]) -> Explanation:
 
 
 def explain_range(
-    run: RunCommunication,
-    windows: Mapping[int, Window],
-    times_of: Callable[[RankDevice], Optional[DeviceTimes]] = device_times,
+    run: RunCommunication, windows: Mapping[int, Window], strip: Optional[Callable[[int], Optional[Strip]]] = None
 ) -> Explanation:
     """About a time range.
 
     Args:
         windows: Index of a line -> its range, ns since the epoch by its clock.
-        times_of: When the device of a line works; None if no task has a time.
+        strip: What a line does over time, if it is known already.
     """
-    ranks, others = [], []
+    ranks, captures = [], []
     for at, window in windows.items():
-        line = run.lines[at]
-        times = times_of(line)
-        if times is None:
+        found = strip_of(run, at) if strip is None else strip(at)
+        if found is None:
             continue
-        waits = exposed_waits(run, at, times)
-        covered = coverage_of(waits)
         awaited: Counter[str] = Counter()
-        for wait in waits:
+        for wait in found.waits:
             inside = min(wait.end, window[1]) - max(wait.start, window[0])
-            if inside > 0 and wait.rank is not None:
+            if inside > 0 and wait.rank not in (None, str(run.lines[at].span.capture.rank)):
                 awaited[wait.rank] += inside
-        edges = np.array([*window, *times.extent], dtype=np.int64)
-        whole, own = (part_times(times, covered, edges[at : at + 2])[:, 0].tolist() for at in (2, 0))
-        ranks.append(RankParts(line, window, _of_strip(own), awaited))
-        others.append(_of_strip(whole))
-    return _explain(ranks, [[] for _ in ranks], [[] for _ in ranks], others)
+        own, capture = (_of_strip(found, edges) for edges in (window, found.times.extent))
+        ranks.append(RankParts(run.lines[at], window, own, awaited))
+        captures.append(capture)
+    return _explain(ranks, [[] for _ in ranks], [[] for _ in ranks], captures)
 
 
-def _of_strip(times: Sequence[int]) -> Parts:
-    computing, overlapped, waiting, transfer, copies, idle = times
+def _of_strip(strip: Strip, window: Window) -> Parts:
+    times = part_times(strip.times, strip.waiting, np.array(window, dtype=np.int64))
+    computing, overlapped, waiting, transfer, copies, idle = times[:, 0].tolist()
     return Parts(computing + overlapped, waiting, transfer, copies, idle)
 
 
@@ -304,13 +302,15 @@ def _differences(rank: RankParts, compared: Sequence[tuple[RankDevice, Window]])
 
 
 def kernel_times(line: RankDevice, start: int, end: int) -> Counter[str]:
-    """Time of computing kernels inside [start, end), by type, ns."""
+    """Time of computing kernels inside [start, end), ns, by type; by folded name if one has no type, as at Level0."""
     kernels = line.kernels()
     if kernels is None or start >= end:
         return Counter()
     begin, length = kernels.ints("start_ns"), kernels.ints("dur_ns")
     rows = np.flatnonzero(known(length) & overlaps(begin, length, start, end) & is_computing(kernels))
-    label = kernels.text("type" if (kernels.text("type").codes >= 0).any() else FOLDED.key).take(rows)
+    label = kernels.text("type").take(rows)
+    if (label.codes < 0).any():
+        label = kernels.text(FOLDED.key).take(rows)
     inside = np.minimum(begin[rows] + length[rows], end) - np.maximum(begin[rows], start)
     groups = Groups([label], len(rows))
     return Counter(dict(zip((name or "" for name in label.take(groups.first).tolist()), groups.sum(inside).tolist())))

@@ -1,4 +1,4 @@
-"""What became of the findings of one run in another: whether they are gone, and what that brought."""
+"""What became of the findings of one run in another: whether they are gone, and what that saved."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Outcome:
     entry_after_ns: Optional[int] = None
 
     @property
-    def brought_ns(self) -> Optional[int]:
+    def saved_ns(self) -> Optional[int]:
         """How much shorter the entry is in the later run."""
         if self.entry_before_ns is None or self.entry_after_ns is None:
             return None
@@ -114,7 +114,7 @@ def _entry(
 
 
 def _comparable(kind: LedgerKind, ledgers: Sequence[RankLedger]) -> Sequence[LedgerKind]:
-    """The entries that a finding shortens, with those that one of the ledgers does not tell apart from them."""
+    """The entries that a finding shortens, with those that one of the ledgers holds in one figure with them."""
     if kind in ("waiting", "transfer", "communication") and any(one.total("communication") for one in ledgers):
         return _COMMUNICATION
     return ("idle", "unexplained") if kind in ("idle", "unexplained") else (kind,)

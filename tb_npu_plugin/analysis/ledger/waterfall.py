@@ -72,7 +72,7 @@ def window_ns(capture: CaptureLedger) -> Optional[int]:
 def waterfall(captures: Sequence[CaptureLedger]) -> list[WaterfallRow]:
     """The entries in the order of the step, then the time beside it.
 
-    What one capture does not tell apart is one row for all: waiting and transfer, or idle time by cause. Waiting is divided by
+    If one capture has waiting and transfer, or all idle time, in one figure, they are one row for all captures. Waiting is divided by
     cause where that is known in each capture, else by awaited rank.
     """
     merged = dict(_merged([entry for one in capture for entry in one.ledger.entries] for capture in captures))

@@ -123,6 +123,24 @@ def coverage_of(waits: Sequence[Wait]) -> Coverage:
     return Coverage(intervals.union(start, end))
 
 
+@dataclass(frozen=True)
+class Strip:
+    """What a rank does over time. waits: exposed, the longest first; waiting: their moments."""
+
+    times: DeviceTimes
+    waits: Sequence[Wait]
+    waiting: Coverage
+
+
+def strip_of(run: RunCommunication, at: int) -> Optional[Strip]:
+    """The strip of a line of the run; None if `device_times` has none."""
+    times = device_times(run.lines[at])
+    if times is None:
+        return None
+    waits = exposed_waits(run, at, times)
+    return Strip(times, waits, coverage_of(waits))
+
+
 def part_times(times: DeviceTimes, waiting: Coverage, edges: IntArray) -> IntArray:
     """Time of each part between neighbouring edges, ns: a row for each of PARTS. waiting: the exposed waits. Before the
     first task and after the last, all parts are 0."""

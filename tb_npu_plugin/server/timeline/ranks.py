@@ -9,13 +9,13 @@ import msgspec
 import numpy as np
 
 from tb_npu_plugin.analysis.findings.explain import NOTHING
-from tb_npu_plugin.analysis.run.strips import PARTS, Wait, longest_awaited, part_times
+from tb_npu_plugin.analysis.run.strips import PARTS, Strip, Wait, longest_awaited, part_times
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.server.timeline.ask import Answer, IsGone, Window
 from tb_npu_plugin.server.timeline.binary import Scale, encode
 from tb_npu_plugin.server.timeline.sources import Sources
-from tb_npu_plugin.service.strips import RunStrips, Strip
+from tb_npu_plugin.service.strips import RunStrips
 from tb_npu_plugin.tables import IntArray
 from tb_npu_plugin.views.explain import explain_json
 

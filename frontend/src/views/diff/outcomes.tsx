@@ -20,7 +20,7 @@ const LOOKS: Readonly<Record<OutcomeJson["fate"], string>> = {
   unchecked: "muted",
 };
 
-/** The findings of one capture: whether they are gone in the other, and what that brought. */
+/** The findings of one capture: whether they are gone in the other, and what that saved. */
 export function OutcomesCard({ data: { outcomes }, pair, period }: Props) {
   if (outcomes.length === 0) return null;
   const unit = format.timeUnit(outcomes.map((one) => one.promised_ns));
@@ -33,19 +33,13 @@ export function OutcomesCard({ data: { outcomes }, pair, period }: Props) {
             [t("diff.outcomes.finding", names)],
             [t("diff.outcomes.fate", names)],
             [t("diff.outcomes.promised", { unit: unit.name }), "mono", t("diff.outcomes.promised.tip", names)],
-            [t("diff.outcomes.brought", { unit: unit.name }), "mono", t("diff.outcomes.brought.tip", names)],
+            [t("diff.outcomes.saved", { unit: unit.name }), "mono", t("diff.outcomes.saved.tip", names)],
             [t("diff.outcomes.entry", { ...names, unit: unit.name }), "mono", t("diff.outcomes.entry.tip")],
           ]}
         />
         <tbody>
           {outcomes.map((one, at) => (
-            <OutcomeRow
-              key={`${one.rule} ${at}`}
-              one={one}
-              last={names.last}
-              unit={unit}
-              isShared={outcomes.some((other) => other !== one && isSameEntry(one, other))}
-            />
+            <OutcomeRow key={`${one.rule} ${at}`} one={one} last={names.last} unit={unit} />
           ))}
         </tbody>
       </table>
@@ -53,20 +47,15 @@ export function OutcomesCard({ data: { outcomes }, pair, period }: Props) {
   );
 }
 
-/** True if two findings are about the same entry: its change is of both. */
-const isSameEntry = (one: OutcomeJson, other: OutcomeJson) =>
-  one.part !== null && one.part === other.part && one.entry_before_ns === other.entry_before_ns;
-
 interface RowProps {
   one: OutcomeJson;
   last: string;
   unit: format.Unit;
-  isShared: boolean;
 }
 
-function OutcomeRow({ one, last, unit, isShared }: RowProps) {
+function OutcomeRow({ one, last, unit }: RowProps) {
   const text = (ns: number | null) => format.inUnit(ns, unit);
-  const { promised_ns: promised, after_ns: after, brought_ns: brought } = one;
+  const { promised_ns: promised, after_ns: after, saved_ns: saved, is_shared: isShared } = one;
   return (
     <tr>
       <th scope="row">
@@ -80,10 +69,8 @@ function OutcomeRow({ one, last, unit, isShared }: RowProps) {
       <td class="mono" data-tip={format.exactDuration(promised)}>
         {text(promised)}
       </td>
-      <td class={`mono ${brought === null ? "" : brought > 0 ? "good" : brought < 0 ? "worse" : ""}`}>
-        <span data-tip={brought === null ? t("diff.outcomes.unknown") : format.exactDuration(-brought)}>
-          {brought === null ? format.UNKNOWN : format.signedDecimals(-brought / unit.scale, 2)}
-        </span>
+      <td class={`mono ${saved === null ? "" : saved > 0 ? "good" : saved < 0 ? "worse" : ""}`}>
+        <span data-tip={saved === null ? t("diff.outcomes.unknown") : format.exactDuration(saved)}>{text(saved)}</span>
         {isShared && <p class="muted sans">{t("diff.outcomes.shared")}</p>}
       </td>
       <td class="mono">

@@ -55,10 +55,10 @@ const HEIGHTS = [
   [16, 20],
   [Number.POSITIVE_INFINITY, 9],
 ] as const;
-/** Heights of headings, px: above strips with names of their own, and above lower ones. */
+/** Heights of headings, px: above strips with a name each, and above lower ones. */
 const HEADING = 22;
 const LOW_HEADING = 18;
-/** Least height of a strip with a name of its own; height of the names beside lower ones, px. */
+/** Least height of a strip with a name; height of the names beside lower ones, px. */
 export const LABELLED = 16;
 export const LABEL_STEP = 13;
 /** Of lower strips, each so many has a name. */
